@@ -198,6 +198,11 @@ def canonical_hash(
 def assertion_hash(text: str, kind: str, revision: int = unicode_text.REVISION) -> str:
     """The canonical hash of an assertion under version 0.3, that of `{"assertion": text, "kind": kind}`.
 
+    Args:
+        text: the assertion's.
+        kind: the assertion's.
+        revision: of the rules that settle texts, as for `canonical_hash`.
+
     Raises:
         CanonicalError: the text holds a lone surrogate.
     """

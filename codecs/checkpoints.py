@@ -89,15 +89,20 @@ class Checkpoint(NamedTuple):
 
 
 def digest(text: str) -> str:
-    """The hash of a checkpoint's text, without its signatures: who else signs it changes nothing."""
+    """The hash of a checkpoint's text, without its signatures: another signature does not change it."""
     return "sha256:" + sha256(text.encode()).hexdigest()
 
 
 def origin(app_id: str, ledger: str, lane: int) -> str:
-    """The name of a lane's log, by the application's name and the ledger topic's full name.
+    """The name of a lane's log.
 
     Characters that no origin should have (white space and `+` among them) are percent-encoded; different logs keep
     different names, since neither a topic's name nor a number holds a slash.
+
+    Args:
+        app_id: the application's name.
+        ledger: the ledger topic's full name.
+        lane: the lane's number.
     """
     return f"{quote(app_id, safe='/:@', errors='surrogatepass')}/{ledger}/{lane}"
 

@@ -40,6 +40,13 @@ DeadLetterReason = Literal[
 class SluiceError(Exception):
     """Base of all errors that sluice raises on purpose; `str()` of it is one sentence for a person.
 
+    Args:
+        what: the sentence, without the parts below.
+        path: of what is wrong: a file, a setting, a JSONPath or a place in a topic.
+        expected: what should be there.
+        got: what is there; shown only where `expected` is.
+        hint: what the person can do.
+
     Attributes:
         exit_status: what the command line exits with (docs/reference/commands.md): 1 does not hold, 2 wrong usage, 3
         not to be reached.
@@ -90,9 +97,12 @@ class Fault(msgspec.Struct, frozen=True, gc=False):
 
 
 def schema_fault(path: str, expected: str, got: object) -> Fault:
-    """A `schema` fault in the one wording that all of them share.
+    """A `schema` fault, in the wording that all faults of this reason share.
 
-    `got` is shown shortened.
+    Args:
+        path: JSONPath of the member.
+        expected: what the member has to be.
+        got: what came instead; it is shown shortened.
     """
     shown = cut(got if isinstance(got, str) else repr(got))
     return Fault("schema", printable(f"{path}: expected {expected}, got {shown}"))

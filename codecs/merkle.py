@@ -161,9 +161,16 @@ def climb(leaf: bytes, path: Iterable[tuple[bool, bytes]]) -> bytes:
 
 
 def demand_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], wanted: bytes) -> None:
-    """That the leaf stands at `index` of the tree of `size` leaves with the root `wanted` (RFC 9162, 2.1.3.2).
+    """Demands that a leaf is at a place of a tree (RFC 9162, 2.1.3.2).
 
-    Somebody else must vouch for `size`: trees of some other sizes have the same path at the same place.
+    The caller must know `size` from a trusted source: trees of some other sizes have the same path at the same place.
+
+    Args:
+        leaf: the leaf's hash.
+        index: the leaf's place, from 0 on.
+        size: how many leaves the tree has.
+        path: the hashes of the siblings, from the leaf up.
+        wanted: the tree's root.
 
     Raises:
         DoesNotHoldError: the path does not show that.
@@ -178,7 +185,14 @@ def demand_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], 
 
 
 def demand_consistency(first: int, first_root: bytes, second: int, second_root: bytes, path: Sequence[bytes]) -> None:
-    """That the tree of `first` leaves is the beginning of the one of `second` (RFC 9162, 2.1.4.2).
+    """Demands that an earlier tree is the beginning of a later one (RFC 9162, 2.1.4.2).
+
+    Args:
+        first: how many leaves the earlier tree has.
+        first_root: the earlier tree's root.
+        second: how many leaves the later tree has.
+        second_root: the later tree's root.
+        path: the proof's hashes.
 
     Raises:
         DoesNotHoldError: the path does not show that.

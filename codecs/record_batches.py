@@ -243,10 +243,12 @@ def salvage_events(
 ) -> tuple[list[Event], int]:
     """As `read_events`, of a dense batch in which something is no record: that becomes an event all the same.
 
-    Its value is its bytes as they stand, its key null, so that the fold refuses it by name like whatever else cannot
-    be read. Where a record's end cannot be told, its value is all that follows in the batch, and what should have come
-    behind it has none. A broker does not look into the records of a compressed batch as closely as we do, and an input
-    that nobody can pass would stop its lane for ever.
+    The event's value is the raw bytes, and its key is null, so that the fold refuses it like any other unreadable
+    input. Where the end of a record cannot be found, the event's value is the rest of the batch, and the events of
+    the records that should follow have no value. This is needed since a broker checks the records of a compressed batch
+    less closely than sluice does, and an input that cannot be passed would stop its lane for ever.
+
+    The arguments and what is returned are those of `read_events`.
     """
     found, byte_count = list[Event](), 0
     while cursor.left > 0 and len(found) < most and byte_count < room:

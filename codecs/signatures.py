@@ -163,7 +163,16 @@ def holds(public_key: str, signature: str, record: bytes, domain: Domain | None)
 
 
 def is_signed_by_any(public_keys: Iterable[str], signature: str, record: bytes, domain: Domain | None) -> bool:
-    """As `holds`, with any of several keys: the record is read once, and only where the signature may be one."""
+    """Whether a record, as it came, is signed with any of these keys.
+
+    The record is read once, and only where the signature has the form of one.
+
+    Args:
+        public_keys: each in any form that `public_key_of` reads.
+        signature: what the record's member says.
+        record: a JSON object in UTF-8.
+        domain: what it has to be signed for; None for the bare form of fold version 1.
+    """
     keys = list(public_keys)
     if not keys or not _is_formed(signature):
         return False

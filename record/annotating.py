@@ -133,7 +133,14 @@ class Annotator:
 def annotations_of(
     statement: str, calls: Sequence[LookResult], deriver: Deriver | None = None, read_data: ReadData | None = None
 ) -> Noted:
-    """What calls give a single statement (`Annotator.note`)."""
+    """What calls give a single statement, as `Annotator.note`.
+
+    Args:
+        statement: its text.
+        calls: the recorded looks, in order.
+        deriver: as for `Annotator`.
+        read_data: as for `Annotator`.
+    """
     return Annotator(deriver, read_data).note(statement, [CallText(one) for one in calls])
 
 

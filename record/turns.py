@@ -50,7 +50,15 @@ class Recording(Protocol):
 class Turn:
     """One turn of an agent. Use it as a context manager, or call `end`.
 
-    What was said before a failure is emitted nevertheless: it was said.
+    Text that came before a failure is emitted as well.
+
+    Args:
+        recorder: that emits what is said in the turn.
+        group: names the conversation and the turn.
+        attempt: the number of the attempt.
+        headers: of each record.
+        calls: of the conversation, from which annotations are made.
+        cwd: where calls are made that do not say it themselves.
     """
 
     def __init__(

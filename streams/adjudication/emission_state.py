@@ -573,12 +573,24 @@ def pack(known: EmissionState) -> bytes:
 
 
 def unpack(emission_id: str, packed: bytes, terms: Sequence[Terms]) -> EmissionState:
-    """What `pack` was given."""
+    """The state of an emission that `pack` was given.
+
+    Args:
+        emission_id: of the emission.
+        packed: the bytes that `pack` returned.
+        terms: the lane's, by their number.
+    """
     return fill(emission_id, _decode(packed), terms)
 
 
 def fill(emission_id: str, known: EmissionState, terms: Sequence[Terms]) -> EmissionState:
-    """Puts in what is not packed: the assertions' own place, and the terms by their number."""
+    """Fills in what is not packed: the assertions' own place, and the terms by their number.
+
+    Args:
+        emission_id: of the emission.
+        known: the decoded state; it is changed and returned.
+        terms: the lane's, by their number.
+    """
     for attempt in known.attempts:
         number, emitted_at = attempt.number, attempt.emitted_at
         for state in attempt.assertions:

@@ -74,14 +74,26 @@ class TimerQueue(Generic[T]):
         return self._heap
 
     def wait(self, name: str, item: T, due: int) -> None:
-        """Makes the item of this name wait in this queue until `due` has passed, wherever it waited before."""
+        """Makes an item wait in this queue, also where it waited in another one before.
+
+        Args:
+            name: under which the item is found.
+            item: that waits.
+            due: it fires when the queue's clock is later than this instant, Unix ms.
+        """
         was = item.due if item.clock == self.clock else None
         item.clock, item.due = self.clock, due
         if was is None or due < was:
             self.file(name, item.order, due)
 
     def file(self, name: str, order: int, due: int) -> None:
-        """Makes an entry for an item that waits already; `wait` does so by itself."""
+        """Makes an entry for an item that waits already; `wait` does so by itself.
+
+        Args:
+            name: under which the item is found.
+            order: of the item, unique in a lane.
+            due: of the item, Unix ms.
+        """
         heappush(self._heap, (due + _ZERO).to_bytes(_DUE) + order.to_bytes(_ORDER) + name.encode())
 
     def head(self, clock: int) -> tuple[int, int] | None:

@@ -230,23 +230,44 @@ class FoldTrace:
     # ------------------------------------------------------------ evidence
 
     def put_aside(self, emission_id: str, one: PendingEvidence) -> None:
-        """Evidence waits."""
+        """Notes that evidence waits for its assertion."""
         self._note(PutAside, emission_id, one.attempt, span_key=one.span_key, order=one.order)
 
     def unmatched(self, emission_id: str, one: PendingEvidence) -> None:
-        """Evidence waits no longer."""
+        """Notes that evidence waits no longer, since its time is over."""
         self._note(Unmatched, emission_id, one.attempt, span_key=one.span_key, order=one.order)
 
     def uncounted(self, emission_id: str, attempt: int, span_key: str, why: Uncounted) -> None:
-        """Evidence counts for no assertion, whichever it speaks of."""
+        """Notes that evidence counts for no assertion.
+
+        Args:
+            emission_id: of the emission that the evidence names.
+            attempt: that the evidence names.
+            span_key: of the assertion that the evidence names.
+            why: it does not count.
+        """
         self._note(Weighed, emission_id, attempt, span_key=span_key, fate="not-counted", why=why)
 
     def late(self, emission_id: str, attempt: int, span_key: str, why: Late, order: int = -1) -> None:
-        """Evidence comes too late for its assertion."""
+        """Notes that evidence comes too late for its assertion.
+
+        Args:
+            emission_id: of the emission that the evidence names.
+            attempt: that the evidence names.
+            span_key: of the assertion that the evidence names.
+            why: it is late.
+            order: of evidence that waited, its number; -1 for what has just come.
+        """
         self._note(Weighed, emission_id, attempt, span_key=span_key, fate="late", why=why, order=order)
 
     def weighed(self, assertion_state: AssertionState, why: Uncounted | None, order: int = -1) -> None:
-        """Evidence was weighed; `why` it does not count, None where it does."""
+        """Notes that evidence was weighed.
+
+        Args:
+            assertion_state: the assertion, after the evidence was taken in.
+            why: it does not count; None where it does.
+            order: of evidence that waited, its number; -1 for what has just come.
+        """
         if why is not None:
             self._note_of(Weighed, assertion_state, fate="not-counted", why=why, order=order)
         elif assertion_state.emission_id == self._emission_id:
@@ -269,7 +290,15 @@ class FoldTrace:
         reason: Reason | None = None,
         disposition: Disposition | Literal[""] = "",
     ) -> None:
-        """A record is written, or would have been."""
+        """Notes a decision about an assertion.
+
+        Args:
+            assertion_state: the assertion.
+            output: the record that is written, or, of a discarded assertion, the one that would have been.
+            status: of the record.
+            reason: of the status, where it has one.
+            disposition: of an inadmissible assertion; else empty.
+        """
         if assertion_state.emission_id == self._emission_id:
             fields = {"status": status, "reason": reason or "", "disposition": disposition}
             self._note_of(Decided, assertion_state, output=output, checks=progress(assertion_state), **fields)
@@ -279,11 +308,23 @@ class FoldTrace:
         self._note_of(Ended, assertion_state, by_attempt=by_attempt)
 
     def request_ended(self, assertion_state: AssertionState, output: Output, status: RequestEnd) -> None:
-        """A request for a review ends with a record."""
+        """Notes that a request for a review ends with a record.
+
+        Args:
+            assertion_state: the assertion.
+            output: the record.
+            status: how the request ends.
+        """
         self._note_of(RequestEnded, assertion_state, output=output, status=status)
 
     def armed(self, assertion_state: AssertionState, clock: int, due: int) -> None:
-        """An assertion begins to wait."""
+        """Notes that an assertion begins to wait.
+
+        Args:
+            assertion_state: the assertion.
+            clock: the number of the clock that it waits on.
+            due: the instant of that clock, Unix ms.
+        """
         self._note_of(Armed, assertion_state, clock=clock, due=due)
 
     def fired(self, assertion_state: AssertionState) -> None:

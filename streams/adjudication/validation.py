@@ -29,7 +29,18 @@ from .versions import AUTHORITY, SUCCESSION
 
 
 def misrouted(state: State, event: Event, emission_id: str) -> Fault | None:
-    """The key must be the emission id, and hash to this lane's partition, or evidence would never meet its emission."""
+    """Why a record is not on its emission's partition: its key has to be the emission id, and hash to this lane.
+
+    Otherwise evidence would never meet its emission.
+
+    Args:
+        state: of the lane.
+        event: the record.
+        emission_id: that the record names.
+
+    Returns:
+        `misrouted`, or None where the record is in its place.
+    """
     if event.key != emission_id.encode():
         return wrong_key(event.key, "emission id", emission_id, state.partitioner)
     if emission_id in state:
@@ -38,7 +49,14 @@ def misrouted(state: State, event: Event, emission_id: str) -> Fault | None:
 
 
 def wrong_key(key: bytes | None, what: str, wanted: str, partitioner: Partitioner) -> Fault | None:
-    """`misrouted` where a record's key is not what its topic is partitioned by (docs/reference/records.md)."""
+    """`misrouted` where a record's key is not what its topic is partitioned by (docs/reference/records.md).
+
+    Args:
+        key: of the record.
+        what: the wanted key is, in words.
+        wanted: the key that the record has to have.
+        partitioner: the name of the lanes' partitioner.
+    """
     if key is not None and key == wanted.encode():
         return None
     shown = "no key" if key is None else repr(key[:80].decode(errors="replace"))
@@ -47,7 +65,14 @@ def wrong_key(key: bytes | None, what: str, wanted: str, partitioner: Partitione
 
 
 def wrong_partition(key: str, lane: int, lanes: int, partitioner: Partitioner) -> Fault | None:
-    """`misrouted` where a key's partition is another one than the lane's."""
+    """`misrouted` where a key belongs to the partition of another lane.
+
+    Args:
+        key: of the record.
+        lane: the lane that read it.
+        lanes: how many lanes there are.
+        partitioner: the name of the lanes' partitioner.
+    """
     partition = PARTITIONERS[partitioner](key.encode(), lanes)
     if partition == lane:
         return None
@@ -70,7 +95,13 @@ def overlapping(emission: Emission) -> Fault | None:
 
 
 def skewed(state: State, path: str, instant: int | None) -> Fault | None:
-    """A date from the future would never grow old."""
+    """`clock-skew` where a time is further ahead of the block's than `max_skew`: a date from the future would not age.
+
+    Args:
+        state: of the lane, with the policy and the block's time.
+        path: JSONPath of the member.
+        instant: that the member says, Unix ms; None where it says none.
+    """
     if instant is None or state.policy is None:
         return None
     skew = state.policy.admissibility.max_skew
@@ -134,7 +165,15 @@ class Checked(NamedTuple):
         return domain_of(topic, self.policy.origin)
 
     def is_signed(self, name: str, keys: Sequence[Key], topic: str, signature: str | None, value: bytes | None) -> bool:
-        """Whether one of a name's keys signed a record of this topic, and counts now."""
+        """Whether one of a name's keys signed a record, and counts at the block's time.
+
+        Args:
+            name: of the party.
+            keys: that the policy lists for the name.
+            topic: that the record came on, by its logical name.
+            signature: that the record has; None where it has none.
+            value: the record as it came.
+        """
         counting = keys if self.version < SUCCESSION else counted(name, keys, self.policy.origin)
         return is_signed(counting, self.time, signature, value, self.domain(topic))
 
@@ -169,8 +208,17 @@ def unauthorised(checked: Checked, seen: Observation | Sighting, value: bytes | 
 
 
 def unauthorised_emitter(checked: Checked, emission: Emission, value: bytes | None) -> Fault | None:
-    """Why an emission is not its emitter's: one with a key must sign, and where signatures are required nobody else
-    emits (docs/security.md)."""
+    """Why an emission is refused (docs/security.md): an emitter with a key must sign, and where signatures are required
+    only emitters with a key may emit.
+
+    Args:
+        checked: the policy in force, and how its signatures are checked.
+        emission: the emission.
+        value: the same as it came, of which the signature has to hold.
+
+    Returns:
+        `unauthorised-emitter`, or None where the emission is taken.
+    """
     rules = checked.policy.emitters
     name = emission.emitter.system if emission.emitter is not None else None
     keys = rules.keys.get(name, []) if name is not None else []
@@ -186,8 +234,17 @@ def unauthorised_emitter(checked: Checked, emission: Emission, value: bytes | No
 
 
 def unauthorised_reviewer(checked: Checked, review: Review, value: bytes | None) -> Fault | None:
-    """Why a review is not its reviewer's: one with a key must sign, or a role for it; where signatures are required
-    nobody else is heard, and where several reviewers are needed each has a name (docs/security.md)."""
+    """Why a review is refused (docs/security.md): a reviewer with a key must sign, or a role must sign for it; where
+    signatures are required only reviewers with a key count; where several are needed each must have a name.
+
+    Args:
+        checked: the policy in force, and how its signatures are checked.
+        review: the review.
+        value: the same as it came, of which the signature has to hold.
+
+    Returns:
+        `unauthorised-reviewer`, or None where the review is taken.
+    """
     rules, keys = checked.policy.reviewers, _reviewer_keys(checked, review)
     if review.role is not None:
         owner, path, required = f"the role {review.role!r}", "role", True  # who claims a role has to have its key
@@ -252,8 +309,17 @@ def _reviewer_keys(checked: Checked, review: Review) -> Sequence[Key]:
 
 
 def out_of_order(known: EmissionState | None, attempt: int, max_attempts: int) -> Fault | None:
-    """Why an attempt does not come now: of a known emission it is at most one above the newest, of an unknown one at
-    most `max_attempts`; so nobody closes an emission's assertions with a number that its emitter never reaches."""
+    """Why an attempt's number is too high. Otherwise a stranger could close an emission's assertions with a number that
+    the emitter never reaches.
+
+    Args:
+        known: the emission's state; its newest attempt allows the next number only. None where it is not known.
+        attempt: the number that came.
+        max_attempts: the greatest number of an unknown emission's first attempt, by the policy.
+
+    Returns:
+        `attempt-out-of-order`, or None where the attempt is taken.
+    """
     most = known.newest() + 1 if known is not None and known.attempts else max_attempts
     if attempt <= most:
         return None

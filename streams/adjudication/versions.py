@@ -146,7 +146,13 @@ def revision_of(fold: str) -> int:
 
 
 def demand_not_later(fold: str, number: int, own: str, path: str = "") -> None:
-    """That a header's version is not a later one than ours: we could not decide as it would.
+    """Demands that a header's fold version is not later than a given one: its decisions could not be recomputed.
+
+    Args:
+        fold: the header's.
+        number: the newest version that may be there.
+        own: the same as a header has it, for the error's sentence.
+        path: of the block, for the error's sentence.
 
     Raises:
         LaterVersionError: it is.

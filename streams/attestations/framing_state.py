@@ -102,7 +102,13 @@ def _name(claim: str, did: str) -> bytes:
 
 
 class State:
-    """What a framing lane has: where it is, the policy, the newest words, and counters."""
+    """What a framing lane has: where it is, the policy, the newest words, and counters.
+
+    Args:
+        lane: its number.
+        lanes: how many lanes there are.
+        partitioner: the name of the lanes' partitioner.
+    """
 
     def __init__(self, lane: int, lanes: int, partitioner: Partitioner) -> None:
         self.lane, self.lanes = lane, lanes

@@ -57,7 +57,14 @@ _SCOPED: Final = ("introduced", "removed")
 
 
 class Bound(CheckArguments):
-    """One check as what the forms of a clause are bound to; a `coverage_patterns.Binder`."""
+    """One check as what the forms of a clause are bound to; a `coverage_patterns.Binder`.
+
+    Args:
+        check: well formed.
+        path: the file that was looked at, where the check names none.
+        commit: the hash of the commit that was looked at, where one was.
+        scope: what was looked at where no path is named.
+    """
 
     def __init__(self, check: Check, path: str | None = None, commit: str | None = None, scope: Scope = "file") -> None:
         super().__init__(check, path, commit, scope)

@@ -112,7 +112,13 @@ _KINDS: Final = frozenset(("quote", "code", "word", *get_args(Form)))
 
 
 def terms_of(text: str, substrate_class: str = "", locator: Mapping[str, Any] | None = None) -> Terms:
-    """The terms of an assertion's text, for one class and locator: both say what is only a place to look at."""
+    """The terms of an assertion's text. Words that only say where to look are no terms.
+
+    Args:
+        text: the assertion's.
+        substrate_class: of the look; it shows which words are only places.
+        locator: of the look; its values are only places.
+    """
     text = nfkc(text)
     spans, rest = _set_off(text)
     places = _Places(rest, spans, substrate_class, locator or {})
@@ -320,6 +326,12 @@ def shares_a_term(pattern: str, text: str, terms: Terms, regex: bool = False) ->
 
     It is, when a term of the assertion stands in the pattern, or a literal or a content word of the pattern in the
     assertion's text (its place left out). Of a regular expression only the literal characters count.
+
+    Args:
+        pattern: the locator's.
+        text: the assertion's.
+        terms: of the assertion (`terms_of`).
+        regex: whether the pattern is a regular expression.
     """
     if regex:
         pattern = re.sub(r"[.*+?^$|()]", " ", _ESCAPED.sub(r"\1", _CLASSES.sub(" ", pattern)))

@@ -44,6 +44,11 @@ def stands(kind: str, text: str, content: str) -> bool:
 
     Most terms are words and names, and each of them is looked for in few texts: making an expression takes longer than
     searching with it.
+
+    Args:
+        kind: of the term.
+        text: of the term.
+        content: the text that is searched.
     """
     if kind in _WRITERS and (kind != "word" or text in _SPOKEN or "'" in text or "’" in text):
         return expression(kind, text).search(content) is not None

@@ -72,7 +72,13 @@ def succession_bytes(name: str, public_key: str, origin: str) -> bytes:
 
 
 def standing(name: str, keys: Sequence[Key], origin: str) -> list[Key]:
-    """The keys of a name that count: all but successors whose signature does not hold, in their order."""
+    """The keys of a name that count: all but successors whose signature does not hold, in their order.
+
+    Args:
+        name: whose keys they are.
+        keys: that the policy lists for the name.
+        origin: the deployment's name: a succession that was signed for another deployment does not hold.
+    """
     stands = [key for key in keys if key.signed_by is None]
     waiting = [key for key in keys if key.signed_by is not None]
     while found := [key for key in waiting if any(_is_signed_by(key, one, name, origin) for one in stands)]:
@@ -82,7 +88,8 @@ def standing(name: str, keys: Sequence[Key], origin: str) -> list[Key]:
 
 
 def counted(name: str, keys: Sequence[Key], origin: str) -> Sequence[Key]:
-    """As `standing`, for each record: where no key is a successor, nearly always, all of them stand."""
+    """As `standing`, with the same arguments, but fast enough for each record: where no key is a successor, which is
+    the usual case, all keys count."""
     if all(key.signed_by is None for key in keys):
         return keys
     return _standing(name, tuple(keys), origin)
@@ -96,8 +103,8 @@ def _standing(name: str, keys: tuple[Key, ...], origin: str) -> tuple[Key, ...]:
 def _is_signed_by(key: Key, before: Key, name: str, origin: str) -> bool:
     if key.signed_by != before.public_key or key.signature is None:
         return False
-    # Nobody knows when a signature was made. A thief's could be as old as the owner's, so that the successor has to
-    # have begun before the key was revoked.
+    # A signature does not show when it was made, and a thief can sign as well as the owner. So the successor has to
+    # begin before the key was revoked.
     if before.revoked is not None and (key.since is None or key.since >= before.revoked):
         return False
     return is_signature(before.public_key, key.signature, succession_bytes(name, key.public_key, origin))

@@ -161,7 +161,14 @@ class Trace:
             self._name_member(name)
 
     def cut(self, field: str, before: int, after: int, omitted: int = 0) -> None:
-        """A text, or a quote too many, was cut to `after` bytes; or a list to fewer items, so many omitted."""
+        """Notes that a text or a list was cut.
+
+        Args:
+            field: that was cut.
+            before: its length before, in bytes.
+            after: its length after, in bytes.
+            omitted: how many items of a list were left out; 0 where a text was cut.
+        """
         entry: Entry = {"field": field, "octets_before": before, "octets_after": after}
         if omitted:
             entry["omitted"] = omitted

@@ -57,7 +57,13 @@ _JSON: Final[tuple[str, bytes]] = ("content-type", b"application/json")
 
 
 def new_state(lane: int, lanes: int, partitioner: Partitioner = "murmur2") -> BindState:
-    """The state of a binding lane before its first block."""
+    """The state of a binding lane before its first block.
+
+    Args:
+        lane: its number.
+        lanes: how many lanes there are.
+        partitioner: the name of the lanes' partitioner.
+    """
     return BindState(lane, lanes, partitioner)
 
 

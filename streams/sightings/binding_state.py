@@ -99,6 +99,11 @@ class BindState:
     `_names`, has its digest in `_known`, and waits in `waiting` until its `forget`. A sighting without a partner is
     counted in `_unmet`. `_held` is in the order in which the sides came.
 
+    Args:
+        lane: its number.
+        lanes: how many lanes there are.
+        partitioner: the name of the lanes' partitioner.
+
     Attributes:
         rules: clocks, and the policy in force.
         jobs: pairs still to be written, in order.
@@ -213,8 +218,14 @@ def _add(counts: Counter[_Counted], name: _Counted, more: int) -> None:
 
 
 def due(state: BindState, time: int, watermark: int) -> int:
-    """How many timers a block at that watermark would fire, counted up to one more than `MAX_TIMERS`; while pairs are
-    still to be written, more than that: they come before whatever the inputs hold."""
+    """How many timers a block would fire, counted up to `MAX_TIMERS + 1`. While pairs are still to be written it is
+    `MAX_TIMERS + 1`, since pairs are written before any input is read.
+
+    Args:
+        state: after the block before.
+        time: of the block, Unix ms; no timer of a binding lane is on it.
+        watermark: of the block, Unix ms.
+    """
     if state.jobs:
         return MAX_TIMERS + 1
     return state.waiting.count_due(max(watermark, state.rules.evidence_mark()), MAX_TIMERS + 1)

@@ -117,7 +117,13 @@ class LedgerChecks:
         return True
 
     def is_foreign(self, linked: Linked, header: Header, expected: Sequence[str]) -> None:
-        """Told of a block whose fold is not ours, or none that may follow upon the one before."""
+        """Notes a block that this package does not fold, or whose fold version may not follow that of the block before.
+
+        Args:
+            linked: the block's place.
+            header: the block's.
+            expected: the versions that may be there.
+        """
         self.findings.add(
             "fold-version",
             "the block was decided by another version of the fold; decisions cannot be recomputed from here on",

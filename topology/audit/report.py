@@ -96,7 +96,13 @@ def in_order(divergences: Sequence[Divergence]) -> list[Divergence]:
 
 
 def judge(lanes: Sequence[LaneReport], divergences: Sequence[Divergence], keys: Sequence[str]) -> Verdict:
-    """The two verdicts on these lanes."""
+    """The two verdicts on these lanes: integrity and completeness (docs/audit.md).
+
+    Args:
+        lanes: their reports.
+        divergences: all that were found, in the lanes and outside them.
+        keys: whose signatures were believed; without any, completeness is not shown.
+    """
     integrity = "broken" if _breaks_integrity(lanes, divergences) else "holds"
     missing = list(_missing(divergences))
     unread = [one.place for one in divergences if one.kind == "unreadable"]

@@ -47,7 +47,13 @@ Wanted = Callable[[bytes | None], bool]
 
 
 def origin_of(settings: Settings, lane: int, ledger: str = "ledger") -> str:
-    """The name of a lane's log under these settings; `ledger` is the topic's logical name."""
+    """The name of a lane's log (`codecs.checkpoints.origin`).
+
+    Args:
+        settings: with the application's name and the topics' prefix.
+        lane: the lane's number.
+        ledger: the ledger topic's logical name.
+    """
     return origin(settings.app_id, topic_name(settings, ledger), lane)
 
 
@@ -291,7 +297,17 @@ def checkpoints_of(
     ledger: str = "ledger",
     topic: str = TOPIC,
 ) -> Checkpoints:
-    """A lane's, of this ledger, on the broker of these settings; both topics by their logical names."""
+    """The `Checkpoints` of a lane, on the broker of these settings.
+
+    Args:
+        settings: the broker, and the interval of checkpoints.
+        signer: that signs them.
+        lane: the lane's number.
+        tips: the newest checkpoints that are known of every lane; each checkpoint names them.
+        trust: who has to have signed earlier checkpoints; None: their signatures are not looked at.
+        ledger: the ledger topic's logical name.
+        topic: the checkpoint topic's logical name.
+    """
     partition = TopicPartition(topic_name(settings, topic), lane)
 
     async def last(wanted: Wanted) -> None:
@@ -302,7 +318,15 @@ def checkpoints_of(
 
 
 async def follow(settings: Settings, tips: Tips, trust: Trust, ledger: str = "ledger", topic: str = TOPIC) -> None:
-    """Reads the checkpoints of every lane of a ledger, until cancelled; silent while a broker is away."""
+    """Reads the checkpoints of every lane of a ledger, until cancelled. While no broker answers it tries again.
+
+    Args:
+        settings: the broker.
+        tips: where the newest checkpoint of each lane is kept.
+        trust: who has to have signed them.
+        ledger: the ledger topic's logical name.
+        topic: the checkpoint topic's logical name.
+    """
     while True:
         try:
             await _follow(settings, tips, trust, ledger, topic)

@@ -90,7 +90,16 @@ class ConsistencyProof(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
 
 def make_leaf(what: What, data: bytes, header: Header) -> Leaf:
-    """A record of its leaf's bytes, in the block of this header."""
+    """A record's leaf for a proof file.
+
+    Args:
+        what: the record is: an input or an output.
+        data: the leaf's bytes.
+        header: of the record's block.
+
+    Raises:
+        DoesNotHoldError: they are not the bytes of such a record.
+    """
     return Leaf(base64.b64encode(data).decode(), readable_of(what, data, header))
 
 
@@ -105,7 +114,12 @@ def render(proof: Proof | ConsistencyProof) -> bytes:
 
 
 def readable_of(what: What, data: bytes, header: Header) -> Readable:
-    """A record for people, of its leaf's bytes and its block's header.
+    """A record in a form that people can read.
+
+    Args:
+        what: the record is: an input or an output.
+        data: the leaf's bytes.
+        header: of the record's block.
 
     Raises:
         DoesNotHoldError: they are not the bytes of such a record.

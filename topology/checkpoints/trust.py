@@ -36,7 +36,12 @@ class TrustedKey(NamedTuple):
 
 
 def demand_counting(checkpoint: Checkpoint, note: Note, known: Iterable[TrustedKey]) -> None:
-    """That one of these keys signed a checkpoint, at a time at which it counts.
+    """Demands that one of these keys signed a checkpoint, at a time at which the key counts.
+
+    Args:
+        checkpoint: the note's.
+        note: with the signatures.
+        known: the keys that are believed, each in its own time.
 
     Raises:
         DoesNotHoldError: none did, or a signature under a known key's name and id does not hold.

@@ -107,7 +107,13 @@ def _short(name: str) -> str:
 
 
 def live(board: Board, width: int, height: int) -> RenderableType:
-    """The screen while it runs: the newest words, as many as fit, each on one line, and how far it has come."""
+    """The screen while the demo runs: the newest decisions, each on one line, and how far the demo has come.
+
+    Args:
+        board: what is known of the demo's assertions.
+        width: of the terminal, in columns.
+        height: of the terminal, in lines; as many decisions are shown as fit.
+    """
     rows = sorted((entry for entry in board.entries if entry.status), key=lambda entry: entry.changed)
     shown = Table(box=SIMPLE_HEAD, expand=True, pad_edge=False)
     wide = width >= WIDE
@@ -211,7 +217,13 @@ def _group(entry: Entry) -> tuple[str, str]:
 
 
 def next_steps(prefix: str, broker: str, embedded: bool) -> Iterator[str]:
-    """Where somebody who has seen the demo may go next."""
+    """Lines that name the next commands to try after the demo.
+
+    Args:
+        prefix: of the demo's topics.
+        broker: the demo's.
+        embedded: whether that was the embedded broker, whose topics are gone.
+    """
     steps = [
         ("sluice demo --json", "each assertion's last record, with the evidence and the frame"),
         ("sluice demo --root DIR --emissions FILE", "the same for a repository and emissions of your own"),

@@ -36,7 +36,13 @@ Progress = Callable[[int, int, int], None]
 
 
 class Watching(Adjudicate):
-    """The lanes' own fold, which notes down what becomes of one emission; its outputs are those of the fold."""
+    """The lanes' own fold, which also notes what becomes of one emission. Its outputs are those of the fold.
+
+    Args:
+        emission_id: of the emission.
+        partitioner: the name of the lanes' partitioner.
+        secrets: under which identifiers are hashed.
+    """
 
     def __init__(self, emission_id: str, partitioner: Partitioner, secrets: Secrets = NO_SECRETS) -> None:
         super().__init__(partitioner, secrets)

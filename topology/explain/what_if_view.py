@@ -38,6 +38,12 @@ def report(comparison: Comparison, policy: str, lanes: Sequence[int], where: str
     """The JSON form.
 
     `counts` has every pair of statuses that some assertion has; `changes` each assertion with another status or reason.
+
+    Args:
+        comparison: of the two policies.
+        policy: the hash of the new policy.
+        lanes: that were compared.
+        where: the ledger was read: a broker or an export.
     """
     return {
         "@type": "sluice:WhatIf",
