@@ -24,7 +24,7 @@ from . import mending, standing
 from .checked_json import check_name, inert
 from .corroboration import class_of
 from .decision_json import to_json
-from .emission_state import CLASSES, NUMBER_OF, AssertionState, Material, NotCounted
+from .emission_state import CLASSES, NUMBER_OF, AssertionState, Declared, Material, NotCounted
 from .uncounted import Uncounted
 
 AROUND: Final = 200
@@ -250,7 +250,7 @@ def _annotations(
         cls, entry = one.substrate_class, dict[str, Any]()
         entry |= {"number": number, "substrate_class": cls}
         observation_id = state.id_of(one)
-        if observation_id is not None and (shown := shown_id(observation_id, cls in IDENTITY_BOUND)):
+        if observation_id is not None and (shown := shown_id(observation_id, _may_bind_identity(state, one))):
             entry["observation_id"] = shown
         if one.ts is not None:
             entry["ts"] = format_time(one.ts)
@@ -258,6 +258,14 @@ def _annotations(
         if number < len(kept.locators) and kept.locators[number] and cls not in IDENTITY_BOUND:
             claimed.append({"number": number, "locator": _let_out(msgspec.json.decode(kept.locators[number]), commits)})
     return said, claimed, max(0, len(state.declared) - MOST_ANNOTATIONS)
+
+
+def _may_bind_identity(state: AssertionState, declared: Declared) -> bool:
+    """Whether a declared observation id is to be let out as one that is bound to an identity: where its class is, and
+    where no observation has said that it is not. An emitter that declares an id does not say of which tier it is."""
+    return declared.substrate_class in IDENTITY_BOUND or not any(
+        seen.ts >= 0 and seen.id == declared.id and not seen.identity_bound for seen in state.seen
+    )
 
 
 def _let_out(locator: dict[str, Any], commits: bool) -> dict[str, Any]:

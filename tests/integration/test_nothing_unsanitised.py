@@ -50,7 +50,7 @@ rejected = "review"
 STRUCTS: dict[str, type[msgspec.Struct]] = {
     "admitted": records.Admitted,
     "inadmissible": records.Inadmissible,
-    "review-requests": records.Request,
+    "review-requests": records.ReviewRequest,
     "re-emission-requests": records.Request,
     "grounded": records.Grounded,
     "verdicts": records.Verdicts,

@@ -261,7 +261,7 @@ def test_a_request_carries_what_was_claimed_and_the_text_around_it(new_lane: Any
 
     frame = request["reviewing"]["_untrusted_text"]
     assert request["annotations"] == [
-        {"number": 0, "substrate_class": GREP, "observation_id": "o-1", "ts": "2027-01-15T08:00:00Z"},
+        {"number": 0, "substrate_class": GREP, "ts": "2027-01-15T08:00:00Z"},
         {"number": 1, "substrate_class": READ},
     ]
     assert frame["claimed"] == [{"number": 0, "locator": {"path": "a.py", "lines": [1, 2]}}]
@@ -269,6 +269,24 @@ def test_a_request_carries_what_was_claimed_and_the_text_around_it(new_lane: Any
     assert frame["@type"] == "veritas:UntrustedValidatorText"
     assert request["reviewing"]["_meta"]["sanitation_version"] == "0.1"
     assert request["deadline"] == "2027-01-15T10:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("seen", "shown"),
+    [
+        ([], False),
+        ([look(GREP, observation_id="o-1", tier="identity-bound")], False),
+        ([look(READ, observation_id="o-2")], False),
+        ([look(GREP, observation_id="o-1", tier="pseudonymous")], True),
+    ],
+)
+def test_a_declared_id_is_told_once_an_observation_says_that_it_binds_nobody(
+    new_lane: Any, seen: list[tuple[str, dict[str, Any]]], shown: bool
+) -> None:
+    """An emitter does not say of which tier an observation is, so its word alone lets no id out in clear [S §12]."""
+    request = told(new_lane, *seen, checks=[])
+
+    assert request["annotations"][0].get("observation_id") == ("o-1" if shown else None)
 
 
 def test_a_request_says_which_classes_verified_and_refuted_each_check(new_lane: Any) -> None:
