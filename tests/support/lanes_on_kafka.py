@@ -23,7 +23,7 @@ from sluice.streams.adjudication import fold as core
 from sluice.topology.ledger.folds import folds
 from sluice.topology.settings.settings import Settings, bootstrap
 
-OUTPUTS = ("admitted", "inadmissible", "review-requests", "re-emission-requests", "dead-letters")
+OUTPUTS = ("admitted", "inadmissible", "review-requests", "re-emission-requests", "verdicts", "dead-letters")
 CLASSES = ("substrate.code.read", "substrate.git.log")
 
 
