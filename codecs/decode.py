@@ -3,7 +3,7 @@
 `decode_*` return either the record or a `Fault`; nothing is raised, because a bad record is data on its way to the
 dead letters. Rules that a JSON Schema cannot say are checked here as well: spans (exactly one form,
 inside the text, once in an emission), times, JSON pointers. The memo's own assertion object [S §6] gets its span and
-the in-line encoding is turned into the JSON form, so that whoever comes after sees one form only.
+the in-line encoding is turned into the JSON form, so that all later steps see one form only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What Unicode lets a stranger do to a text, undone: normalisation, look-alikes, invisible characters, scripts.
 
 Pure functions over one text, each one step of [V §4.2–4.4], used by the sanitiser and by the canonical hash [V §7].
-Nothing here decides whether a text is acceptable, and nothing is recorded: whoever needs a trace gets positions.
+Nothing here decides whether a text is acceptable, and nothing is recorded: a caller that needs a trace gets positions.
 The tables are `unicodedata2`'s and those in `data/` (see tools/make_confusables.py), never the interpreter's own:
 what a text becomes must not depend on the Python that reads it.
 

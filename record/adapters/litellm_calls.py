@@ -1,7 +1,7 @@
 """LiteLLM's model calls, as emissions: what the answer says, annotated by the calls whose results the model was given.
 
-LiteLLM tells of single model calls. The tools were called by whoever called the model, so calls and results are read
-from the messages; those of a conversation are recorded once. Nothing here needs LiteLLM.
+LiteLLM reports single model calls. The program that called the model also called the tools, so calls and results are
+read from the messages; those of a conversation are recorded once. Nothing here needs LiteLLM.
 """
 
 from __future__ import annotations

@@ -1,11 +1,17 @@
 """Whether every observer has answered about an assertion, so that it need not wait out its horizon (docs/verdicts.md,
 `early_settle`).
 
-Awaited is every observer that the policy lists, for each class that the assertion declares and the observer may speak
-for. Only signed answers count, whatever they found; `unavailable` is none. Where nobody can tell that all of them have
-come, the assertion waits for its horizon: it declares no class; the policy binds one of its classes to sightings; it
-annotates a class twice, so that one answer may speak of either; somebody who is awaited has no key; nobody listed may
-speak for a class; or the policy accepts other judges, whose words come behind those of the checks. Pure.
+The fold waits for every observer that the policy lists, for each class that the assertion declares and the observer may
+speak for. Only signed answers count, whatever the observer found; the outcome `unavailable` is no answer. In some cases
+the fold cannot know that all answers have come. The assertion then waits for its horizon:
+
+- it declares no class;
+- it annotates a class twice, so that one answer may be about either annotation;
+- the policy binds one of its classes to sightings;
+- for one of its classes the policy lists no observer, or lists an observer without a key;
+- the policy accepts other judges, whose observations come after those of the checks.
+
+Pure.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """What a bound observation may say: what comes of the signed sighting that it carries, and no more (docs/security.md).
 
-A binding lane pairs a sighting with an assertion that cites it. The observer signed the sighting alone; subject,
-outcome and checks are the binding lane's word, and whoever may write to `observations` or `citations` can say the like.
-So the fold holds the assertion's own checks against the signed content again (judging/matching.py), and takes the rest
-of what counts from the sighting. The annotation's path is not kept in the state: a check that names no file is held
-against the file of the sighting, which is the one that the admitted record then names. Pure.
+A binding lane pairs a sighting with an assertion that cites it. The observer signed only the sighting. The binding lane
+added subject, outcome and checks, and any party that may write to `observations` or `citations` could forge these. So
+the fold decides the assertion's own checks on the signed content again (judging/matching.py), and takes everything else
+that counts from the sighting. The state does not keep the annotation's path: a check that names no file is decided on
+the file of the sighting, which is the file that the admitted record then names. Pure.
 """
 
 from __future__ import annotations

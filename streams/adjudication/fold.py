@@ -130,6 +130,14 @@ def event_for(
     Headers count with their names and values; too many of them, which may all be empty, are too large as well.
 
     Kafka lets a header have no value; a ledger keeps an empty one.
+
+    Args:
+        source: the number of the input topic, as the block's header lists its sources.
+        offset: of the record.
+        timestamp: of the record, Unix ms.
+        headers: of the record.
+        key: of the record.
+        value: of the record.
     """
     kept = [(name, content or b"") for name, content in headers] if headers else []
     size = len(value or b"") + len(key or b"") + sum(len(name) + len(content) for name, content in kept)
@@ -577,11 +585,11 @@ class _Folding:
         return None
 
     def slot_of(self, observation: Observation, record: bytes) -> tuple[str, bytes]:
-        """Whose share evidence takes while it waits, and the bytes that are kept of it.
+        """The observer whose share of the room evidence takes while it waits, and the bytes that are kept of it.
 
-        A listed observer's share is for what it signed itself, each record once however its JSON is written: else
-        whoever may write to the topic would fill it with one record in many spellings, or with a real sighting bound to
-        emissions that never come.
+        A listed observer's share holds only records that it signed itself, each once however its JSON is written.
+        Otherwise a party that may write to the topic could fill the share with one record in many spellings, or with a
+        real sighting bound to emissions that never come.
         """
         observer = self.policy.observers.get(observation.observer)
         if not self.binds_subjects or observer is None or not observer.all_keys:

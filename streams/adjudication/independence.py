@@ -1,7 +1,7 @@
 """Which evidence of one check counts as independent (docs/checks.md): a pure choice among what there is.
 
-A hostile emitter who may choose where observers look would have one file, one checkout or one tool speak several times;
-so a policy can say that grep and code.read of the same bytes count once (`same_bytes`), that one root gives at most so
+A hostile emitter may choose where observers look, and could have one file, checkout or tool count several times.
+So a policy can say that grep and code.read of the same bytes count once (`same_bytes`), that one root gives at most so
 many of k (`same_root`), and that named classes count once (`groups`).
 """
 

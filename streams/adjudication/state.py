@@ -22,6 +22,11 @@ TICK = 1000
 class State(Table):
     """One lane's state. `fold` is the only writer.
 
+    Args:
+        lane: its number.
+        lanes: how many lanes there are.
+        partitioner, secrets: see below.
+
     Attributes:
         partitioner: how producers choose a key's partition; the lane checks it.
         secrets: what identifiers are hashed with; of the process, not of the ledger, so in no snapshot.
@@ -109,12 +114,19 @@ def _check_terms(policy: Policy) -> CheckTerms:
 
 
 def new_state(lane: int, lanes: int, partitioner: Partitioner = "murmur2", secrets: Secrets = NO_SECRETS) -> State:
-    """The state of a lane before its first block."""
+    """The state of a lane before its first block. The arguments `lane`, `lanes`, `partitioner` and `secrets` are those
+    of `State`."""
     return State(lane, lanes, partitioner, secrets)
 
 
 def due(state: State, time: int, watermark: int) -> int:
-    """How many timers a block at that time and watermark would fire, counted up to one more than `MAX_TIMERS`."""
+    """How many timers a block would fire, counted up to `MAX_TIMERS + 1`.
+
+    Args:
+        state: after the block before.
+        time: of the block, Unix ms.
+        watermark: of the block, Unix ms.
+    """
     most = MAX_TIMERS + 1
     found = state.pending.count_due(max(watermark, state.evidence_mark()), most)
     return found if found == most else min(most, found + state.expiring.count_due(time, most))

@@ -1,8 +1,8 @@
-"""What a block's fold did about one emission: a typed list, made only for who asks for it (`fold.fold`).
+"""What a block's fold did about one emission: a typed list, made only where a caller asks for it (`fold.fold`).
 
-The entries stand in the order in which things happened. They are made where the fold decides, so nobody need ask it a
-second time, or guess from the states before and after. A traced block is folded in Python alone, since the compiled
-core keeps no trace; outputs and state are the same. A trace reads what the fold tells it, and changes nothing.
+The entries stand in the order in which things happened. The fold makes them when it decides, so a caller need not fold
+again or compare the states before and after. A traced block is folded in Python alone, since the compiled core keeps no
+trace; outputs and state are the same. A trace reads what the fold tells it, and changes nothing.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What a framing lane keeps: the policy, counters, and of each validator the newest word on each claim.
+"""What a framing lane keeps: the policy, counters, and for each validator and claim the time of the newest word.
 
-Nobody's older word may come back as the newest one, so a lane remembers, for each claim and validator, when the newest
-word was issued (docs/security.md). That is all: 25 bytes in a snapshot, about 155 in memory (docs/capacity.md).
+An older word of a validator must not replace a newer one. So a lane remembers, for each claim and validator, when the
+newest word was issued (docs/security.md). That takes 25 bytes in a snapshot, about 155 in memory (docs/capacity.md).
 
-Of a validator that the policy lists it is never forgotten, because a signature never ends: that part of the state grows
-with claims times listed validators. Any other name costs nothing, whether it signs with a key of its own (`did:key`) or
-not at all. So of these a lane remembers as many as `max_waiting_bytes` holds, those that spoke last.
+A lane never forgets the entries of validators that the policy lists, because their signatures do not expire: that part
+of the state grows with claims times listed validators. Anybody can make up other validators, with a key of their own
+(`did:key`) or without one. So of these a lane keeps as many entries as `max_waiting_bytes` holds, the latest ones.
 """
 
 from __future__ import annotations

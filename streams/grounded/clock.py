@@ -1,7 +1,7 @@
 """The one clock of the core: when something was retrieved [C §3].
 
-A retrieval is made by a program that runs, not by a fold: nothing that a lane decides comes past here. Whoever wants
-other times (a test, a replay) puts a clock of their own in its place for as long as a `with` lasts.
+A running program makes a retrieval, not a fold: no decision of a lane uses this clock. A test or a replay that needs
+other times replaces the clock for as long as a `with` lasts.
 """
 
 from __future__ import annotations

@@ -20,6 +20,11 @@ class GroundedError(DoesNotHoldError):
 class UngroundedReturn(GroundedError):
     """Something claims to be grounded, and its chain has no source or was severed [C §2, §3].
 
+    Args:
+        name: see below.
+        because: why it is not grounded, as a part of the sentence.
+        hint: what the person can do; where it is empty, a general one.
+
     Attributes:
         name: of the function, or what else claims it.
     """
@@ -80,6 +85,7 @@ class MissingDataCategory(GroundedError):
     Attributes:
         agent: the function.
         missing: the categories, sorted.
+        found: the categories that its steps had.
     """
 
     def __init__(self, agent: str, missing: tuple[str, ...], found: tuple[str, ...]) -> None:

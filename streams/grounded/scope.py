@@ -1,8 +1,8 @@
-"""Who is running, and what was let go: the record of discards, and whether any is allowed [C §9.2 to §9.4].
+"""Which function is running, the record of its discards, and whether it may discard [C §9.2 to §9.4].
 
-Every agent runs in a scope of its own; what it discards comes into the chain of what it returns. A tool or a prompt is
-an external boundary: its body may do as it likes, whoever called it. Outside all of them the last thousand discards are
-kept, for who wants to look.
+Every agent runs in a scope of its own; its discards go into the chain of the value that it returns. A tool or a prompt
+is an external boundary: its body may discard, whichever agent called it. Outside all of them the last thousand discards
+are kept, and `discards` returns them.
 """
 
 from __future__ import annotations

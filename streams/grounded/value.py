@@ -1,6 +1,6 @@
 """`Grounded[T]`: a value that carries where it came from [C §1, §3, §9].
 
-There is no `.value`: whoever wants the plain value says `.unwrap_discarding_sources()`, and that is recorded.
+There is no `.value`: a program that needs the plain value calls `.unwrap_discarding_sources()`, which is recorded.
 Every operator over grounded and plain operands gives a grounded value [C §9.1], reflected ones too. Where Python
 insists on a plain value, conditions (`bool`, `in`) work and are recorded [C §9.2]; texts and numbers (`str`, f-strings,
 `int`) are refused unless the discard was declared (`discarding`).

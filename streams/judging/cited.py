@@ -1,9 +1,9 @@
 """What a text quotes, for a reader who holds every quotation against its source [C §4].
 
-More than the quotations of `quotes.py`, which terms are made of: whoever cites strictly must not put another's words
-into a Markdown block quote, a `<q>`, a straight quotation over several paragraphs, or prose between back-ticks, and so
-keep them from being looked up. A quotation over several lines or paragraphs is held line by line, or paragraph by
-paragraph: the marks between them are the writer's. Linear in the text.
+It finds more than the quotations of `quotes.py`, which terms are made of. Otherwise a writer could avoid the strict
+check of a quotation by putting the words into a Markdown block quote, a `<q>`, a straight quotation over several
+paragraphs, or prose between back-ticks. A quotation over several lines or paragraphs is compared line by line, or
+paragraph by paragraph, since the marks between them are the writer's. Linear in the text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which rows of a document a name means: a dotted path, a place in a list, a JSON Pointer, or a key wherever it stands.
 
 A name is read from the top first, in every way in which its dots can be part of keys; only where that leads nowhere it
-is the end of a longer path. Whoever asks is told of several rows, and of rows that could be there in another reading.
+is the end of a longer path. The answer says where there are several rows, or rows in another reading of the name.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What a sighting's content says of an assertion that cites it: its checks on text and JSON, without an observer.
 
-Citation and sighting are all there is: whoever saw the content knew of no emission, and whoever cites it is not asked
-again. So the same citation and sighting always come to the same, whichever came first. A text may be a part of what
-stood there, so of a text nothing is ever false: a check on it holds, or stays undecided. Of `substrate.fs.mtime` the
-content is a time, of `substrate.do.sse-count` a number, of `substrate.mcp.brief` a result: these are whole.
+The result depends only on the citation and the sighting: the observer knew of no emission, and the emitter is not asked
+again. So the same two records always give the same result, whichever came first. A text may be a part of what the
+observer saw, so a check on a text holds or stays undecided, and is never false. The content of `substrate.fs.mtime` is
+a time, of `substrate.do.sse-count` a number, of `substrate.mcp.brief` a result: these are always whole.
 """
 
 from __future__ import annotations

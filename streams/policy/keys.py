@@ -5,8 +5,8 @@ holds for a record when the block's time lies in that time. `revoked` ends a key
 the key signed before may not be the owner's word, which the audit tells of.
 
 A successor can be signed by the key that it follows (`signed_by`, `signature`). Such a key stands only where that key
-is listed under the same name, stands itself, and was not revoked before: so whoever writes the policy cannot pass a key
-of their own off as another's successor, and neither can a thief once the stolen key is revoked.
+is listed under the same name, stands itself, and was not revoked before. So the author of a policy cannot present a key
+of their own as the successor of another party's key, and neither can a thief once the stolen key is revoked.
 """
 
 from __future__ import annotations

@@ -2,14 +2,15 @@
 
 An observation id may carry what the substrate knows of people: a path, a content hash, a peer credential. The policy
 says whether ids leave in clear, hashed, or not at all; hashed is HMAC-SHA256 (RFC 2104) over the id with a secret that
-only the operator has, so that equal ids stay equal and nobody can try ids out. It is written
+only the operator has, so that equal ids stay equal, and without the secret nobody can find an id by trying. It is
+written
 
     hmac:KEY:DIGEST
 
 with the first 8 hexadecimal digits of the secret's own SHA-256 and the 64 of the HMAC, which is an identifier again
-(docs/reference/records.md). The key's id tells that two ids are not to be compared, and which secret an audit needs; it
-says no more of a secret than an HMAC does, since whoever can try secrets out can do so with either. The secret stands
-in no record, ledger or snapshot.
+(docs/reference/records.md). The key's id shows which ids can be compared, and which secret an audit needs. It reveals
+no more of a secret than an HMAC does, since a guessed secret can be tested against either. The secret stands in no
+record, ledger or snapshot.
 
 Of the identity-bound tier no id leaves in clear, whatever the policy says; nor does what may be a peer credential.
 

@@ -45,8 +45,8 @@ MAX_PAIRS: Final = MAX_TIMERS
 MAX_BYTES: Final = 4_000_000
 MAX_WORK: Final = 20_000_000
 """A block writes at most so many observations, of so many bytes, after looking through so many characters (times
-terms, about 0.1 s): whoever cites, and how often, is for strangers to choose. What is left comes with the next block,
-before anything else is read (`binding_state.due`)."""
+terms, about 0.1 s), since strangers choose how often a sighting is cited. The rest comes with the next block, before
+anything else is read (`binding_state.due`)."""
 ROOM: Final = 150_000
 """Bytes that an observation may need beside its sighting's own members: it has to be an input itself."""
 MAX_SHOWN: Final = 200

@@ -179,7 +179,12 @@ async def open_reader(
 
 
 async def partitions_of(client: AIOKafkaProducer | AIOKafkaConsumer, settings: Settings, topic: str) -> list[int]:
-    """The partition numbers of a topic (by its full name).
+    """The partition numbers of a topic, in order.
+
+    Args:
+        client: an open one that asks.
+        settings: the broker, for the error's sentence.
+        topic: by its full name.
 
     Raises:
         UsageError: the broker has no such topic.

@@ -52,7 +52,14 @@ class HangsError(Exception):
     def sentence(
         self, over: str, partition: TopicPartition, hides: str = "records", then: str = _THEN
     ) -> DoesNotHoldError:
-        """The sentence for people: over what it hangs, what it may hide newer ones of, and what helps."""
+        """The error for a person.
+
+        Args:
+            over: what the transaction hangs over, in words.
+            partition: where it hangs.
+            hides: what it may hide newer ones of, in words.
+            then: what to do once the transaction is found.
+        """
         return DoesNotHoldError(
             f"a transaction hangs over {over} and may hide newer {hides}",
             path=f"{partition.topic}/{partition.partition}",
@@ -205,10 +212,14 @@ async def _records_before(
 
 
 async def nothing_follows(settings: Settings, partition: TopicPartition, offset: int) -> bool:
-    """Whether no record stands at or after an offset, and no transaction is open there: by the leader's word alone.
+    """Whether no record stands at or after an offset, and no transaction is open there, as the leader says.
 
-    Asked with a consumer of its own: of many partitions in one fetch, one may be answered with nothing although it
-    holds something.
+    A consumer of its own asks: in a fetch of many partitions, the answer may leave out a partition that has records.
+
+    Args:
+        settings: the broker.
+        partition: of the topic's full name.
+        offset: the first that is looked at.
 
     Raises:
         UnreachableError: no broker answers.

@@ -63,7 +63,7 @@ class FencedError(Exception):
 
 
 class TooLargeError(Exception):
-    """The broker takes no batch as large as this one, though it is within our own bounds.
+    """The broker refuses a batch as too large that is within sluice's own bounds.
 
     Attributes:
         topic: by its logical name.

@@ -55,7 +55,13 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def application(server: Server[Any], door: Door, meter: AdapterMetrics | None = None) -> Application:
-    """The ASGI application: the SDK's, behind the door; `meter` is told whom it turns away."""
+    """The ASGI application: the SDK's, behind the door.
+
+    Args:
+        server: the SDK's server.
+        door: which requests are let in.
+        meter: counts the requests that are refused.
+    """
     hosts = [*LOOPBACK, *door.allowed_hosts]
     scheme = "https" if door.certificate else "http"
     inside: Any = server.streamable_http_app(
@@ -182,7 +188,12 @@ class Entrance:
 
 
 async def serve(server: Server[Any], door: Door, meter: AdapterMetrics | None = None) -> None:
-    """Serves until cancelled; what is being answered then has three seconds.
+    """Serves until cancelled; requests that are being answered then have three seconds.
+
+    Args:
+        server: the SDK's server.
+        door: the address, and which requests are let in.
+        meter: counts the requests that are refused.
 
     Raises:
         UsageError: the door would let strangers in.

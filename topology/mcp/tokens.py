@@ -119,7 +119,16 @@ def read_tokens(path: Path) -> list[Token]:
 
 
 def new_token(path: Path, name: str, scopes: Sequence[str], expires_at: int | None) -> tuple[str, Token]:
-    """Makes a token. The text is not kept anywhere: it is shown once.
+    """Makes a token. Its text is not kept anywhere, only its hash.
+
+    Args:
+        path: of the file of tokens; the new one is added.
+        name: of the token, 1 to 64 characters.
+        scopes: what the token allows.
+        expires_at: the end of the token, Unix ms; None: it has none.
+
+    Returns:
+        The token's text, and its entry in the file.
 
     Raises:
         UsageError: the name is none, or the file cannot be written.

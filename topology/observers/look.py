@@ -108,7 +108,15 @@ def cannot_look(
     clock: Callable[[], int] = now,
     only: Collection[str] | None = None,
 ) -> list[Observation]:
-    """The observations of `look` where nothing could be looked at: all `unavailable`, with this reason."""
+    """The observations of `look` where nothing could be looked at: all are `unavailable`.
+
+    Args:
+        emission: whose annotations could not be looked at.
+        settings: with the observer's name.
+        reason: why, as the observations say it.
+        clock: gives their time, Unix ms.
+        only: the bare classes; None for all.
+    """
     finding = Finding("unavailable", reason=reason)
     return [
         observation(emission, assertion, annotation, name, finding, settings.observer, clock())

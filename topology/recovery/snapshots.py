@@ -71,7 +71,12 @@ class SnapshotStore:
         self._readable = {fold, *older}
 
     def write(self, tip: ChainHead, offset: int, chunks: Iterable[bytes]) -> str:
-        """Keeps a state; only files of this store are touched. May take seconds: not for the event loop.
+        """Keeps a state; only files of this store are touched. It may take seconds: do not call it in an event loop.
+
+        Args:
+            tip: the chain up to the state's block.
+            offset: of that block's record in the ledger.
+            chunks: the state's bytes.
 
         Returns:
             The hash of the state's bytes.

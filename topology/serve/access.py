@@ -1,7 +1,7 @@
-"""Who may ask what: principals, scopes, origins. Pure: facts of a request in, a refusal or none out.
+"""Which requests are allowed: principals, scopes, origins. Pure: facts of a request in, a refusal or none out.
 
-The order is the gate's (gate.py): the Host is ours; a browser's Origin is ours; whoever asks is known; nobody asks more
-often than the rate; the body is small. What a principal may do is asked by each route, by scope.
+The order is the gate's (gate.py): the Host is ours; a browser's Origin is ours; the client is known; it stays within
+the rate; the body is small. Each route asks for the scope that it needs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Scope = Literal["emit", "read", "review", "admin"]
 SCOPES: Final[tuple[str, ...]] = get_args(Scope)
 UNSAFE: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 OPEN: Final = ("/healthz", "/readyz", "/metrics", "/openapi.json", "/static/", "/sign-in", "/sign-in/", "/sign-out")
-"""Paths that say nothing of what is on the topics: whoever reaches the service may ask for them."""
+"""Paths that say nothing of what is on the topics: every client that reaches the service may ask for them."""
 
 HEALTH: Final = "/healthz"
 """Says that the process lives, and costs nothing."""
@@ -46,7 +46,7 @@ class Principal(NamedTuple):
 
 
 LOCAL: Final = Principal("local", "local", frozenset(SCOPES))
-"""Whoever is on this machine, where no file of tokens is named."""
+"""Every client on this machine, where no file of tokens is named."""
 
 
 class Misdirected(NamedTuple):

@@ -1,8 +1,8 @@
 """The gate: what a request passes before a route sees it, and what every answer carries. An ASGI application.
 
 In this order: the Host is ours, the Origin is ours (DNS rebinding, forged requests), a token or session is known, the
-rate holds, the body is small and comes at once, and there is room for it. The rate is a principal's own; whoever is not
-known shares that of the address. Tokens stand in no log, and a refusal says nothing about what is there.
+rate holds, the body is small and comes at once, and there is room for it. Each principal has a rate of its own; clients
+that are not known share the rate of their address. Tokens stand in no log, and a refusal reveals nothing of the data.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Reviews: what a person may decide, and the record that says it. Pure.
+"""Reviews: what a person may decide, and the record of the decision. Pure.
 
-The reviewer of a record is whoever is signed in; nothing in a body changes that. The service signs it in the name of a
-role, where it has a key: the reviewer stands in the part that is signed.
+The reviewer of a record is the person who is signed in; nothing in a request's body changes that. Where the service has
+a role's key, it signs the record in the name of the role; the reviewer's name is in the signed part.
 """
 
 from __future__ import annotations

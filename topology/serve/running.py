@@ -97,7 +97,13 @@ def run_service(settings: Settings, service: Service) -> None:
 
 
 async def run(settings: Settings, service: Service, stop: asyncio.Event | None = None) -> None:
-    """As `run_service`, in a loop that is there; until `stop` is set, or a signal comes where it is None."""
+    """As `run_service`, in an event loop that runs already.
+
+    Args:
+        settings: of the process.
+        service: what is served.
+        stop: ends the service once it is set; None: SIGINT and SIGTERM do.
+    """
     door = service.door
     service.check()
     signing, key = signing_of(settings), session_key(service.session_key)
@@ -156,7 +162,16 @@ async def run(settings: Settings, service: Service, stop: asyncio.Event | None =
 async def until_stopped(
     work: list[asyncio.Task[object]], stop: asyncio.Event | None, last: Callable[[], Awaitable[None]]
 ) -> None:
-    """Waits for the first task that ends, or for the order to stop; does what is last to do, and ends all of them."""
+    """Waits until one of the tasks ends or a stop is asked for, then runs `last` and cancels the tasks.
+
+    Args:
+        work: the tasks.
+        stop: asks for the stop once it is set; None: SIGINT and SIGTERM do.
+        last: runs before the tasks are cancelled.
+
+    Raises:
+        Exception: whatever ended a task with an error.
+    """
     if stop is None:
         stop = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,8 +1,8 @@
 """Vets files turn by turn, in this process or in several, while they are read (docs/vetting.md).
 
 Each process reads all of a transcript, since what was called in a turn counts in later ones, and judges its own share
-of the turns. Verdicts are given in the order of the turns, whoever judged them. What is held: the open turn, the newest
-calls of the session, and what one turn came to.
+of the turns. Verdicts are given in the order of the turns, whichever process judged them. In memory are the open turn,
+the newest calls of the session, and the verdicts of one turn.
 """
 
 from __future__ import annotations

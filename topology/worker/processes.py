@@ -110,7 +110,12 @@ def _end_for_sure() -> None:
 
 
 def run_workers(settings: Settings, policy: Policy, count: int) -> int:
-    """Runs `count` worker processes until SIGTERM or SIGINT, which each of them gets.
+    """Runs several worker processes until SIGTERM or SIGINT, which is passed on to each of them.
+
+    Args:
+        settings: of each worker.
+        policy: that a new ledger begins with.
+        count: how many processes to run.
 
     Returns:
         The greatest exit status of any of them; 0 where all ended as they were told.
