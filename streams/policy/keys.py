@@ -88,8 +88,13 @@ def standing(name: str, keys: Sequence[Key], origin: str) -> list[Key]:
 
 
 def counted(name: str, keys: Sequence[Key], origin: str) -> Sequence[Key]:
-    """As `standing`, with the same arguments, but fast enough for each record: where no key is a successor, which is
-    the usual case, all keys count."""
+    """As `standing`, but fast enough for each record: where no key is a successor, the usual case, all keys count.
+
+    Args:
+        name: whose keys they are.
+        keys: that the policy lists for the name.
+        origin: the deployment's name.
+    """
     if all(key.signed_by is None for key in keys):
         return keys
     return _standing(name, tuple(keys), origin)

@@ -103,7 +103,14 @@ class TxnOffsetCommitRequest_v3(RequestStruct):
 
 
 class TxnOffsetCommitRequest(Request[TxnOffsetCommitRequest_v3]):
-    """Offsets that a transaction commits for a group, in the name of one of its members."""
+    """Offsets that a transaction commits for a group, in the name of one of its members.
+
+    Args:
+        transactional_id: of the transaction's producer.
+        producer: see below.
+        member: of the group.
+        offsets: by partition, the offset of the next record.
+    """
 
     API_KEY = 28
 

@@ -164,5 +164,14 @@ async def log_ends(
 
 
 async def log_end(owner: Any, partition: TopicPartition, *, committed: bool = False) -> End | None:
-    """`log_ends` of one partition; None where nobody says."""
+    """`log_ends` of one partition.
+
+    Args:
+        owner: as for `log_ends`.
+        partition: of the topic's full name.
+        committed: as for `log_ends`.
+
+    Returns:
+        The end; None where no leader answers with one.
+    """
     return (await log_ends(owner, [partition], committed=committed)).get(partition)

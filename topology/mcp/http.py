@@ -90,7 +90,14 @@ def open_sessions(server: Server[Any]) -> int:
 
 
 class Entrance:
-    """What a request passes before the SDK sees it. An ASGI application around another."""
+    """What a request passes before the SDK sees it. An ASGI application around another.
+
+    Args:
+        inside: the SDK's application.
+        door: which requests are let in.
+        tokens: that are known; None where the service needs none.
+        meter: counts the requests that are refused.
+    """
 
     def __init__(
         self, inside: Application, door: Door, tokens: Tokens | None, meter: AdapterMetrics | None = None
@@ -143,7 +150,7 @@ class Entrance:
         token = tokens.of(presented.strip()) if scheme.lower() == "bearer" else None
         if token is None:
             return self._too_often(scope) or (401, "a valid bearer token is needed")
-        # So that a session belongs to whoever opened it, and tools can ask for scopes.
+        # So that a session belongs to the client that opened it, and tools can ask for scopes.
         access = AccessToken(token="(not kept)", client_id=token.id, scopes=token.scopes)
         scope["user"] = AuthenticatedUser(access)
         return self._too_often(scope, token.id)

@@ -105,13 +105,18 @@ class Committed(NamedTuple):
 
 
 class Meter(Protocol):
-    """Who counts what lanes do. Called between blocks, in the lanes' event loop: it must be quick, and never fail.
+    """Counts what lanes do. It is called between blocks, in the lanes' event loop: it must be quick, and never fail.
 
     `fold` is the name of the lane's group, `lane` its partition number.
     """
 
     def committed(self, fold: str, lane: int, block: Committed) -> None:
-        """A block stands in the ledger, and its outputs on their topics."""
+        """A block was written to the ledger, and its outputs to their topics.
+
+        Args:
+            fold, lane: which one.
+            block: that was written.
+        """
         ...
 
     def restored(self, fold: str, lane: int, seconds: float) -> None:
@@ -128,5 +133,10 @@ class Meter(Protocol):
         ...
 
     def aborted(self, fold: str, lane: int, error: Exception) -> None:
-        """A block or a claim was not committed: the error says whether the lane was fenced, or what else went wrong."""
+        """A block or a claim was not committed.
+
+        Args:
+            fold, lane: which one.
+            error: says whether the lane was fenced, or what else went wrong.
+        """
         ...

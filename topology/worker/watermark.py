@@ -80,7 +80,13 @@ class Watermark:
         self.value = start
 
     def ended(self, topic: str, end: int, asked: int) -> None:
-        """As `InputMarks.ended`, for the input `topic`."""
+        """As `InputMarks.ended`, for one input.
+
+        Args:
+            topic: the input.
+            end: where the leader said that the log ends.
+            asked: when the leader was asked, Unix ms.
+        """
         self._inputs[topic].ended(end, asked)
 
     def asks(self, positions: Mapping[str, int]) -> list[str]:

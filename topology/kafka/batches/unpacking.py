@@ -175,7 +175,17 @@ class EventDecoder(NamedTuple):
         return read_events(cursor, self.source, first, most, room, self.event_for)
 
     def salvage(self, cursor: Cursor, first: int, most: int, room: int) -> tuple[list[Any], int] | None:
-        """The same of a batch in which something is no record; None where its offsets cannot be told then."""
+        """As `read`, of a batch in which something is no record (`salvage_events`).
+
+        Args:
+            cursor: where; it is moved behind the records.
+            first: records below this offset are passed.
+            most: ends with so many events.
+            room: ends once the events have so many bytes.
+
+        Returns:
+            The events and their bytes; None where the offsets of such a batch cannot be found.
+        """
         if not cursor.is_dense:
             return None
         return salvage_events(cursor, self.source, first, most, room, self.event_for)
@@ -186,7 +196,8 @@ class EventDecoder(NamedTuple):
 
 
 class RecordDecoder(NamedTuple):
-    """How records are read as they are stored, for who looks at every byte of them: `in_place` where that is once."""
+    """How records are read as they are stored, for programs that look at every byte of them; `in_place` where they look
+    at each record once."""
 
     stored: StoredFor[Any]
     in_place: bool = False
@@ -453,7 +464,8 @@ class Legacy:
         return self._records.next_fetch_offset
 
     def take(self, most: int, room: int, unpacks: int = MOST_UNPACKED) -> tuple[list[Any], int]:
-        """As `Unpacking.take`; aiokafka unpacks as much as there is."""
+        """As `Unpacking.take`: at the most `most` events, until they have `room` bytes. `unpacks` has no effect here,
+        since aiokafka unpacks the whole batch."""
         events, byte_count = list[Any](), 0
         try:
             for record in self._records:
