@@ -51,7 +51,7 @@ STRUCTS: dict[str, type[msgspec.Struct]] = {
     "admitted": records.Admitted,
     "inadmissible": records.Inadmissible,
     "review-requests": records.ReviewRequest,
-    "re-emission-requests": records.Request,
+    "re-emission-requests": records.ReEmissionRequest,
     "grounded": records.Grounded,
     "verdicts": records.Verdicts,
 }
