@@ -285,6 +285,7 @@ class AsyncEmitter:
 
         Raises:
             UnreachableError: something was not stored.
+            RefusedError: the broker refused a record since the last flush; the others are stored.
         """
         await self._close(flush=True)
         self._tell_failure()

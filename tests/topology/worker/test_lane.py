@@ -590,6 +590,14 @@ class TestRebalance:
         assert world.ledger.opened == 2
 
 
+async def suspended_behind_a_block(world: World) -> None:
+    """Waits until a running lane has written a block of `a`, and sits out a rebalance."""
+    world.inputs.send("emissions", b"a")
+    await world.until(lambda: world.log.values)
+    world.lane.suspend()
+    await world.until(lambda: world.lane.status.phase == "suspended")
+
+
 class TestClaims:
     """A lane says that it is its owner before it reads what others wrote; its blocks name that claim."""
 
@@ -645,10 +653,7 @@ class TestClaims:
         world = World()
         world.make(claimant=self._claimant())
         async with world.running():
-            world.inputs.send("emissions", b"a")
-            await world.until(lambda: world.log.values)
-            world.lane.suspend()
-            await world.until(lambda: world.lane.status.phase == "suspended")
+            await suspended_behind_a_block(world)
             world.ledger.foreign_claims = 1
             world.lane.resume()
             await world.until(lambda: len(world.ledger.claims) == 2)
@@ -662,10 +667,7 @@ class TestClaims:
         world = World()
         world.make(claimant=self._claimant())
         async with world.running():
-            world.inputs.send("emissions", b"a")
-            await world.until(lambda: world.log.values)
-            world.lane.suspend()
-            await world.until(lambda: world.lane.status.phase == "suspended")
+            await suspended_behind_a_block(world)
             world.lane.resume()
             world.inputs.send("emissions", b"b")
             await world.until(lambda: len(world.log.values) == 2)
