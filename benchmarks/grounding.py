@@ -30,11 +30,11 @@ from mcp.client.client import Client
 from sluice.codecs.errors import Fault
 from sluice.streams.sanitise import AttestationRules, frame_attestation
 from sluice.topology.mcp.adapter import Adapter
-from sluice.topology.mcp.answers import ground
+from sluice.topology.mcp.adapter_view import Arrived, Batch, View
 from sluice.topology.mcp.asked import AskGround
 from sluice.topology.mcp.readers import Readers
 from sluice.topology.mcp.server import create_server
-from sluice.topology.mcp.view import Arrived, Batch, View
+from sluice.topology.mcp.tool_answers import ground
 
 BUDGET_MS = 20.0
 VOCABULARY = 20_000

@@ -2,7 +2,7 @@
 
 `make lint` runs it on the Python files of `codecs`, `streams`, `record` and `topology`. Two forms are checked:
 
-- A file: `lanes.py`, `audit/page.py`. A file of the repository must end with that path.
+- A file: `lanes.py`, `audit/report_page.py`. A file of the repository must end with that path.
 - A name with a capital in a module, in back-ticks: `interfaces.Fold`, `state.MAX_TIMERS`. A module or package of that
 name
   must define or import it. Where no module of ours has the name, it must be one that the file itself uses, or one of

@@ -28,9 +28,9 @@ from sluice.codecs.unicode_text import find_invisible
 from sluice.streams.judging.checks import TABLE
 from sluice.streams.sanitise import SANITATION_VERSION, WARNING, AttestationRules, frame_attestation
 from sluice.topology.mcp.adapter import Adapter
+from sluice.topology.mcp.adapter_view import Arrived, Batch, View
 from sluice.topology.mcp.readers import Readers
 from sluice.topology.mcp.server import create_server
-from sluice.topology.mcp.view import Arrived, Batch, View
 
 HERE = Path(__file__).parent
 CORPUS = HERE / "corpus"
@@ -389,7 +389,7 @@ async def test_no_model_is_asked_and_nothing_is_summarised(server, corpus_view):
 def test_no_client_of_a_model_is_even_there():
     """[V §6]: nothing that the adapter imports could ask one."""
     code = (
-        "import sys, sluice.topology.mcp.running\n"
+        "import sys, sluice.topology.mcp.adapter_process\n"
         "print([name for name in ('openai', 'anthropic', 'transformers', 'torch', 'litellm', 'ollama', 'langchain',"
         " 'google.genai', 'mistralai', 'cohere') if name in sys.modules])"
     )

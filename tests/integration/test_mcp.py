@@ -24,9 +24,9 @@ from mcp.client.stdio import StdioServerParameters
 
 from sluice.codecs.times import format_time
 from sluice.topology.kafka.topics import create_topics
-from sluice.topology.mcp import following
-from sluice.topology.mcp.following import Following
-from sluice.topology.mcp.view import View, about_view
+from sluice.topology.mcp import view_follower
+from sluice.topology.mcp.adapter_view import View, about_view
+from sluice.topology.mcp.view_follower import Following
 from sluice.topology.settings.settings import Settings, bootstrap
 
 HOUR = 3_600_000
@@ -287,7 +287,7 @@ async def test_a_view_of_topics_that_were_made_anew_is_made_anew(settings: Setti
     async with producer(settings) as client:
         await client.send_and_wait(settings.topic_prefix + "grounded", grounded(0), key=b"0")
     view = View(path, f"{settings.broker} {settings.topic_prefix}")
-    from sluice.topology.mcp.view import Batch
+    from sluice.topology.mcp.adapter_view import Batch
 
     view.take({("grounded", 0): Batch([], 1000), ("grounded", 1): Batch([], 1000)})
     view.close()
@@ -333,7 +333,7 @@ async def test_without_a_broker_the_adapter_says_so_and_goes_on(path: Path):
 
 async def test_the_policy_in_force_reaches_the_view(settings: Settings, path: Path, tmp_path: Path, monkeypatch):
     """With its registry of consensus domains."""
-    monkeypatch.setattr(following, "POLICY_SECONDS", 1.0)
+    monkeypatch.setattr(view_follower, "POLICY_SECONDS", 1.0)
     policy = tmp_path / "policy.toml"
     policy.write_text('[attestations]\nconsensus_domains = ["legal", "medical"]\n')
     with Workers(settings, tmp_path) as workers:

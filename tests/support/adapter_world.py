@@ -15,7 +15,7 @@ from sluice.codecs.canonical import assertion_hash
 from sluice.codecs.errors import Fault
 from sluice.codecs.times import format_time
 from sluice.streams.sanitise import WARNING, AttestationRules, Trace, clean, clean_tree, frame_attestation
-from sluice.topology.mcp.view import Arrived, Batch, View
+from sluice.topology.mcp.adapter_view import Arrived, Batch, View
 
 NOW = 1_795_250_000_000
 HOUR = 3_600_000

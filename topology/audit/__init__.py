@@ -6,4 +6,4 @@ compares what was written with what the fold gives, `checkpoint_check` reads the
 for one lane and `run` for all of them. `report` and `page` tell it.
 """
 
-__all__ = ["divergences", "ledger_checks", "models", "page", "report", "run"]
+__all__ = ["divergences", "ledger_checks", "models", "report", "report_page", "run"]

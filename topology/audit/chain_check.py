@@ -21,7 +21,7 @@ from ...codecs.merkle import Frontier
 from ..ledger.export_files import Stored
 from ..ledger.replay import Linked
 from .divergences import Divergence, Findings, Kind
-from .records import CheckpointedSize, Record, height_of, prev_of, read, short_hash, succeeds
+from .ledger_records import CheckpointedSize, Record, height_of, prev_of, read, short_hash, succeeds
 
 AHEAD: Final = 12
 """So many records are looked at where a block does not follow: moves over more than that look like a gap."""

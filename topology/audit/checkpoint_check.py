@@ -31,7 +31,7 @@ from ..ledger.export_files import Cut, Stored
 from ..ledger.interfaces import Logs
 from .divergences import MOST, Divergence, Findings, Kind
 from .groups import ADJUDICATE, Group
-from .records import CheckpointedSize
+from .ledger_records import CheckpointedSize
 
 TOGETHER = 8
 """For how many lanes the first checkpoints are fetched ahead, while those of another lane are read."""

@@ -33,7 +33,7 @@ from .groups import ADJUDICATE, FRAME, GROUPS
 from .identity import named_by, original_of, source_of
 from .ledger_checks import LedgerChecks
 from .models import AuditProgress, Counts, LaneReport, Span, added
-from .outputs import Comparison, Expected
+from .output_checks import Comparison, Expected
 from .ownership import KnownKey
 
 

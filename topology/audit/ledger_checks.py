@@ -2,7 +2,7 @@
 
 What does not hold is noted in `Findings`, and the chain is followed as far as there is one. Behind a block that is
 gone, illegible or of another version nothing can be folded; the links are still followed to the end. The client's
-auditor ends at the first thing that is noted (client/replay.py).
+auditor ends at the first thing that is noted (client/lane_replay.py).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ..ledger.replay import Linked
 from .chain_check import ChainCheck
 from .divergences import Findings
 from .groups import ADJUDICATE, Group
+from .ledger_records import CheckpointedSize
 from .ownership import KnownKey, OwnershipCheck
-from .records import CheckpointedSize
 from .rules import Rules
 
 

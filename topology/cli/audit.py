@@ -77,7 +77,7 @@ def audit(
       sluice audit --export march/ && sluice audit --offline march/ --json
     """
     from ..audit.models import Span
-    from ..audit.page import page
+    from ..audit.report_page import page
     from ..audit.run import AuditRequest
     from ..checkpoints.trust import revoked_keys
     from ..kafka import connect

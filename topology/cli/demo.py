@@ -186,13 +186,13 @@ def _run_live(interruptible: Callable[..., Any]) -> Board:
     from rich.live import Live
     from rich.text import Text
 
-    from ..demo import view
+    from ..demo import demo_view
 
     console = Console()
     with Live(console=console, auto_refresh=False, transient=True) as live:
         return asyncio.run(
             interruptible(
-                lambda board: live.update(view.live(board, *console.size), refresh=True),
+                lambda board: live.update(demo_view.live(board, *console.size), refresh=True),
                 lambda text: live.update(Text(f" {text}"), refresh=True),
             )
         )
@@ -204,23 +204,23 @@ def _say(text: str) -> None:
 
 def _finish(board: Board, settings: Settings, embedded: bool, policy: Policy, as_json: bool) -> None:
     """Prints what came of it all; exits with 1 where something is without a word."""
-    from ..demo import view
+    from ..demo import demo_view
 
     if as_json:
-        _print(view.json_lines(board))
+        _print(demo_view.json_lines(board))
     elif sys.stdout.isatty():
         from rich.console import Console
 
-        view.print_table(board, Console())
+        demo_view.print_table(board, Console())
     else:
-        _print(view.lines(board))
+        _print(demo_view.lines(board))
     missing = board.missing()
     if missing:
         hint = "; the policy's horizon is longer than the demo" if policy.admissibility.horizon > OUR_END else ""
         _say(f"the time was up before there was a word about {len(missing)}: {', '.join(missing[:5])}{hint}")
         sys.exit(1)
     if not as_json:
-        _print(view.next_steps(settings.topic_prefix, settings.broker, embedded))
+        _print(demo_view.next_steps(settings.topic_prefix, settings.broker, embedded))
 
 
 def _print(lines: Iterable[str]) -> None:

@@ -76,7 +76,7 @@ async def _explanation(settings: Settings, emission: str, span: str | None, fold
 
 
 def _print(explanation: Explanation, as_json: bool) -> None:
-    from ..explain import view
+    from ..explain import explanation_view
     from ..terminal import showing
 
     if as_json:
@@ -85,8 +85,8 @@ def _print(explanation: Explanation, as_json: bool) -> None:
     elif sys.stdout.isatty():
         from rich.console import Console
 
-        view.show(explanation, Console())
+        explanation_view.show(explanation, Console())
     else:
-        for line in view.lines(explanation):
+        for line in explanation_view.lines(explanation):
             sys.stdout.buffer.write(line.encode() + b"\n")
     sys.stdout.buffer.flush()

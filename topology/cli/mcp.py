@@ -78,8 +78,8 @@ def mcp(
     """
     if ctx.invoked_subcommand is not None:
         return
+    from ..mcp.adapter_process import run_adapter
     from ..mcp.http import Door
-    from ..mcp.running import run_adapter
 
     settings = load_settings(ctx.obj["config_file"], flags)
     door = None

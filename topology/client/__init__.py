@@ -7,6 +7,7 @@ loops, those without `Async` for everybody else. docs/client.md, docs/mending.md
 
 from ...codecs.errors import DoesNotHoldError, SluiceError, UnreachableError, UsageError
 from ..settings.settings import Settings, load_settings
+from .admitted_reader import AsyncAdmittedReader
 from .auditing import AsyncAuditor, Auditor
 from .blocking import AdmittedReader, Emitter, ReEmissionReader, VerdictReader
 from .changes import (
@@ -24,11 +25,10 @@ from .drafts import Draft, annotation
 from .emitting import AsyncEmitter, Delivery
 from .errors import BufferFullError, ClosedError, InvalidRecordError, RefusedError
 from .fake import FakeSluice
-from .mending import AsyncReEmissionReader, Mending
+from .lane_replay import ReplayedBlock, ReplayedEvent, ReplayedOutput
 from .ports import Delivered, Position
-from .reading import AsyncAdmittedReader
-from .replay import ReplayedBlock, ReplayedEvent, ReplayedOutput
-from .verdicts import AsyncVerdictReader, EmissionVerdicts
+from .reemission_reader import AsyncReEmissionReader, Mending
+from .verdict_reader import AsyncVerdictReader, EmissionVerdicts
 
 __all__ = [
     "Admitted",

@@ -24,8 +24,8 @@ from ..settings.clock import now_ms
 from ..settings.settings import Settings
 from .errors import ClosedError
 from .kafka import settings_for
+from .lane_replay import ReplayedBlock, replay
 from .portal import Held, next_of
-from .replay import ReplayedBlock, replay
 
 
 class AsyncAuditor:

@@ -16,16 +16,16 @@ from typing import Any, Generic, Self, TypeVar, Unpack
 from ..kafka.input_records import Prepared
 from ..settings.clock import now_ms
 from ..settings.settings import Settings
+from .admitted_reader import GRACE, AsyncAdmittedReader
 from .changes import AdmittedRecord, AnyChange
 from .emitting import BUFFER_BYTES, BUFFER_RECORDS, DELIVERY_SECONDS, AsyncEmitter, Delivery, Headers
 from .errors import BufferFullError, ClosedError
-from .mending import QUIET, AsyncReEmissionReader, Mending
 from .portal import Held, next_of
 from .ports import Clock, Delivered, Outlet, Position, Source
 from .preparing import AnyAttestation, AnyEmission, AnyObservation, AnyReview, AnySighting
-from .reading import GRACE, AsyncAdmittedReader
 from .record_reader import AsyncRecordReader, Placed, Reading
-from .verdicts import AsyncVerdictReader, EmissionVerdicts
+from .reemission_reader import QUIET, AsyncReEmissionReader, Mending
+from .verdict_reader import AsyncVerdictReader, EmissionVerdicts
 
 T = TypeVar("T")
 V = TypeVar("V", bound=Placed)

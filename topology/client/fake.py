@@ -22,12 +22,11 @@ from ...codecs.vocabulary import recognise
 from ...streams.policy.policy import DEFAULT_POLICY, Policy
 from ...streams.policy.toml_reader import load_policy
 from ..kafka.topics import TOPICS
+from .admitted_reader import GRACE, AsyncAdmittedReader
 from .auditing import AsyncAuditor, Auditor
 from .blocking import AdmittedReader, Emitter, ReEmissionReader, VerdictReader
 from .emitting import BUFFER_BYTES, BUFFER_RECORDS, AsyncEmitter
 from .fake_world import FakeOutlet, FakeSource, World
-from .mending import TOPIC as REQUESTS
-from .mending import AsyncReEmissionReader
 from .ports import Delivered, Position
 from .preparing import (
     AnyAttestation,
@@ -38,10 +37,11 @@ from .preparing import (
     AnySighting,
     prepared,
 )
-from .reading import GRACE, AsyncAdmittedReader
 from .record_reader import Reading
-from .verdicts import TOPIC as VERDICTS
-from .verdicts import AsyncVerdictReader
+from .reemission_reader import TOPIC as REQUESTS
+from .reemission_reader import AsyncReEmissionReader
+from .verdict_reader import TOPIC as VERDICTS
+from .verdict_reader import AsyncVerdictReader
 
 OBSERVER = "observer-1"
 _READABLE = tuple(name for name, spec in TOPICS.items() if spec.role in ("input", "output"))

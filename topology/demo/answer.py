@@ -23,7 +23,7 @@ from ..vet.at_hand import AtHand
 from ..vet.sources import folder_of, of_events
 from ..vet.verdicts import Verdict
 from ..vet.vetting import VETTING_POLICY, Vetter
-from .view import counted
+from .demo_view import counted
 
 SESSION: Final = "answer.jsonl"
 ANSWER: Final = "answer.md"

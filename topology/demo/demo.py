@@ -32,7 +32,7 @@ from ..settings.settings import Settings
 from ..terminal.showing import escaped
 from ..worker.worker import Worker
 from .board import Board, Sent, prepare_all
-from .view import counted
+from .demo_view import counted
 
 DEADLINE_SECONDS = 17.0
 """From the first step on; with loading before it and stopping after it the demo stays under 20 s."""

@@ -19,7 +19,7 @@ from ...streams.adjudication.corroboration import class_of
 from ...streams.policy.policy import Policy
 from ...streams.policy.privacy import IDENTITY_BOUND, RedactionPolicy, binds_identity
 from ...streams.sanitise import Trace, clean, clean_tree
-from .checks import Stated, observed_checks, rest_of
+from .explained_checks import Stated, observed_checks, rest_of
 from .explanation import ClaimedLook, Observed, Reviewed
 
 VALUE_CAP: Final = 2000

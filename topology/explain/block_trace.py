@@ -25,9 +25,9 @@ from ...streams.policy.policy import Policy
 from ...streams.policy.privacy import RedactionPolicy
 from . import explanation
 from .about import claims, emitter_of, is_bound, observed, reviewed
-from .checks import check_counts, checks, stated
-from .decisions import DecisionSummary, decision_in
+from .explained_checks import check_counts, checks, stated
 from .log import Aside, ExplainLog, Timeline
+from .read_decisions import DecisionSummary, decision_in
 from .text import marked, shown_text
 
 Record = Emission | Observation | Review

@@ -21,7 +21,7 @@ from ...streams.adjudication.emission_state import Phase
 from ...streams.adjudication.outputs import INADMISSIBLE
 from ...streams.adjudication.state import State
 from ...streams.policy.policy import PerEffect, Policy
-from .decisions import DecisionOutput, DecisionSummary
+from .read_decisions import DecisionOutput, DecisionSummary
 
 
 def reveal(policy: Policy) -> Policy:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import explanation
-from .checks import Stated
+from .explained_checks import Stated
 
 
 @dataclass(eq=False)

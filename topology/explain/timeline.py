@@ -18,7 +18,7 @@ from ...streams.adjudication.state import State
 from ...streams.adjudication.trace import Entry
 from . import explanation
 from .block_trace import BlockTrace
-from .checks import counts
+from .explained_checks import counts
 from .explanation_checks import Check
 from .log import ExplainLog, Timeline
 

@@ -32,8 +32,8 @@ from ...streams.policy.privacy import NO_SECRETS, Secrets
 from ..ledger.folds import partitioner_of
 from ..ledger.interfaces import Logs
 from ..ledger.replay import blocks_of, replay
-from .decisions import DecisionOutput, decisions_in
 from .discarded import conceal, reveal
+from .read_decisions import DecisionOutput, decisions_in
 from .what_if_compare import Arrival, Comparison, SideOutcome
 
 Progress = Callable[[int, int, int], None]

@@ -16,7 +16,7 @@ from msgspec import UNSET
 from ...codecs.times import format_time
 from ...streams.adjudication.outputs import ADMITTED, INADMISSIBLE
 from ...streams.adjudication.state import State
-from .decisions import DecisionOutput
+from .read_decisions import DecisionOutput
 
 PENDING: Final = "pending"
 """Shown in the place of a status: at the ledger's end there was no decision yet."""

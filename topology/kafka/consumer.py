@@ -25,8 +25,8 @@ from ...codecs.errors import DoesNotHoldError
 from ..settings.clock import now_ms
 from . import membership
 from .assignor import LaneAssignor, MemberState
-from .batches.quarantine import Refusals
 from .batches.unpacking import EventDecoder
+from .batches.unreadable_batches import Refusals
 from .claiming import Member, NotAMemberError
 from .fetched import Bounds, Fetched
 from .partition_reader import nothing_follows

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from aiokafka.consumer.fetcher import FetchError, PartitionRecords
 from aiokafka.errors import CorruptRecordException, RecordTooLargeError
 
-from .batches.quarantine import FetchAgainError
 from .batches.unpacking import (
     MOST_UNPACKED,
     EventDecoder,
@@ -26,6 +25,7 @@ from .batches.unpacking import (
     UnreadableError,
     unpacking,
 )
+from .batches.unreadable_batches import FetchAgainError
 from .fetched import HELD_BYTES
 
 POLL_BYTES = 16_000_000

@@ -21,11 +21,11 @@ from ...streams.policy.policy import DEFAULT_POLICY, Domain, Policy, policy_of_d
 from ..settings.clock import now_ms
 from ..settings.settings import Settings
 from . import explained, resources
-from .answers import AssertionAnswer, GroundedAnswer, check, ground
+from .answer_pages import Badly
 from .asked import AskAssertion, AskExplain, AskGround
 from .explained import ExplainedAnswer
-from .pages import Badly
 from .readers import Readers
+from .tool_answers import AssertionAnswer, GroundedAnswer, check, ground
 
 T = TypeVar("T")
 

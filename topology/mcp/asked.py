@@ -14,8 +14,8 @@ from msgspec import Meta
 from ...codecs.records import Kind
 from ...codecs.spans import IDENTIFIER_PATTERN
 from ...streams.policy.policy import MAX_QUORUM, Composition
-from .answers import MAX_LIMIT, MAX_QUERY
-from .pages import Badly
+from .answer_pages import Badly
+from .tool_answers import MAX_LIMIT, MAX_QUERY
 
 A = TypeVar("A", bound=msgspec.Struct)
 

@@ -26,8 +26,8 @@ from ..explain.explanation import Assertion, Explanation
 from ..ledger.log_reader import open_logs
 from ..settings.clock import now_ms
 from ..settings.settings import Settings
+from .answer_pages import Badly, cursor_of, start_of
 from .checked import HOLDING
-from .pages import Badly, cursor_of, start_of
 
 FREE: Final = frozenset({"rendered", "assertion", "text", "check", "place", "looked_at", "locator", "detail"})
 """Members that hold what strangers wrote, whatever stands in them; a reviewer's `reason` is one as well."""

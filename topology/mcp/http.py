@@ -21,6 +21,7 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.transport_security import TransportSecuritySettings
 
+from .adapter_metrics import AdapterMetrics, Refusal
 from .door import (
     LOOPBACK,
     Application,
@@ -33,7 +34,6 @@ from .door import (
     served,
     without_port,
 )
-from .metering import AdapterMetrics, Refusal
 from .tokens import Tokens
 
 PATH: Final = "/mcp"

@@ -3,7 +3,7 @@
 Exactly once: the next offset of each partition is stored in the transaction that stores its records, and what lies
 below it is passed over. A view holds nothing that the topics do not hold: where it is lost, damaged, or of another
 version or broker, it is made anew and read again from their beginning. SQLite's WAL lets readers go on while a batch
-is written. What is made of a record is each view's own (view.py has the adapter's).
+is written. What is made of a record is each view's own (adapter_view.py has the adapter's).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .view_file import SCHEMA, VERSION, InUse, locked, opened
 PARTITIONS: Final = "partitions."
 """Before a topic's name: how many it has."""
 BEHIND: Final = "behind."
-"""Before a topic's name: under which word a view says how many of its records are not in it (following.py)."""
+"""Before a topic's name: under which word a view says how many of its records are not in it (view_follower.py)."""
 
 
 class Arrived(NamedTuple):

@@ -23,12 +23,12 @@ from pydantic import ValidationError
 from ...codecs.errors import SluiceError
 from ..settings.extras import version
 from .adapter import Adapter, NotReady
-from .answers import AssertionAnswer, GroundedAnswer
+from .adapter_metrics import AdapterMetrics, Request
 from .asked import AskAssertion, AskExplain, AskGround, asked, schema
 from .explained import ExplainedAnswer
-from .metering import AdapterMetrics, Request
 from .progress import ToolProgress
 from .resources import LISTED
+from .tool_answers import AssertionAnswer, GroundedAnswer
 
 RESOURCES: Final = "resources"
 ANOTHER: Final = "another"

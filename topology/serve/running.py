@@ -19,9 +19,9 @@ from ..client import AsyncEmitter
 from ..kafka import connect
 from ..kafka.topics import TOPICS
 from ..mcp.door import Door, served
-from ..mcp.following import Following
 from ..mcp.readers import Readers
 from ..mcp.tokens import Tokens
+from ..mcp.view_follower import Following
 from ..settings import logs
 from ..settings.clock import now_ms
 from ..settings.settings import Settings

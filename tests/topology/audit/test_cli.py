@@ -19,8 +19,8 @@ from commands import Done, run_each
 
 from sluice.codecs.errors import UsageError
 from sluice.topology.audit.divergences import Divergence
-from sluice.topology.audit.page import page
 from sluice.topology.audit.report import Report, Verdict
+from sluice.topology.audit.report_page import page
 from sluice.topology.cli import main
 
 ORIGINAL = World()

@@ -19,8 +19,8 @@ from sluice.codecs.notes import Signer
 from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.times import format_time
 from sluice.streams.policy.policy import Policy, Sightings
-from sluice.topology.audit.page import page
 from sluice.topology.audit.report import Report, lines
+from sluice.topology.audit.report_page import page
 from sluice.topology.audit.run import AuditRequest, audit
 from sluice.topology.kafka.topics import TOPICS
 from sluice.topology.ledger.block_builder import BlockBuilder

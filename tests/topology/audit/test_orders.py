@@ -19,7 +19,7 @@ from search import examples
 from sluice.codecs import compiled_core
 from sluice.codecs.blocks import Output
 from sluice.codecs.record_batches import Cursor, batches, read_stored
-from sluice.topology.audit.outputs import Comparison, matching, run_of
+from sluice.topology.audit.output_checks import Comparison, matching, run_of
 from sluice.topology.audit.report import Report
 from sluice.topology.audit.run import AuditRequest, audit
 from sluice.topology.ledger.export_files import Stored

@@ -17,8 +17,8 @@ from sluice.codecs.checkpoints import origin
 from sluice.codecs.claims import KEY, Claim, claim_hash, write_claim
 from sluice.codecs.notes import Signer
 from sluice.codecs.times import format_time
-from sluice.topology.audit.page import page
 from sluice.topology.audit.report import Report, lines
+from sluice.topology.audit.report_page import page
 from sluice.topology.audit.run import AuditRequest, audit
 from sluice.topology.ledger.export_files import Stored
 from sluice.topology.settings.settings import Settings

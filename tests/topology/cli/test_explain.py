@@ -12,7 +12,7 @@ from exported import BASE, KEY, H, M, S, emission, explanation_of, lane_after, o
 from rich.console import Console
 
 from sluice.topology.cli import main
-from sluice.topology.explain.view import show
+from sluice.topology.explain.explanation_view import show
 
 EVIL = "It is \u202eso\x1b[31m, [bold]they[/bold] say."
 WHOLE = {"chars": [0, len(EVIL)]}

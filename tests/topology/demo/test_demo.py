@@ -26,7 +26,7 @@ from rich.console import Console
 from sluice.codecs.errors import UsageError
 from sluice.codecs.spans import Span, span_key
 from sluice.topology.cli import main
-from sluice.topology.demo import demo, view
+from sluice.topology.demo import demo, demo_view
 from sluice.topology.demo.board import DISCARDED, Board, prepare_all
 from sluice.topology.settings.settings import Settings
 
@@ -199,7 +199,7 @@ def test_lines_escape_what_a_terminal_would_obey() -> None:
     end_of_line_4(held)
     why = {"reason": "below-floor", "disposition": "review"}
     held.apply("inadmissible", word("em-1#c:10-25", "below-floor", classes=["substrate.grep"], **why))
-    shown = list(view.lines(held))
+    shown = list(demo_view.lines(held))
     assert " ".join(shown[1].split()) == (
         "below-floor below-floor grep em-1#c:10-25 borne out by 1 class, not checked: It is \\u202enot\\u202c so."
     )
@@ -215,7 +215,7 @@ def test_the_table_shows_brackets_as_they_are(width: int) -> None:
     fields = {"classes": ["substrate.grep", "substrate.code.read"], "valid_until": "2026-11-21T09:00:05.000Z"}
     held.apply("admitted", word("em-2#p:/x", "admitted", **fields))
     console = Console(width=width, record=True, file=io.StringIO())
-    console.print(view.table(held, width))
+    console.print(demo_view.table(held, width))
     text = " ".join(console.export_text().split())
     for said in ("One [bold]thing[/bold].", "admitted", "grep, code.read", "09:00:05"):
         assert said in text
@@ -236,7 +236,7 @@ def test_what_was_checked_stands_before_the_emitters_words() -> None:
     """In a line of a pipe each sentence, then the words as they were admitted: not as they were sent."""
     held = board(LINES[1:2])
     held.apply("admitted", word("em-2#p:/x", "admitted", **CHECKED))
-    line = next(view.lines(held))
+    line = next(demo_view.lines(held))
     assert " ".join(line.split()) == (
         "admitted until 09:00:05 code.read, git.log em-2#p:/x `a` in `x.py` equals 1. `a.txt` contains "
         "«[bold]thing[/bold]». in the emitter's words: [unchecked] [bold]thing[/bold]."
@@ -249,11 +249,11 @@ def test_the_table_says_what_was_checked(width: int) -> None:
     held = board(LINES[1:2])
     held.apply("admitted", word("em-2#p:/x", "admitted", **CHECKED))
     console = Console(width=width, record=True, file=io.StringIO())
-    console.print(view.table(held, width))
+    console.print(demo_view.table(held, width))
     lines = [line.strip() for line in console.export_text().splitlines()]
     text = " ".join(" ".join(lines).split())
     assert max(map(len, lines)) <= width
-    if width < view.WIDE:
+    if width < demo_view.WIDE:
         own = text.index("in the emitter's")
         assert text.index("`a` in `x.py`") < text.index("`a.txt` contains") < own < text.index("[unchecked] [bold]")
     else:
@@ -275,16 +275,16 @@ def test_where_one_looked_and_what_was_seen_stands_below() -> None:
     for name in ("grep", "code.read"):
         held.apply("observations", observation(name, "corroborates", checks=[there]))
     assert (held.changed, held.missing()) == (0, ["em-2#p:/x"])
-    assert view.seen_lines(held.entries[0]) == []
+    assert demo_view.seen_lines(held.entries[0]) == []
     held.apply("admitted", word("em-2#p:/x", "admitted", unchecked=[[0, 3]], **CHECKED))
-    assert list(view.lines(held))[1:3] == [
+    assert list(demo_view.lines(held))[1:3] == [
         "    seen: a.txt:3 bears it out (grep, code.read)",
         "    not checked: «One»",
     ]
     false = {"check": "contains(Two)", "holds": False, "path": "a.txt", "lines": [3, 4], "reason": "false"}
     held.apply("observations", observation("grep", "contradicts", checks=[false]))
     held.apply("inadmissible", word("em-2#p:/x", "contradicted", 2))
-    below = view.seen_lines(held.entries[0])
+    below = demo_view.seen_lines(held.entries[0])
     assert below[0] == "seen: a.txt:3-4 says otherwise (grep)"
     assert below[-1].startswith("not so: contains(Two): ")
     assert not any("not checked" in line for line in below)
@@ -296,16 +296,16 @@ def test_observations_of_others_and_broken_ones_change_nothing() -> None:
     held.apply("inadmissible", word("em-2#p:/x", "contradicted"))
     held.apply("observations", record(b"{"))
     held.apply("observations", record(b'{"subject": 3}'))
-    assert view.seen_lines(held.entries[0]) == []
+    assert demo_view.seen_lines(held.entries[0]) == []
     hostile = {"check": "contains(\x1b[2J)", "holds": False, "path": "\u202e\n", "lines": [1, 1]}
     held.apply("observations", observation("grep", "contradicts", checks=[hostile] * 20))
-    below = "".join(view.seen_lines(held.entries[0]))
+    below = "".join(demo_view.seen_lines(held.entries[0]))
     assert below
     assert not {"\x1b", "\u202e", "\n"} & set(below)
     held.apply(
         "observations", observation("grep", "contradicts", checks=[{**hostile, "path": f"{n}"} for n in range(20)])
     )
-    assert len(view.seen_lines(held.entries[0])) == view.MOST_SEEN + 1
+    assert len(demo_view.seen_lines(held.entries[0])) == demo_view.MOST_SEEN + 1
 
 
 def test_a_closing_word_keeps_the_words_as_they_were_admitted() -> None:
@@ -313,16 +313,16 @@ def test_a_closing_word_keeps_the_words_as_they_were_admitted() -> None:
     held = board(LINES[1:2])
     held.apply("admitted", word("em-2#p:/x", "admitted", **CHECKED))
     held.apply("admitted", word("em-2#p:/x", "decayed-to-uncertainty", 2, reason="validity-ended"))
-    line = " ".join(next(view.lines(held)).split())
+    line = " ".join(next(demo_view.lines(held)).split())
     assert line.endswith("em-2#p:/x no longer admitted: [unchecked] [bold]thing[/bold].")
 
 
 def test_what_is_discarded_or_has_no_word_yet_shows_its_words_alone() -> None:
     """Of these no record says what was checked."""
     held = board(LINES[1:2])
-    assert next(view.lines(held)).endswith("em-2#p:/x  One [bold]thing[/bold].")
+    assert next(demo_view.lines(held)).endswith("em-2#p:/x  One [bold]thing[/bold].")
     held.discarded(1)
-    assert next(view.lines(held)).endswith("em-2#p:/x  One [bold]thing[/bold].")
+    assert next(demo_view.lines(held)).endswith("em-2#p:/x  One [bold]thing[/bold].")
 
 
 @pytest.mark.parametrize("width", [60, 200])
@@ -332,16 +332,16 @@ def test_hostile_sentences_break_no_line_of_the_screen(width: int) -> None:
     frame = {"assertion": hostile, "rendered": [hostile] * 20}
     held = board(LINES[1:2])
     held.apply("admitted", word("em-2#p:/x", "admitted", basis="corroboration", _untrusted_text=frame))
-    for shown in (view.live(held, width, 24), view.table(held, width)):
+    for shown in (demo_view.live(held, width, 24), demo_view.table(held, width)):
         console = Console(width=width, record=True, file=io.StringIO())
         console.print(shown)
         text = console.export_text()
         assert not {"\x1b", "\u202e", "\r"} & set(text)
         assert max(map(len, text.splitlines())) <= width
     console = Console(width=width, height=24, record=True, file=io.StringIO())
-    console.print(view.live(held, width, 24))
+    console.print(demo_view.live(held, width, 24))
     assert len(console.export_text().splitlines()) <= 6
-    assert "\n" not in next(view.lines(held))
+    assert "\n" not in next(demo_view.lines(held))
 
 
 def test_the_live_screen_holds_what_fits() -> None:
@@ -351,7 +351,7 @@ def test_the_live_screen_holds_what_fits() -> None:
     for n in range(50):
         held.apply("inadmissible", word(f"em-{n}#c:0-{len(f'Thing {n}.')}", "unannotated"))
     console = Console(width=100, height=24, record=True, file=io.StringIO())
-    console.print(view.live(held, 100, 24))
+    console.print(demo_view.live(held, 100, 24))
     shown = console.export_text()
     assert len(shown.splitlines()) <= 24
     assert "Thing 49." in shown

@@ -21,8 +21,8 @@ from sluice.streams.adjudication import compiled_core, fold
 from sluice.streams.adjudication.fold import event_for
 from sluice.streams.policy.policy import Policy
 from sluice.topology.kafka.batches import unpacking
-from sluice.topology.kafka.batches.quarantine import Refusals
 from sluice.topology.kafka.batches.unpacking import EventDecoder, KeptRecords
+from sluice.topology.kafka.batches.unreadable_batches import Refusals
 from sluice.topology.kafka.fetched import HELD_BYTES, Fetched
 from sluice.topology.kafka.polling import (
     FETCHED_BYTES,

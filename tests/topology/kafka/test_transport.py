@@ -18,7 +18,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from faust.types import TP
 
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.topology.kafka.batches.quarantine import Stopped
+from sluice.topology.kafka.batches.unreadable_batches import Stopped
 from sluice.topology.kafka.consumer import LaneConsumerThread, LaneFetcher, Poll, Unread
 from sluice.topology.kafka.fetched import HELD_BYTES, Fetched
 from sluice.topology.kafka.polling import Drained

@@ -8,8 +8,8 @@ import pytest
 
 from sluice.streams.sanitise import WARNING
 from sluice.topology.explain.explanation import Assertion, Explanation
+from sluice.topology.mcp.answer_pages import Badly
 from sluice.topology.mcp.explained import framed
-from sluice.topology.mcp.pages import Badly
 
 IDENTIFIER = re.compile(r"[A-Za-z0-9._~:/+=@%#-]{0,2048}")
 NOW = "2026-11-21T09:00:00Z"

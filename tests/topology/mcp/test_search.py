@@ -8,16 +8,16 @@ from adapter_world import DOMAIN, NOW, attested, claim
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sluice.topology.mcp import answers, search
-from sluice.topology.mcp.view import TOKENIZER
+from sluice.topology.mcp import search, tool_answers
+from sluice.topology.mcp.adapter_view import TOKENIZER
 
 
 def ground(db, query):
-    return msgspec.to_builtins(answers.ground(db, query, DOMAIN, 10, None, NOW))
+    return msgspec.to_builtins(tool_answers.ground(db, query, DOMAIN, 10, None, NOW))
 
 
 def check(db, text):
-    return msgspec.to_builtins(answers.check(db, text, "assertion", 10, None, NOW))
+    return msgspec.to_builtins(tool_answers.check(db, text, "assertion", 10, None, NOW))
 
 
 @pytest.mark.parametrize(

@@ -173,8 +173,8 @@ async def test_errors_are_plain_and_repeat_nothing(server, mode, tool, arguments
 @pytest.mark.parametrize("text", ["\ud800", "a\udfffb"])
 async def test_a_lone_surrogate_is_an_error(readers, filled, text):
     """It is no text of Unicode."""
+    from sluice.topology.mcp.answer_pages import Badly
     from sluice.topology.mcp.asked import AskAssertion, AskGround, asked
-    from sluice.topology.mcp.pages import Badly
 
     for kind, name in ((AskGround, "query"), (AskAssertion, "text")):
         with pytest.raises(Badly):
@@ -250,7 +250,7 @@ async def test_a_view_that_is_made_anew_is_opened_anew(server, filled, path, mod
     """Readers follow the file, whatever was there before."""
     from adapter_world import IDENTITY
 
-    from sluice.topology.mcp.view import View
+    from sluice.topology.mcp.adapter_view import View
 
     filled.put("grounded", attested("An entry."))
     async with Client(server, mode=mode) as client:

@@ -22,7 +22,7 @@ from sluice.topology.audit.report import Report
 from sluice.topology.audit.run import AuditRequest, audit
 from sluice.topology.brokers import EmbeddedBroker
 from sluice.topology.checkpoints.seeking import Outputs
-from sluice.topology.client.replay import replay
+from sluice.topology.client.lane_replay import replay
 from sluice.topology.explain.what_if import what_if
 from sluice.topology.explain.what_if_compare import Comparison
 from sluice.topology.kafka.topics import create_topics

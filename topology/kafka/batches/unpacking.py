@@ -5,7 +5,7 @@ belongs to aborted transactions is passed over, and the records come straight as
 (`sluice.codecs.record_batches`). Batches of the formats before 2 go aiokafka's own way.
 
 A batch that cannot be read is an `UnreadableError`. Where a lane reads, the decoder says what stands for it
-(quarantine.py); an audit, and whoever else reads what is stored, ends there.
+(unreadable_batches.py); an audit, and whoever else reads what is stored, ends there.
 
 aiokafka keeps what it fetched where nobody can read it, so its class is extended, once and for all consumers of the
 process, by the bytes that it was made from.
@@ -153,7 +153,7 @@ fetcher.MemoryRecords = KeptRecords
 class EventDecoder(NamedTuple):
     """How a partition's records become events: as which source of their lane, and by what.
 
-    `refuse` says what stands for a batch that cannot be read (quarantine.py); without it, nothing does.
+    `refuse` says what stands for a batch that cannot be read (unreadable_batches.py); without it, nothing does.
     """
 
     source: int

@@ -29,8 +29,8 @@ from ..ledger.policies import document_of, in_force
 from ..settings.clock import now_ms
 from ..settings.settings import Settings
 from ..worker.watermark import InputMarks
+from .adapter_view import View
 from .kept_view import BEHIND, PARTITIONS, Arrived, Batch, InUse, KeptView, Place
-from .view import View
 
 RETRY_SECONDS: Final = 2.0
 TAKE_OVER_SECONDS: Final = 1.0
@@ -264,7 +264,7 @@ class _Pass:
         return about
 
     async def _pass_what_is_gone(self) -> None:
-        """Goes past offsets that the broker removed since: no fetch ever would (reading.py)."""
+        """Goes past offsets that the broker removed since: no fetch ever would (partition_reader.py)."""
         for partition, moved in self._ranges.items():
             end = None if moved.marks.pending is None else moved.marks.pending.end
             if end is None or moved.at >= end or monotonic() - moved.moved_at < IDLE_SECONDS:

@@ -23,10 +23,10 @@ from mcp.server.auth.provider import AccessToken
 from mcp.shared.exceptions import MCPError
 from prometheus_client.parser import text_string_to_metric_families
 
-from sluice.topology.mcp import following
+from sluice.topology.mcp import view_follower
 from sluice.topology.mcp.adapter import Adapter
+from sluice.topology.mcp.adapter_metrics import AdapterMetrics
 from sluice.topology.mcp.http import Door, application, open_sessions
-from sluice.topology.mcp.metering import AdapterMetrics
 from sluice.topology.mcp.readers import Readers
 from sluice.topology.mcp.server import _permit, create_server
 from sluice.topology.mcp.tokens import new_token
@@ -96,7 +96,7 @@ async def test_only_answers_are_timed(server, meter):
 
 async def test_what_fails_or_is_cancelled_is_counted_as_that(meter):
     """Neither is an answer, and both end as they would have."""
-    for error in (RuntimeError("a bug"), following.asyncio.CancelledError()):
+    for error in (RuntimeError("a bug"), view_follower.asyncio.CancelledError()):
         with pytest.raises(type(error)), meter.request("explain"):
             raise error
 
@@ -163,12 +163,12 @@ async def test_records_that_are_no_fixed_point_are_counted(filled, readers):
 def test_how_far_the_view_is_behind_is_reported_with_its_batches():
     """By topic, over all partitions: up to the end that the last answer told, or the one at the start."""
     places = {TopicPartition(topic, number): (topic, number) for topic in ("admitted", "grounded") for number in (0, 1)}
-    ranges = {partition: following._Range(0, 10) for partition in places}
+    ranges = {partition: view_follower._Range(0, 10) for partition in places}
     ends = {partition: 12 if partition.partition else None for partition in places}
     consumer = SimpleNamespace(last_stable_offset=ends.get, highwater=lambda _: None)
     for partition in places:
         ranges[partition].at = 10 if partition.topic == "grounded" else 7
-    one: Any = following._Pass(None, consumer, None, places, ranges, SimpleNamespace(policy={}))  # type: ignore[arg-type]
+    one: Any = view_follower._Pass(None, consumer, None, places, ranges, SimpleNamespace(policy={}))  # type: ignore[arg-type]
 
     about = one._about()
 

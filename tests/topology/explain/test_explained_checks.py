@@ -29,9 +29,9 @@ from sluice.streams.policy.policy import (
     Policy,
     PrivacyRules,
 )
-from sluice.topology.explain.checks import counts
+from sluice.topology.explain.explained_checks import counts
 from sluice.topology.explain.explanation import Explanation
-from sluice.topology.explain.view import lines, show
+from sluice.topology.explain.explanation_view import lines, show
 from sluice.topology.terminal.showing_checks import WORDS_ALONE
 
 CODE, GIT, GREP = "code.read", "git.log", "grep"

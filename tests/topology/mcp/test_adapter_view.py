@@ -8,7 +8,7 @@ from adapter_world import IDENTITY, NOW, Filled, attested, decided
 
 from sluice.codecs.errors import UsageError
 from sluice.codecs.records import CheckCount
-from sluice.topology.mcp.view import Arrived, Batch, InUse, View, about_view
+from sluice.topology.mcp.adapter_view import Arrived, Batch, InUse, View, about_view
 
 
 def rows(path, sql):

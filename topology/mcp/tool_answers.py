@@ -23,9 +23,9 @@ from ...streams.adjudication.emission_state import COVERAGE
 from ...streams.attestations.composition import Verdict, compose
 from ...streams.policy.policy import Composition, Domain
 from ...streams.sanitise import Trace, clean
-from . import pages
+from . import answer_pages
+from .answer_pages import Merged, cursor_of, page_of, start_of
 from .entries import NOT_CHECKED
-from .pages import Merged, cursor_of, page_of, start_of
 from .search import find
 from .view_file import ASSERTION_WORDS
 
@@ -316,7 +316,7 @@ def _near(db: sqlite3.Connection, text: str, hashed: str, limit: int, now: int) 
         ).fetchone()
         if there is not None:
             byte_count += len(there[0])
-            if found and byte_count > pages.PAGE_BYTES:
+            if found and byte_count > answer_pages.PAGE_BYTES:
                 break
             found.append(there[0])
             if len(found) >= limit:

@@ -24,8 +24,8 @@ from ...codecs.errors import DoesNotHoldError, SluiceError, UnreachableError
 from ...streams.attestations.composition import Verdict
 from ..settings.clock import now_ms
 from .adapter import STALE_SECONDS, NotReady
+from .adapter_view import BEHIND, TOPICS
 from .readers import Readers
-from .view import BEHIND, TOPICS
 
 SECONDS: Final = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)
 

@@ -13,15 +13,15 @@ from search import examples
 from sluice.streams.attestations.composition import CAUTIOUS, Vote, summary
 from sluice.streams.policy.policy import Domain
 from sluice.streams.sanitise import AttestationRules
-from sluice.topology.mcp import answers, pages
+from sluice.topology.mcp import answer_pages, tool_answers
 
 
 def ground(db, query, domain=DOMAIN, limit=10, cursor=None):
-    return msgspec.to_builtins(answers.ground(db, query, domain, limit, cursor, NOW))
+    return msgspec.to_builtins(tool_answers.ground(db, query, domain, limit, cursor, NOW))
 
 
 def check(db, text, kind="assertion", limit=10, cursor=None, now=NOW):
-    return msgspec.to_builtins(answers.check(db, text, kind, limit, cursor, now))
+    return msgspec.to_builtins(tool_answers.check(db, text, kind, limit, cursor, now))
 
 
 def test_the_envelope_is_that_of_the_contract(filled, db):
@@ -102,7 +102,7 @@ def test_the_policy_says_how_a_domains_verdicts_come_to_one(filled, db):
     filled.put("grounded", *said)
 
     def primary(**rules):
-        answer = answers.ground(db, "entry", DOMAIN, 10, None, NOW, Domain(**rules)).verdict_summary
+        answer = tool_answers.ground(db, "entry", DOMAIN, 10, None, NOW, Domain(**rules)).verdict_summary
         assert answer.verdicts == {"VERIFIED": 2, "FALSE": 1}
         return answer.primary_verdict
 
@@ -183,9 +183,9 @@ def test_pages_follow_one_another(filled, db):
     assert (count, len(seen), len(set(seen))) == (5, 23, 23)
     first = ground(db, "entry", limit=5)["next_cursor"]
     for wrong in ("x", "", "ü", first[:-4], "A" * 16):
-        with pytest.raises(pages.Badly):
+        with pytest.raises(answer_pages.Badly):
             ground(db, "entry", cursor=wrong)
-    with pytest.raises(pages.Badly):
+    with pytest.raises(answer_pages.Badly):
         ground(db, "another", cursor=first)
 
 
@@ -312,7 +312,7 @@ def test_several_emissions_may_have_said_it(filled, db):
 
 def test_a_page_is_bounded_in_bytes(filled, db, monkeypatch):
     """One entry is always there, however large it is."""
-    monkeypatch.setattr(pages, "PAGE_BYTES", 3000)
+    monkeypatch.setattr(answer_pages, "PAGE_BYTES", 3000)
     for number in range(4):
         filled.put("grounded", attested("word " * 300, by=f"v{number}"))
 

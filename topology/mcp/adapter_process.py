@@ -20,11 +20,11 @@ from ..settings import logs
 from ..settings.settings import Settings
 from ..worker.web import Web
 from .adapter import Adapter
-from .following import Following
+from .adapter_metrics import AdapterMetrics
 from .http import Door, open_sessions, serve
-from .metering import AdapterMetrics
 from .readers import Readers
 from .server import create_server, sentence
+from .view_follower import Following
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 

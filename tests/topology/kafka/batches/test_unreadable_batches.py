@@ -7,8 +7,8 @@ from aiokafka import TopicPartition
 
 from sluice.codecs.blocks import EventKind
 from sluice.codecs.quarantine import UnreadableReason, read_quarantine
-from sluice.topology.kafka.batches.quarantine import FetchAgainError, Refusals
 from sluice.topology.kafka.batches.unpacking import UnreadableError
+from sluice.topology.kafka.batches.unreadable_batches import FetchAgainError, Refusals
 
 PLACE, OTHER = TopicPartition("emissions", 0), TopicPartition("emissions", 1)
 
