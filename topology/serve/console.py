@@ -7,7 +7,7 @@ Every page escapes what it shows (Jinja's autoescape, inert.py). A form changes 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from importlib import resources
 from typing import Any, Final, Literal, NamedTuple
@@ -284,7 +284,7 @@ async def _live(turn: _Turn) -> Response:
 
 
 async def _emission(turn: _Turn) -> Response:
-    emission_id: str = turn.request.path_params["id"]
+    emission_id: str = turn.request.path_params["id"] or turn.asked("id", 256)
     history = await turn.desk.sight.readers.ask(lambda db: queries.history_of(db, emission_id))
     if history.status is None and not history.decisions:
         return turn.say("Unknown", "Nothing is known of this emission.", "/look-up", 404)
@@ -306,7 +306,7 @@ async def _emission(turn: _Turn) -> Response:
     return turn.render(
         "emission.html",
         id=emission_id,
-        here=pages.emission_href(emission_id),
+        at=partial(pages.emission_href, emission_id),
         system=emission.emitter.system if emission is not None and emission.emitter is not None else "",
         attempt=status["attempt"],
         settled=status["settled"],
@@ -416,7 +416,7 @@ async def _show_item(turn: _Turn, key: str, notice: str = "", status: int = 200)
         holder=live.holder if live is not None else "",
         until=format_time(live.until) if live is not None else "",
         open=request.is_open and now < request.due,
-        emission=pages.emission_href(emission_id) + "?" + urlencode({"span": span_key}),
+        emission=pages.emission_href(emission_id, span_key),
     )
 
 
@@ -573,8 +573,7 @@ async def _look_up(turn: _Turn) -> Response:
     asked = turn.asked("q")
     names = await turn.desk.sight.readers.ask(lambda db: queries.look_up(db, asked)) if asked else []
     span = asked.partition("#")[2]
-    tail = "?" + urlencode({"span": span}) if span else ""
-    found = [(name, pages.emission_href(name) + tail) for name in names]
+    found = [(name, pages.emission_href(name, span)) for name in names]
     return turn.render("look-up.html", q=asked, found=found, said="", holds=False)
 
 

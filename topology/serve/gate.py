@@ -23,6 +23,8 @@ from .shares import Shares
 
 MAX_BODY: Final = 5_000_000
 """Bytes of a request: what the recorder posts at once, and a fifth more."""
+MAX_HEAD: Final = 32_768
+"""Bytes of a request's path, query and headers. The server's own bound holds for a head that comes in pieces alone."""
 MAX_DRAINED: Final = 20_000_000
 """So much of a body that is too large is read and dropped: whoever still writes would not read the refusal."""
 STRANGERS_BODY: Final = 8192
@@ -139,6 +141,8 @@ class Gate:
         return self._strangers, address_of(scope), STRANGERS_BODY, STRANGERS_DRAINED
 
     def _let_in(self, scope: Scope, headers: Mapping[str, str]) -> tuple[Principal | None, Misdirected | None]:
+        if _head_size(scope) > MAX_HEAD:
+            return None, Misdirected(431, f"the head of a request has at most {MAX_HEAD:,} bytes", "size")
         principal = self._known(headers)
         by_cookie = principal is not None and principal.by_cookie
         refusal = self._places.misdirected(scope["method"], headers, by_cookie=by_cookie)
@@ -216,6 +220,11 @@ class _Body:
         """Gives the room back."""
         self._shares.give(self._who, self._taken)
         self._taken = 0
+
+
+def _head_size(scope: Scope) -> int:
+    size = len(scope["path"]) + len(scope["query_string"])
+    return size + sum(len(name) + len(value) for name, value in scope["headers"])
 
 
 def address_of(scope: Scope) -> str:

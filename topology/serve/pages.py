@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
 
@@ -27,9 +27,15 @@ STATUSES: Final = (
 BARS: Final = 10
 
 
-def emission_href(emission_id: str) -> str:
-    """The page of an emission."""
-    return "/emissions/" + quote(emission_id, safe="")
+def emission_href(emission_id: str, span_key: str = "") -> str:
+    """The page of an emission, with one of its assertions chosen; empty: none.
+
+    A browser takes a segment of dots for a folder, so such an id goes as a parameter.
+    """
+    is_folder = emission_id in (".", "..")
+    query = {"id": emission_id if is_folder else "", "span": span_key}
+    tail = urlencode([(name, value) for name, value in query.items() if value])
+    return "/emissions/" + ("" if is_folder else quote(emission_id, safe="")) + ("?" + tail if tail else "")
 
 
 def item_href(key: str) -> str:

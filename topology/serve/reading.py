@@ -45,9 +45,12 @@ STREAMS_OF_ONE: Final = 200
 CATCH_UP: Final = 500
 """Records that a stream which goes on reads at once."""
 SDK: Final = "ai-sdk"
+EVENTS: Final = "/events"
+"""How the path of an emission's stream ends."""
 MAX_WANTED: Final = 100
 """Values of a filter."""
 _SOON: Final = {"retry-after": "2"}
+EVENT_STREAM: Final = "text/event-stream"
 _STREAM: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -94,6 +97,9 @@ def reading(sight: Sight, *, streams: bool = True) -> list[BaseRoute]:
 
     async def one_stream(request: Request) -> Response:
         emission_id: str = request.path_params["id"]
+        if not is_written(request, EVENTS):  # the id ends so: its slash is encoded
+            request.path_params["id"] = emission_id + EVENTS
+            return await one_emission(request)
         if (refusal := await not_ready(sight)) is not None:
             return refusal
         if await sight.readers.ask(lambda db: status_of(db, emission_id)) is None:
@@ -131,9 +137,15 @@ def reading(sight: Sight, *, streams: bool = True) -> list[BaseRoute]:
         return [one]
     return [
         route("/v1/verdicts/events", all_streams, scope="read", meter=sight.meter),
-        route("/v1/emissions/{id:path}/events", one_stream, scope="read", meter=sight.meter),
+        route("/v1/emissions/{id:path}" + EVENTS, one_stream, scope="read", meter=sight.meter),
         one,
     ]
+
+
+def is_written(request: Request, end: str) -> bool:
+    """Whether a path ends so as it was sent: an emitter chooses its ids, and slashes in them come percent-encoded."""
+    raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
+    return raw.endswith(end.encode())
 
 
 async def not_ready(sight: Sight) -> Response | None:
@@ -163,6 +175,7 @@ class _Turn:
         self.sight = sight
         principal = principal_of(request)
         self._who = "" if principal is None else principal.id
+        self._is_head = request.method == "HEAD"
         self._still: Callable[[], bool] = request.scope.get(STILL, _always)
         self._next = monotonic() + LOOK_SECONDS
 
@@ -175,7 +188,9 @@ class _Turn:
         return self._still()
 
     def streaming(self, body: AsyncIterator[bytes], headers: dict[str, str] | None = None) -> Response:
-        """The answer, or a refusal where too many streams are open."""
+        """The answer, or a refusal where too many streams are open; to HEAD its headers alone."""
+        if self._is_head:
+            return Response(media_type=EVENT_STREAM, headers={**_STREAM, **(headers or {})})
         streams = self.sight.streams
         if streams is not None and not streams.take(self._who):
             what = "as many streams are open as there may be: close one, or come again"
@@ -192,7 +207,7 @@ class _Stream(StreamingResponse):
     """A stream of events, which gives its share back whatever ends it."""
 
     def __init__(self, body: AsyncIterator[bytes], done: Callable[[], None], headers: dict[str, str]) -> None:
-        super().__init__(body, media_type="text/event-stream", headers=headers)
+        super().__init__(body, media_type=EVENT_STREAM, headers=headers)
         self._done = done
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

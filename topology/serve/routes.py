@@ -67,7 +67,7 @@ def routes(parts: Parts, more: Sequence[BaseRoute] = ()) -> Starlette:
     async def openapi_json(_: Request) -> Response:
         return JSONResponse(openapi)
 
-    return Starlette(
+    application = Starlette(
         routes=[
             *(
                 route(f"/v1/{topic}", posting(parts, topic), scope="emit", methods=["POST"], meter=parts.meter)
@@ -81,6 +81,10 @@ def routes(parts: Parts, more: Sequence[BaseRoute] = ()) -> Starlette:
         ],
         exception_handlers={HTTPException: _http_error, UnreachableError: _away, Exception: _failed},
     )
+    # A redirect to the path without its last slash would name our own scheme: behind a proxy that ends TLS a client
+    # would send its token again in clear.
+    application.router.redirect_slashes = False
+    return application
 
 
 def route(

@@ -232,7 +232,7 @@ class ServiceView(KeptView):
             "INSERT OR REPLACE INTO verdicts VALUES (NULL, ?, ?, ?, ?, ?, ?, 1, ?)",
             (
                 *(partition, record.offset, record.timestamp or read.at, found.emission_id, found.emitter),
-                *(found.settled, record.value),
+                *(found.settled, one_line(record.value or b"")),
             ),
         )
         return True
@@ -249,6 +249,11 @@ _TAKES: Final = {
     "review-leases": "_lease",
 }
 ENDED: Final = get_args(RequestEnd)
+
+
+def one_line(record: bytes) -> bytes:
+    """A JSON record without line ends: each would end a field of the event that it goes out with."""
+    return msgspec.json.format(record, indent=-1) if b"\n" in record or b"\r" in record else record
 
 
 class _Decided(msgspec.Struct, frozen=True, gc=False, kw_only=True):
