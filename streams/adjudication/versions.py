@@ -70,6 +70,8 @@ ROOTS: Final = 4
 """From this version on evidence that names no root counts against the bound of every root (independence.py)."""
 REPEATS: Final = 4
 """From this version on an emission that comes again is a duplicate before its signature is looked at."""
+MARKS: Final = 4
+"""From this version on a bound observation carries the mark by which an audit finds it (sightings/binding.py)."""
 _DATA: Final = ("vocabulary=", "unicode=", "confusables=", "sanitation=")
 
 

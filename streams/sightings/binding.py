@@ -33,7 +33,7 @@ from ..adjudication import validation, waiting
 from ..adjudication.emission_state import CLASSES, NUMBER_OF
 from ..adjudication.outputs import dead_letter, traceparent_of
 from ..adjudication.state import MAX_TIMERS
-from ..adjudication.versions import NAMES, SUBJECTS, WAITING, rules_of
+from ..adjudication.versions import MARKS, NAMES, SUBJECTS, WAITING, rules_of
 from ..judging.checks import Unknown, canonical, parse_check
 from ..judging.matching import match
 from ..judging.results import Held as Decided
@@ -41,6 +41,9 @@ from ..policy.policy import policy_of_document
 from .binding_state import BindState, Held, Job, Side
 
 OBSERVATIONS: Final = "observations"
+BOUND: Final = "sluice-bound"
+"""The header that marks what this fold binds, among what observers write: `LANE/HEIGHT/INDEX` of the binding lane, its
+block, and the place among that block's outputs. An audit looks for what is marked; nothing counts by it."""
 MAX_PAIRS: Final = MAX_TIMERS
 MAX_BYTES: Final = 4_000_000
 MAX_WORK: Final = 20_000_000
@@ -267,6 +270,9 @@ class _Binding:
         headers: list[tuple[str, bytes]] = [_JSON]
         if cited.traceparent is not None:
             headers.append(("traceparent", cited.traceparent))
+        if self._version >= MARKS:
+            header = self._block.header
+            headers.append((BOUND, f"{header.lane}/{header.height}/{len(self.outputs)}".encode()))
         self.outputs.append(Output(OBSERVATIONS, citation.emission_id.encode(), value, headers))
         self._counters["bound"] += 1
         self._state.meet(seen, cited.until)
@@ -359,4 +365,4 @@ _TAKERS: Final[dict[str, Callable[[_Binding, Event], Fault | None]]] = {
 INPUTS: Final = tuple(_TAKERS)
 """The topics that this fold takes in, in the order of a header's `sources`."""
 
-__all__ = ["INPUTS", "OBSERVATIONS", "BindState", "fold", "new_state"]
+__all__ = ["BOUND", "INPUTS", "OBSERVATIONS", "BindState", "fold", "new_state"]

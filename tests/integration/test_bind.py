@@ -22,7 +22,10 @@ from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.times import format_time
 from sluice.streams.adjudication import fold as core
 from sluice.streams.sightings import binding
+from sluice.topology.audit.run import AuditRequest, audit
 from sluice.topology.kafka.topics import create_topics
+from sluice.topology.ledger.export import export
+from sluice.topology.ledger.log_reader import open_logs
 from sluice.topology.settings.settings import Settings, bootstrap
 
 READ, LOG = "substrate.code.read", "substrate.git.log"
@@ -110,6 +113,18 @@ async def assert_bound_once(settings: Settings, lanes: int) -> None:
     assert set(kept.values()) <= {1}
 
 
+async def assert_audited(settings: Settings, count: int, folder: Path) -> None:
+    """An audit finds so many bound observations on the topic, and nothing that is not as the ledgers have it; so does
+    one of an export, which holds none of the observers'."""
+    async with open_logs(settings) as logs:
+        counts = await export(logs, folder, now())
+    assert counts["observations"] == count
+    for where in (None, folder):
+        report = await audit(AuditRequest(settings, where), now())
+        assert report.divergences == []
+        assert sum(lane.topics["observations"].equal for lane in report.bind if "observations" in lane.topics) == count
+
+
 @pytest.fixture
 async def started(settings: Settings, tmp_path: Path):
     """Topics, and workers whose policy has sightings of one class."""
@@ -120,7 +135,9 @@ async def started(settings: Settings, tmp_path: Path):
 
 
 @pytest.mark.path
-async def test_what_is_cited_before_and_after_it_is_seen_is_admitted(settings: Settings, started: Workers):
+async def test_what_is_cited_before_and_after_it_is_seen_is_admitted(
+    settings: Settings, started: Workers, tmp_path: Path
+):
     """With evidence of another class: two kinds. What was seen otherwise admits nothing."""
     worker = started.start()
     await started.until_taken_over(worker)
@@ -146,6 +163,7 @@ async def test_what_is_cited_before_and_after_it_is_seen_is_admitted(settings: S
     assert outcomes == {"corroborates": 2, "absent": 1}
     worker.terminate()
     assert await ended(worker) == 0
+    await assert_audited(settings, 3, tmp_path / "export")
     await assert_bound_once(settings, settings.partitions)
 
 

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ...codecs.partition import Partitioner
+from ...streams.adjudication.outputs import VERDICTS
 from ...streams.policy.privacy import Secrets
-from ..ledger.export_files import LATER, Cut
+from ..ledger.export_files import Cut
 from ..ledger.folds import Adjudicate, Bind, FrameAttestations
 from ..ledger.interfaces import Fold
 
@@ -55,7 +56,7 @@ ADJUDICATE: Final = Group(
     Adjudicate.ledger,
     Adjudicate.checkpoints,
     Adjudicate.inputs,
-    ("admitted", "inadmissible", "review-requests", "re-emission-requests", "dead-letters", *LATER),
+    ("admitted", "inadmissible", "review-requests", "re-emission-requests", "dead-letters", VERDICTS),
     (),
     lambda partitioner, secrets: Adjudicate(partitioner, secrets),
 )

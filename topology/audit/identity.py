@@ -12,6 +12,7 @@ import msgspec
 from ...codecs.blocks import Output
 from ...codecs.checkpoints import is_hash
 from ..ledger.export_files import Stored
+from .bound import mark_of, place_in
 from .divergences import short
 
 Identity = tuple[int, int] | bytes
@@ -51,6 +52,10 @@ def named_by(record: Stored | Output) -> tuple[int, str] | None:
 
 def claimed_by(record: Stored | Output) -> Named | None:
     """What an output says of itself; None where it says nothing of the kind."""
+    mark = mark_of(record)
+    if mark is not None:
+        place = place_in(mark)
+        return None if place is None else Named(Claimed(place[1], place[2]))
     try:
         return _named.decode(record.value or b"")
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

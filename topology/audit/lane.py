@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, aclosing
 from functools import partial
 from operator import attrgetter
 from time import monotonic
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -21,12 +21,14 @@ from ...codecs.blocks import Block, Header, Output
 from ...codecs.errors import DoesNotHoldError
 from ...codecs.partition import PARTITIONERS, Partitioner
 from ...streams.adjudication.outputs import CITATIONS
+from ...streams.sightings.binding import OBSERVATIONS
 from ..kafka.topics import TOPICS
 from ..ledger.export_files import LATER, Cut, Range, Stored
 from ..ledger.folds import partitioner_named
 from ..ledger.interfaces import Logs
 from ..ledger.replay import Followed, Linked, follow
 from ..ledger.retention import taken
+from .bound import Marked, lane_of, mark_of
 from .checkpoint_check import CheckpointClaims
 from .divergences import Divergence, Findings
 from .groups import ADJUDICATE, FRAME, GROUPS
@@ -47,6 +49,7 @@ class Task(NamedTuple):
         span: what to compare.
         fold: the name of its group.
         known: whose signatures under claims are believed; empty: none is checked.
+        marked: where bound observations stand that name a binding lane; None: they are not looked for.
     """
 
     cut: Cut
@@ -55,6 +58,7 @@ class Task(NamedTuple):
     span: Span
     fold: str = ADJUDICATE.name
     known: Sequence[KnownKey] = ()
+    marked: Marked | None = None
 
 
 def expect_lane(logs: Logs, lane: int, fold: str = ADJUDICATE.name) -> None:
@@ -95,6 +99,10 @@ _cited = msgspec.json.Decoder(_Cited)
 Foreign = Callable[[Stored, bool], bool]
 """As `Comparison` takes it."""
 _topic_of = attrgetter("topic")
+SPREAD: Final = (CITATIONS, OBSERVATIONS)
+"""Topics over whose partitions a lane's outputs are spread by their own keys, in order in each."""
+Spread = dict[int, tuple["_Stream", Comparison]]
+"""The streams of such a topic, by partition."""
 
 
 class _Stream:
@@ -105,8 +113,9 @@ class _Stream:
         self._batches: AsyncGenerator[list[Stored], None] | None = None
         self.illegible: Divergence | None = None
 
-    async def open(self, opened: AsyncExitStack, logs: Logs, end: int) -> None:
-        batches = logs.batches(self._topic, self._lane, end=end)
+    async def open(self, opened: AsyncExitStack, logs: Logs, end: int, start: int | None = None) -> None:
+        """Begins to read, to before an offset."""
+        batches = logs.batches(self._topic, self._lane, start, end)
         self._batches = await opened.enter_async_context(aclosing(batches))
 
     async def next(self) -> list[Stored] | None:
@@ -143,6 +152,50 @@ class _OutputStream(_Stream):
         return batch
 
 
+class _BoundStream(_Stream):
+    """Of `observations`: only what names one binding lane is given on. Retention may take some of it, as of outputs.
+
+    Args:
+        findings, logs: as for the others.
+        partition: which.
+        lane: the binding lane.
+        kept: of the partition.
+    """
+
+    def __init__(self, findings: Findings, logs: Logs, partition: int, lane: int, kept: Range) -> None:
+        super().__init__(findings, OBSERVATIONS, partition)
+        self.comparison = Comparison(findings, OBSERVATIONS, partition, kept.first, compacts=False)
+        self._logs, self._of, self._taken = logs, lane, 0
+
+    async def begin(self, opened: AsyncExitStack, marked: Range | None) -> None:
+        """Begins to read where the lane's marks begin, to where they end; without any, there is nothing to read."""
+        if marked is None:
+            self.comparison.end()
+            return
+        self._due, self._end = marked
+        await self.open(opened, self._logs, marked.end, marked.first)
+
+    async def next(self) -> list[Stored] | None:
+        batch = await super().next()
+        if not batch:
+            if self._batches is not None:
+                self._taken += await taken(self._logs, OBSERVATIONS, self._lane, self._due, self._end)
+                self._due = self._end
+            self._tell(None)
+            return batch
+        self._taken += await taken(self._logs, OBSERVATIONS, self._lane, self._due, batch[0].offset)
+        self._due = batch[-1].offset + 1
+        own = [record for record in batch if lane_of(record, self._lane, self._logs.lanes) == self._of]
+        if own:
+            self._tell(own[0].offset)
+        return own
+
+    def _tell(self, before: int | None) -> None:
+        if self._taken:
+            self.comparison.expire(self._taken, before)
+            self._taken = 0
+
+
 class _Checks(LedgerChecks):
     """Of an audit: it can ask the outputs about blocks, and folds none beyond the span."""
 
@@ -175,7 +228,7 @@ class _Auditing:
         self, logs: Logs, task: Task, callback: Callable[[AuditProgress], None], ending: Callable[[], None]
     ) -> None:
         self._logs, self._callback = logs, callback
-        self._cut, self._lane, self._claims, self._span, fold, _ = task
+        self._cut, self._lane, self._claims, self._span, fold, _, self._marked = task
         self._group = GROUPS[fold]
         self.findings = Findings(self._lane, *self._span, fold)
         self._partitioner: Partitioner = "murmur2"
@@ -184,7 +237,7 @@ class _Auditing:
         self._chain = self._checks.chain
         self._ledger = _Stream(self.findings, self._group.ledger, self._lane)
         self._topics: dict[str, tuple[_Stream, Comparison]] = {}
-        self._citations: dict[int, tuple[_Stream, Comparison]] = {}  # by partition
+        self._spread: dict[str, Spread] = {topic: {} for topic in SPREAD}
         self._report = LaneReport(lane=self._lane, fold=fold)
 
     async def open(self, opened: AsyncExitStack) -> None:
@@ -201,15 +254,25 @@ class _Auditing:
             self._topics[topic] = (stream, stream.comparison)
         if self._group is ADJUDICATE and CITATIONS in ends:
             await self._open_citations(opened, ends[CITATIONS])
+        if self._marked is not None:
+            await self._open_observations(opened, self._marked)
+
+    async def _open_observations(self, opened: AsyncExitStack, marked: Marked) -> None:
+        """Every partition of `observations`, as far as it holds marks of this lane (bound.py)."""
+        for partition in range(self._logs.lanes):
+            kept = await self._logs.range(OBSERVATIONS, partition)
+            stream = _BoundStream(self.findings, self._logs, partition, self._lane, kept)
+            await stream.begin(opened, marked.get(partition))
+            self._spread[OBSERVATIONS][partition] = (stream, stream.comparison)
 
     async def _open_citations(self, opened: AsyncExitStack, ends: Sequence[int]) -> None:
-        """Every partition of `citations`: a lane's are spread over them by their own keys, in order in each."""
+        """Every partition of `citations`."""
         for partition, end in enumerate(ends):
             kept = await self._logs.range(CITATIONS, partition)
             foreign = partial(self._is_cited_elsewhere, partition)
             stream = _OutputStream(self.findings, self._logs, CITATIONS, partition, kept, end, foreign)
             await stream.open(opened, self._logs, end)
-            self._citations[partition] = (stream, stream.comparison)
+            self._spread[CITATIONS][partition] = (stream, stream.comparison)
 
     def _is_cited_elsewhere(self, partition: int, record: Stored, _: bool) -> bool:
         """Whether a citation is another lane's; one that says nothing of its emission is that of its partition's."""
@@ -291,10 +354,10 @@ class _Auditing:
         newer = linked.offset >= self._cut.settled[self._group.ledger][self._lane]
         topics = dict.fromkeys(map(_topic_of, outputs))
         for topic in topics:
-            if topic == CITATIONS:
-                await self._compare_citations(outputs, linked, header, newer)
+            if topic in SPREAD:
+                await self._compare_spread(topic, outputs, linked, header, newer)
             if topic not in self._topics:
-                continue  # observations: others write there as well; the outputs root covers them
+                continue  # exports of earlier packages do not have all of them
             stream, comparison = self._topics[topic]
             some = outputs if len(topics) == 1 else [output for output in outputs if output.topic == topic]
             at = await _pass_equal(stream, comparison, some)
@@ -304,18 +367,26 @@ class _Auditing:
                 comparison.expect([Expected(outputs[place], linked.height, place, *about) for place in places[at:]])
                 await _satisfy(stream, comparison)
 
-    async def _compare_citations(self, outputs: list[Output], linked: Linked, header: Header, newer: bool) -> None:
+    async def _compare_spread(
+        self, topic: str, outputs: list[Output], linked: Linked, header: Header, newer: bool
+    ) -> None:
+        """Compares the outputs on a topic, each in the partition of its own key.
+
+        Bound observations of earlier versions of the fold have no mark: the outputs root alone covers them.
+        """
+        streams = self._spread[topic]
+        if not streams:
+            return  # exports of earlier packages have none
         about = (header.time, newer, self._checks.policy)
         expected: dict[int, list[Expected]] = {}
         for place, output in enumerate(outputs):
-            if output.topic == CITATIONS and output.key is not None:
+            if output.topic == topic and output.key is not None and (topic == CITATIONS or mark_of(output) is not None):
                 partition = self._partition_of(output.key)
                 expected.setdefault(partition, []).append(Expected(output, linked.height, place, *about))
         for partition, some in expected.items():
-            if self._citations:  # exports of earlier packages have none
-                stream, comparison = self._citations[partition]
-                comparison.expect(some)
-                await _satisfy(stream, comparison)
+            stream, comparison = streams[partition]
+            comparison.expect(some)
+            await _satisfy(stream, comparison)
 
     def _hold_checkpoints(self, height: int, block: Block | None) -> None:
         """Holds the tree of the blocks so far against the checkpoints that name one of its size.
@@ -352,7 +423,8 @@ class _Auditing:
             # Outputs of the blocks that nobody can read are there, and no block gives them: that follows.
             self._ledger.illegible.height = self._chain.height + 1
             findings.broken = self._ledger.illegible
-        found = [*self._topics.items(), *((CITATIONS, one) for one in self._citations.values())]
+        spread = [(topic, one) for topic, streams in self._spread.items() for one in streams.values()]
+        found = [*self._topics.items(), *spread]
         for topic, (stream, comparison) in found:
             while (whole or comparison.is_missing_some) and (batch := await stream.next()) is not None:
                 comparison.feed(batch)

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import asynccontextmanager, contextmanager, nullcontext
@@ -20,15 +20,17 @@ from typing import Any, NamedTuple
 from ...codecs.errors import KilledError, UsageError
 from ...codecs.notes import Verifier
 from ...codecs.times import LATEST, format_time
+from ...streams.sightings.binding import OBSERVATIONS
 from ..checkpoints.trust import TrustedKey
 from ..kafka.connect import quiet
 from ..ledger.interfaces import Logs
 from ..ledger.log_reader import open_logs
 from ..settings.memory import Collector
 from ..settings.settings import Settings
+from .bound import find_marks
 from .checkpoint_check import Signed, demand_all, expect_checkpoints
 from .divergences import Divergence
-from .groups import GROUPS
+from .groups import BIND, GROUPS
 from .lane import Task, audit_lane, expect_lane
 from .models import AuditProgress, LaneReport, Span
 from .report import Report, in_order, judge
@@ -97,10 +99,20 @@ async def audit(
             for fold, signed in of_groups.items()
             for lane in asked
         ]
+        last = BIND.name if OBSERVATIONS in cut.ends else ""  # exports of earlier packages have none
+        plain = [task for task in tasks if task.fold != last]
+
+        async def marked() -> Sequence[Task]:
+            """The binding lanes come last: others need not wait until it is known where their marks stand."""
+            binding = [task for task in tasks if task.fold == last]
+            marks = await find_marks(logs, cut, asked) if binding else {}
+            return [task._replace(marked=marks[task.lane]) for task in binding]
+
         if crew is not None:
-            reports = await _in_processes(tasks, callback, crew)
+            reports = await _in_processes(plain, marked(), callback, crew)
         else:
-            reports = await _in_turn(logs, iter(tasks), callback, collects)
+            reports = await _in_turn(logs, iter(plain), callback, collects)
+            reports += await _in_turn(logs, iter(await marked()), callback, collects)
         divergences: list[Divergence] = []
         for report in reports:
             group, signed = GROUPS[report.fold], of_groups[report.fold]
@@ -279,19 +291,41 @@ async def _crew(question: AuditRequest, lanes: Sequence[int]) -> AsyncIterator[_
             raise
 
 
-async def _in_processes(tasks: Sequence[Task], callback: OnProgress, crew: _Crew) -> list[LaneReport]:
+async def _in_processes(
+    tasks: Sequence[Task], later: Awaitable[Sequence[Task]], callback: OnProgress, crew: _Crew
+) -> list[LaneReport]:
+    """Audits lanes, each process one after the other.
+
+    Args:
+        tasks: at least one for each process.
+        later: the last ones, which may take a while to be known.
+        callback: how far each lane is.
+        crew: the processes.
+    """
     queues = crew.queues
     for queue, task in zip(queues.firsts, tasks, strict=False):
         queue.put(task)
-    for task in (*tasks[len(queues.firsts) :], *[None] * len(crew.working)):
+    for task in tasks[len(queues.firsts) :]:
         queues.tasks.put(task)
+
+    async def give_last() -> Sequence[Task]:
+        last = await later
+        for task in (*last, *[None] * len(crew.working)):
+            queues.tasks.put(task)
+        return last
+
     done = asyncio.gather(*map(asyncio.wrap_future, crew.working))
+    giving = asyncio.ensure_future(give_last())
     try:
         while not done.done():
             await asyncio.wait({done}, timeout=0.2)
             while not queues.progress.empty():
                 callback(queues.progress.get())
+            if giving.done():
+                giving.result()  # raises what kept it from giving
+        last = await giving
     finally:
+        giving.cancel()
         done.cancel()
     reports = {(report.fold, report.lane): report for some in await done for report in some}
-    return [reports[task.fold, task.lane] for task in tasks]
+    return [reports[task.fold, task.lane] for task in (*tasks, *last)]

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...codecs.errors import UsageError
-from .export_files import AUDITED, LATER, MANIFEST, Manifest, Writing, file_name
+from ...streams.sightings.binding import BOUND, OBSERVATIONS
+from .export_files import AUDITED, LATER, MANIFEST, Manifest, Stored, Writing, file_name
 from .retention import taken
 
 if TYPE_CHECKING:
@@ -85,14 +86,14 @@ async def _export_one(
     logs: Logs,
     topic: str,
     lane: int,
-    kept: tuple[int, int],
+    span: tuple[int, int],
     path: Path,
     counts: dict[str, int],
     progress: Callable[[str, int, int], None],
     gone: Callable[[str, int, int, int], None],
 ) -> str:
     """Writes one partition; the hash of its file."""
-    due, end = kept
+    due, end = span
 
     async def tell_gone(found: int) -> None:
         if count := await taken(logs, topic, lane, due, found):
@@ -103,8 +104,14 @@ async def _export_one(
             async for batch in batches:
                 await tell_gone(batch[0].offset)
                 due = batch[-1].offset + 1
-                await asyncio.to_thread(file.write, batch)
-                counts[topic] += len(batch)
+                kept = [one for one in batch if _is_bound(one)] if topic == OBSERVATIONS else batch
+                await asyncio.to_thread(file.write, kept)
+                counts[topic] += len(kept)
                 progress(topic, lane, batch[-1].offset)
     await tell_gone(end)
     return file.digest
+
+
+def _is_bound(record: Stored) -> bool:
+    """Whether it has the mark of a binding lane: what observers wrote stands in the ledger, and is not compared."""
+    return any(name == BOUND for name, _ in record.headers)

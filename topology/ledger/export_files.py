@@ -27,8 +27,9 @@ from ...codecs.errors import DoesNotHoldError, UsageError
 from ...streams.policy.privacy import NO_SECRETS, Secrets
 
 OUTPUTS: Final[Sequence[str]] = ("admitted", "inadmissible", "review-requests", "re-emission-requests", "dead-letters")
-LATER: Final[Sequence[str]] = ("verdicts",)
-"""Output topics that older deployments and exports do not have: nothing is said of one that holds nothing."""
+LATER: Final[Sequence[str]] = ("verdicts", "observations")
+"""Topics that older exports, and of outputs older deployments, do not have: nothing is said of one that holds nothing.
+Of `observations` only what a binding lane has marked is audited and exported."""
 LEDGERS: Final[Sequence[str]] = ("ledger", "bind-ledger", "frame-ledger")
 CHECKPOINTS: Final[Sequence[str]] = ("checkpoints", "bind-checkpoints", "frame-checkpoints")
 AUDITED: Final[Sequence[str]] = (

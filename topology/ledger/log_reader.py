@@ -17,6 +17,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import CorruptRecordException, KafkaError
 
 from ...codecs.errors import DoesNotHoldError, UsageError
+from ...streams.adjudication.outputs import VERDICTS
 from ..kafka.batches.unpacking import RecordDecoder
 from ..kafka.connect import open_consumer, open_reader, partitions_of, unreachable
 from ..kafka.partition_reader import HangsError, fetches_to_end
@@ -179,7 +180,7 @@ class KafkaLogs:
         settings, place = self._settings, self._place(topic, lane)
         named = start is None and end is not None
         async with self._reading(topic, lane, start, expected=named) as consumer:
-            decoder = _as_lying if self._in_place and topic in (*OUTPUTS, *LATER) else _as_stored
+            decoder = _as_lying if self._in_place and topic in (*OUTPUTS, VERDICTS) else _as_stored
 
             async def take(patience: float) -> list[Stored]:
                 return (await drain(consumer._fetcher, (place,), patience, TAKEN, decoder)).get(place, NOTHING).events

@@ -647,3 +647,17 @@ def test_what_was_dropped_goes_in_bulk():
 
     assert lane.state.held == 0
     assert (lane.state._orders, lane.state._names, lane.state._unmet, lane.state._bytes) == ({}, {}, {}, {})
+
+
+@pytest.mark.parametrize(("number", "marks"), [(3, [None, None]), (4, [b"0/2/1", b"0/2/2"])])
+def test_what_is_bound_is_marked_from_version_4_on(number: int, marks: list[bytes | None]):
+    """With the lane, the block's height, and the place among its outputs, so that an audit finds it among what
+    observers write; a dead letter has no mark."""
+    lane = Lane()
+    lane.fold = fold_version(number=number)
+    lane.block(T, [citation(), citation(emission_id="em-2")])
+
+    outputs = lane.block(T + 1, [("sightings", b"{"), sighting()])
+
+    assert [dict(one.headers).get(binding.BOUND) for one in outputs[1:]] == marks
+    assert binding.BOUND not in dict(outputs[0].headers)

@@ -18,14 +18,16 @@ from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head, origin
 from sluice.codecs.notes import Signer
 from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.times import format_time
+from sluice.streams.adjudication.versions import fold_version
 from sluice.streams.policy.policy import Policy, Sightings
+from sluice.topology.audit.bound import mark_of
 from sluice.topology.audit.report import Report, lines
 from sluice.topology.audit.report_page import page
 from sluice.topology.audit.run import AuditRequest, audit
 from sluice.topology.kafka.topics import TOPICS
 from sluice.topology.ledger.block_builder import BlockBuilder
 from sluice.topology.ledger.chain import ChainHead
-from sluice.topology.ledger.export_files import AUDITED, MANIFEST, Manifest, Stored, Writing, file_name
+from sluice.topology.ledger.export_files import AUDITED, LATER, MANIFEST, Manifest, Stored, Writing, file_name
 from sluice.topology.ledger.folds import folds
 from sluice.topology.settings.settings import Settings
 
@@ -59,8 +61,10 @@ def inputs() -> list[tuple[str, str, Any]]:
     return found
 
 
-def world(before: int = 0) -> Topics:
-    """Both lanes of each group, and what stands on their topics; of attestations the ledger leaves out those before."""
+def world(before: int = 0, number: int | None = None) -> Topics:
+    """Both lanes of each group, and what stands on their topics; of attestations the ledger leaves out those before.
+    The ledgers go on with the version of this number.
+    """
     topics: Topics = {(topic, lane): [] for topic in (*AUDITED, *TOPICS) for lane in range(LANES)}
 
     def put(topic: str, lane: int, key: bytes | None, value: bytes, headers: Any = ()) -> None:
@@ -69,10 +73,14 @@ def world(before: int = 0) -> Topics:
 
     for topic, key, value in inputs():
         put(topic, place_of(key), key.encode(), msgspec.json.encode(value))
+    for lane in range(LANES):
+        put("observations", lane, b"em-0", b"an observer's", [("content-type", b"application/json")])
     for fold in folds():
         tips, previous = [Head()] * LANES, NO_CHECKPOINT
         for lane in range(LANES):
-            stood = ChainHead(positions={"attestations": before} if fold.name == "frame" else {})
+            stood = ChainHead(
+                fold=fold_version(number=number), positions={"attestations": before} if fold.name == "frame" else {}
+            )
             builder, previous = BlockBuilder(fold, lane, LANES, POLICY.hash, head=stood), NO_CHECKPOINT
             made = [builder.start(T, POLICY.document)]
             events: list[Event] = []
@@ -98,7 +106,7 @@ def audited(topics: Topics, folder: Path, **more: Any) -> Report:
     """The audit of an export of these topics."""
     folder.mkdir(exist_ok=True)
     ranges: dict[str, list[tuple[int, int]]] = {}
-    for topic in AUDITED:
+    for topic in (*AUDITED, *LATER):
         ranges[topic] = []
         for lane in range(LANES):
             with Writing(folder / file_name(topic, lane)) as file:
@@ -113,6 +121,7 @@ def audited(topics: Topics, folder: Path, **more: Any) -> Report:
 
 
 ORIGINAL = world()
+BOUND_ONES = sum(mark_of(one) is not None for lane in range(LANES) for one in ORIGINAL["observations", lane])
 
 
 def tampered(change: Callable[[Topics], None], folder: Path) -> Report:
@@ -139,6 +148,7 @@ def test_all_three_ledgers_hold(tmp_path: Path, processes: int):
     assert equal == {"grounded": 8, "dead-letters": 4}
     assert sum(lane.topics["citations"].equal for lane in report.lanes) == 6
     assert sum(lane.topics["dead-letters"].equal for lane in report.bind) == 1
+    assert sum(lane.topics["observations"].equal for lane in report.bind) == BOUND_ONES == 6
     assert any(line.startswith("lane frame 1: ") for line in lines(report))
     assert '<h3>Lane bind 0: <span class="good">holds</span></h3>' in page(report)
     assert [one["fold"] for one in msgspec.to_builtins(report)["frame"]] == ["frame", "frame"]
@@ -204,6 +214,160 @@ def test_a_citation_that_was_changed_is_found(tmp_path: Path):
 
     assert {kind for _, kind in kinds(report)} & {"changed-output", "missing-output"}
     assert report.verdict.integrity == "broken"
+
+
+# ---------------------------------------------------------------- bound observations
+
+
+def bound(topics: Topics) -> tuple[int, int]:
+    """Partition and place of a bound observation."""
+    found = [(lane, at) for lane in range(LANES) for at, one in enumerate(topics["observations", lane]) if mark_of(one)]
+    return found[0]
+
+
+def told(report: Report) -> list[tuple[str, str, str]]:
+    return [(one.fold, one.kind, one.place.rpartition("/")[0]) for one in report.divergences]
+
+
+def renumbered(topics: Topics, lane: int) -> None:
+    records = topics["observations", lane]
+    records[:] = [replace(one, offset=offset) for offset, one in enumerate(records)]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_bound_observation_that_is_gone_is_found(tmp_path: Path, processes: int):
+    """Whichever partition its emission's key has put it into."""
+    topics = copy.deepcopy(ORIGINAL)
+    lane, at = bound(topics)
+    topics["observations", lane].pop(at)
+
+    report = audited(topics, tmp_path / "export", processes=processes)
+
+    (one,) = report.divergences
+    assert (one.fold, one.kind, one.place) == ("bind", "missing-output", f"observations/{lane}")
+    assert report.verdict.integrity == "broken"
+
+
+def test_a_bound_observation_without_its_mark_is_gone(tmp_path: Path):
+    """Without it the record is anybody's: a mark that was taken off hides nothing."""
+
+    def unmark(topics: Topics) -> None:
+        lane, at = bound(topics)
+        topics["observations", lane][at] = replace(topics["observations", lane][at], headers=[])
+
+    assert told(tampered(unmark, tmp_path)) == [("bind", "missing-output", "observations")]
+
+
+@pytest.mark.parametrize(("part", "by"), [(b'"outcome":"', b'"outcome":"x'), (b'"em-', b'"em_')])
+def test_a_bound_observation_that_was_changed_is_found(tmp_path: Path, part: bytes, by: bytes):
+    """What it came to, or of whom it speaks: told with the place of the first byte that differs."""
+    lane, at = bound(ORIGINAL)
+
+    def change(topics: Topics) -> None:
+        record = topics["observations", lane][at]
+        assert part in (record.value or b"")
+        topics["observations", lane][at] = replace(record, value=(record.value or b"").replace(part, by))
+
+    (one,) = tampered(change, tmp_path).divergences
+
+    assert (one.fold, one.kind, one.place) == ("bind", "changed-output", f"observations/{lane}/{at}")
+    assert one.expected.startswith("byte ")
+
+
+def test_a_bound_observation_that_stands_twice_is_found(tmp_path: Path):
+    """Though the fold counts the same observation once."""
+
+    def double(topics: Topics) -> None:
+        lane, at = bound(topics)
+        topics["observations", lane].append(topics["observations", lane][at])
+        renumbered(topics, lane)
+
+    assert told(tampered(double, tmp_path)) == [("bind", "additional-output", f"observations/{bound(ORIGINAL)[0]}")]
+
+
+def test_bound_observations_that_changed_places_are_found(tmp_path: Path):
+    """Within one partition the lane's order is the ledger's."""
+
+    def turn(topics: Topics) -> None:
+        for lane in range(LANES):
+            records = topics["observations", lane]
+            marks = [(mark_of(one) or b"").split(b"/")[0] for one in records]
+            for own in (b"0", b"1"):
+                places = [at for at, mark in enumerate(marks) if mark == own]
+                if len(places) > 1:
+                    first, last = places[0], places[-1]
+                    records[first], records[last] = records[last], records[first]
+                    renumbered(topics, lane)
+                    return
+        raise AssertionError("a lane has two in one partition")
+
+    assert {kind for _, kind, _ in told(tampered(turn, tmp_path))} == {"reordered-output"}
+
+
+@pytest.mark.parametrize("mark", [b"0/2/0", b"1/2/77", b"0/999/0", b"7/2/0", b"", b"0/2", b"0/2/0 ", b"\xff", None])
+@pytest.mark.parametrize("partition", range(LANES))
+def test_an_observation_with_a_forged_mark_is_found(tmp_path: Path, mark: bytes | None, partition: int):
+    """Whoever may write to the topic can write a header: exactly one lane tells of it, whatever it names."""
+
+    def forge(topics: Topics) -> None:
+        record = Stored(0, T, b"em-1", b'{"observer":"observer-1"}', [("sluice-bound", mark)])
+        topics["observations", partition].append(record)
+        renumbered(topics, partition)
+
+    place = f"observations/{partition}"
+
+    assert told(tampered(forge, tmp_path)) == [("bind", "additional-output", place)]
+
+
+def test_what_observers_write_is_no_finding(tmp_path: Path):
+    """Between bound observations, before and behind them, and with the very bytes of one that has a mark."""
+
+    def write(topics: Topics) -> None:
+        for lane in range(LANES):
+            records = topics["observations", lane]
+            plain = [replace(one, headers=[("content-type", b"application/json")]) for one in records]
+            records[:] = [*plain, *(part for pair in zip(records, plain, strict=True) for part in pair), *plain]
+            renumbered(topics, lane)
+
+    report = tampered(write, tmp_path)
+
+    assert report.divergences == []
+    assert sum(lane.topics["observations"].equal for lane in report.bind) == BOUND_ONES
+
+
+def test_bound_observations_that_retention_took_are_expired(tmp_path: Path):
+    """Where the log begins later; what is gone behind that is missing."""
+    lane, at = bound(ORIGINAL)
+    topics = copy.deepcopy(ORIGINAL)
+    topics["observations", lane] = [one for one in topics["observations", lane] if one.offset > at]
+
+    report = audited(topics, tmp_path / "export", first={"observations": at + 1})
+
+    assert report.divergences == []
+    assert sum(one.topics["observations"].expired for one in report.bind) == 1
+
+
+def test_those_of_earlier_versions_have_no_mark_and_are_not_looked_for(tmp_path: Path):
+    """The outputs root covers them."""
+    report = audited(world(number=3), tmp_path)
+
+    assert report.divergences == []
+    assert {one.folds[0].split(" ")[0] for one in report.bind} == {"3"}
+    assert all("observations" not in one.topics for one in report.bind)
+
+
+def test_the_partition_that_cannot_be_read_is_told(tmp_path: Path):
+    """By the lanes that would have had to look there."""
+    audited(ORIGINAL, tmp_path)
+    lane, _ = bound(ORIGINAL)
+    file = tmp_path / file_name("observations", lane)
+    file.write_bytes(file.read_bytes()[:-3])
+
+    report = asyncio.run(audit(AuditRequest(Settings(), tmp_path, verifiers=[SIGNER.verifier]), format_time(T)))
+
+    assert ("bind", "unreadable", "observations") in {
+        (one.fold, one.kind, one.place.partition("/")[0]) for one in report.divergences
+    }
 
 
 @pytest.mark.parametrize(("fold", "source"), [("frame", b"attestations/"), ("bind", b"sightings/")])
