@@ -3,12 +3,12 @@
 `Recorder` is the door, sinks say where emissions go, `ToolMap` which tool looked where; docs/recording.md shows them.
 """
 
-from .annotating import Noted, annotations_of, proposals
+from .answer_statements import Statement, statements
+from .call_annotations import Noted, annotations_of, proposals
 from .deriving import Deriver
 from .events import Event, Message, Problem, ToolCall, TurnBegan, TurnEnded
 from .recorder import Recorder
 from .sinks import FileSink, HttpSink, KafkaSink, MemorySink, Recorded, Sink
-from .statements import Statement, statements
 from .tools import ToolMap
 from .turns import Turn
 

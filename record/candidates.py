@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from .secrets import may_quote
+from .unquotable import may_quote
 
 MOST_SPANS: Final = 10
 """Words of a sentence that are set off, and are paired with one another."""

@@ -12,8 +12,8 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Final
 
-from .secrets import is_secret_path
-from .tracked import Tracked
+from .git_index import Tracked
+from .unquotable import is_secret_path
 
 MAX_FILE: Final = 2_000_000
 """Bytes of a file."""

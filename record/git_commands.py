@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ..streams.judging.lexicon import EXTENSIONS
+from .call_paths import below, folder
+from .command_options import given
 from .looks import LOG, READ, Look
-from .options import given
-from .places import below, folder
 from .searches import grep_looks
 
 _HASH: Final = re.compile(r"[0-9a-f]{7,40}")

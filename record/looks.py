@@ -39,7 +39,7 @@ class Look(NamedTuple):
     Attributes:
         substrate_class: of the vocabulary, without its version.
         locator: as the observers of that class read it (observing.md); paths are relative to the root.
-        form: how the result is laid out: `log`, `matches`, `window`, `text`, … (results.py).
+        form: how the result is laid out: `log`, `matches`, `window`, `text`, … (call_results.py).
         first: number of the first line that comes back of a file, where that is known.
         within: of a search, the paths that it was given; empty for all files below its folder.
         root, cwd: the repository's folder and the call's, absolute, by which paths in the result are told.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from .statements import Statement, statements
+from .answer_statements import Statement, statements
 
 MOST_ASSERTIONS: Final = 500
 """Assertions of one piece; an emission takes 1,000."""

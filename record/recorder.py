@@ -20,11 +20,11 @@ from typing import Final, NamedTuple
 
 from ..codecs.errors import UsageError
 from ..codecs.records import Effect, Emitter
-from .annotating import Annotator
+from .call_annotations import Annotator
 from .checkouts import Checkout
 from .deriving import Deriver
 from .events import Event, Message, Problem, ToolCall, TurnBegan, TurnEnded
-from .keeping import Calls
+from .kept_calls import Calls
 from .naming import counted, name_of
 from .sinks import Sink
 from .tools import ToolMap

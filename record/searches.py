@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from .call_paths import below
+from .command_options import Given, given
 from .looks import GREP, Look
-from .options import Given, given
-from .patterns import pattern_locator
-from .places import below
+from .search_patterns import pattern_locator
 
 _VALUED: Final = {"grep": "ABCDdefm", "git grep": "ABCefmO", "rg": "ABCEefgjmMrtT"}
 _LONG: Final = (

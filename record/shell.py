@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from .places import folder
+from .call_paths import folder
 
 MAX_LINE: Final = 20_000
 """Characters of a command line."""

@@ -10,11 +10,11 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from .call_paths import NOWHERE, below
+from .command_options import given
 from .git_commands import git_looks
 from .looks import GREP, LOG, MTIME, READ, Form, Look
-from .options import given
-from .patterns import pattern_locator
-from .places import NOWHERE, below
+from .search_patterns import pattern_locator
 from .searches import grep_looks
 from .shell import Pipeline, pipelines
 

@@ -30,9 +30,9 @@ from typing import Any, Final, NamedTuple, cast, get_args
 import msgspec
 
 from ..codecs.errors import UsageError
+from .call_paths import below
 from .looks import BRIEF, GREP, LOG, MTIME, READ, Form, Look
-from .patterns import pattern_locator
-from .places import below
+from .search_patterns import pattern_locator
 from .shell_looks import shell_looks
 
 MAX_RULES: Final = 500

@@ -13,10 +13,10 @@ from typing import Any, Final, Self
 
 import msgspec
 
+from .call_paths import below, folder
 from .events import ToolCall
 from .looks import GREP, READ, Look
-from .patterns import pattern_locator
-from .places import below, folder
+from .search_patterns import pattern_locator
 from .shell import script_of
 from .shell_looks import shell_looks
 from .tool_rules import Rule, brief_looks, rules_of

@@ -16,16 +16,16 @@ from ..codecs.errors import UsageError
 from ..codecs.records import Assertion, Effect, Emission, Emitter
 from ..codecs.spans import Span
 from ..codecs.times import format_time
-from .annotating import Annotator, CallText
+from .call_annotations import Annotator, CallText
+from .call_results import seen
 from .events import ToolCall
-from .keeping import Calls
+from .kept_calls import Calls
 from .looks import LookResult
 from .naming import milliseconds
 from .pieces import Piece, Streaming, halves, pieces
-from .results import seen
-from .secrets import is_secret_line
 from .sinks import Recorded, Sink
 from .tools import ToolMap, output_of
+from .unquotable import is_secret_line
 
 _HALVES: Final = re.compile("[\ud800-\udfff]")
 _encode = msgspec.json.Encoder().encode

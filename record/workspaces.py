@@ -12,8 +12,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from .call_paths import below
 from .looks import Line, LookResult
-from .places import below
 
 MOST_TRIED: Final = 200
 """Calls by which the folder is looked for."""

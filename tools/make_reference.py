@@ -26,7 +26,7 @@ from sluice.topology.cli import COMMANDS, main
 from sluice.topology.cli.asyncapi_document import MESSAGES
 from sluice.topology.kafka.topics import TOPICS
 from sluice.topology.mcp.adapter_metrics import AdapterMetrics
-from sluice.topology.observers.metering import ObserverMetrics
+from sluice.topology.observers.observer_metrics import ObserverMetrics
 from sluice.topology.serve.metering import ServiceMetrics
 from sluice.topology.worker.metrics import Metrics
 

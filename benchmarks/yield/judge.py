@@ -27,7 +27,7 @@ from sluice.streams.policy.toml_reader import load_policy
 from sluice.topology.ledger.fold_filter import FoldFilter
 from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import look
-from sluice.topology.observers.record import written
+from sluice.topology.observers.observation_record import written
 from sluice.topology.settings.settings import Settings
 
 NOW = 1_795_348_800_000

@@ -27,7 +27,7 @@ from sluice.codecs.errors import Fault, SluiceError
 from sluice.record import KafkaSink, Recorder, Turn
 from sluice.topology.client import AdmittedReader, AnyChange, FakeSluice, ReEmissionReader
 from sluice.topology.observers.look import look
-from sluice.topology.observers.record import written
+from sluice.topology.observers.observation_record import written
 from sluice.topology.observers.roots import Roots
 from sluice.topology.settings.settings import Settings
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ..events import ToolCall
 from ..recorder import Recorder
-from ..transcripts.values import items, members, moment, text
+from ..transcripts.foreign_json import items, members, moment, text
 from ..turns import Turn
 from .live import live
 from .messages import answers_of, calls_of, mcp_name, result_of, text_of

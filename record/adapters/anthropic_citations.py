@@ -18,7 +18,7 @@ from ...codecs.times import format_time
 from ..naming import name_of
 from ..recorder import now_ms
 from ..sinks import Recorded
-from ..transcripts.values import items, text, whole
+from ..transcripts.foreign_json import items, text, whole
 from .plain import clean, plain, recorded, shortened
 
 

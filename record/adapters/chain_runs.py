@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from ..events import ToolCall
 from ..recorder import Recorder
-from ..transcripts.values import identifier, items, members, text
+from ..transcripts.foreign_json import identifier, items, members, text
 from .known_calls import KnownCalls
 from .live import live
 from .messages import result_of, size_of, text_of

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 from ..naming import counted
 from ..recorder import Recorder
-from ..transcripts.values import items, members, text
+from ..transcripts.foreign_json import items, members, text
 from .known_calls import KnownCalls
 from .live import live
 from .messages import answers_of, calls_of, size_of

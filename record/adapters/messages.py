@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
+from ..call_results import MAX_RESULT
 from ..events import ToolCall
-from ..results import MAX_RESULT
-from ..transcripts.values import identifier, items, members, text
+from ..transcripts.foreign_json import identifier, items, members, text
 from .otel_messages import arguments_of, text_of_result
 from .plain import clean, plain
 

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from ...codecs.errors import UsageError
 from ..events import Problem
 from ..recorder import Recorder
-from ..transcripts.values import MAX_LINE, Unreadable, decode, items, members, text, whole
+from ..transcripts.foreign_json import MAX_LINE, Unreadable, decode, items, members, text, whole
 from .missing import module_of
 from .otel_spans import GenAiSpan, Trace, events_of, is_genai, record_trace
 

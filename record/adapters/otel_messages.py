@@ -10,7 +10,17 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ..transcripts.values import Unreadable, arguments, decode, identifier, items, members, readable, result_text, text
+from ..transcripts.foreign_json import (
+    Unreadable,
+    arguments,
+    decode,
+    identifier,
+    items,
+    members,
+    readable,
+    result_text,
+    text,
+)
 from .plain import clean
 
 Attributes = Mapping[str, Any]

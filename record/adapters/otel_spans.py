@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from ..events import Event, Message, ToolCall
 from ..recorder import Recorder
-from ..transcripts.values import identifier, text
+from ..transcripts.foreign_json import identifier, text
 from .otel_messages import Answered, answered_in, arguments_of, calls_in, text_of_result, texts_in
 from .plain import clean
 

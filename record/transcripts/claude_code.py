@@ -24,9 +24,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from ..events import Event, Problem
-from .reading import numbered, read_records
-from .turns import Turns
-from .values import arguments, items, members, moment, result_text, text
+from .call_matching import Turns
+from .foreign_json import arguments, items, members, moment, result_text, text
+from .transcript_lines import numbered, read_records
 
 _COMPARED: Final = 100
 """Texts of a message with which another one is compared; a message has a handful."""

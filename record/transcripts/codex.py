@@ -28,9 +28,8 @@ from datetime import datetime
 from typing import Any, Final, cast
 
 from ..events import Event, Problem
-from .reading import numbered, read_records
-from .turns import Turns
-from .values import (
+from .call_matching import Turns
+from .foreign_json import (
     Unreadable,
     arguments,
     decode,
@@ -41,6 +40,7 @@ from .values import (
     text,
     whole,
 )
+from .transcript_lines import numbered, read_records
 
 _FRAME: Final = re.compile(
     r"(?:(?:Chunk ID|Exit code|Wall time|Original token count|Total output lines): [^\n]*\n"

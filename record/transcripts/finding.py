@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from .codex import of_a_subagent, session_of
-from .reading import lines_of
-from .values import Unreadable, decode, members, text
+from .foreign_json import Unreadable, decode, members, text
+from .transcript_lines import lines_of
 
 _MAX_NAME: Final = 200  # characters of a directory's name; Claude Code cuts longer ones and adds a hash
 _LINES: Final = 200

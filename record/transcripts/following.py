@@ -10,8 +10,8 @@ from typing import BinaryIO, Final
 
 from ..events import Event
 from . import openhands
+from .foreign_json import MAX_LINE
 from .opening import Format, TranscriptError, detect, event_files, read
-from .values import MAX_LINE
 
 POLL: Final = 0.5
 """Seconds between two looks at a file."""

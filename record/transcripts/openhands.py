@@ -24,10 +24,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from ..events import Event, Problem
-from .reading import read_records
+from .call_matching import Turns
+from .foreign_json import arguments, identifier, members, moment, result_text, text, whole
 from .splitting import elements
-from .turns import Turns
-from .values import arguments, identifier, members, moment, result_text, text, whole
+from .transcript_lines import read_records
 
 _LISTS: Final = frozenset({b"trajectory", b"history", b"events"})
 _ACTIONS: Final = frozenset({

@@ -14,8 +14,8 @@ from typing import Any, BinaryIO, Final, Literal, get_args
 from ...codecs.errors import UsageError
 from ..events import Event
 from . import claude_code, codex, openhands, swe_agent
-from .reading import lines_of, pieces_of
-from .values import MAX_LINE, Unreadable, decode, members
+from .foreign_json import MAX_LINE, Unreadable, decode, members
+from .transcript_lines import lines_of, pieces_of
 
 Format = Literal["claude-code", "codex", "openhands", "swe-agent"]
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from .values import MAX_LINE
+from .foreign_json import MAX_LINE
 
 _IN_STRING: Final = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _TOKEN: Final = re.compile(rb'["\[\]{}]')

@@ -19,10 +19,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from ..events import Event, Problem
-from .reading import read_records
+from .call_matching import Turns
+from .foreign_json import Unreadable, decode, members, result_text, text
 from .splitting import elements
-from .turns import Turns
-from .values import Unreadable, decode, members, result_text, text
+from .transcript_lines import read_records
 
 _LISTS: Final = frozenset({b"trajectory"})
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from sluice.topology.mcp.adapter_metrics import AdapterMetrics
-from sluice.topology.observers.metering import ObserverMetrics
+from sluice.topology.observers.observer_metrics import ObserverMetrics
 from sluice.topology.serve.metering import ServiceMetrics
 from sluice.topology.worker.metrics import Metrics
 

@@ -12,9 +12,9 @@ import pytest
 from sluice.codecs.decode import decode_emission
 from sluice.codecs.records import Emission
 from sluice.record import MemorySink, Message, Recorder
-from sluice.record.annotating import proposals
-from sluice.record.secrets import is_secret_line
+from sluice.record.call_annotations import proposals
 from sluice.record.transcripts import read as read_transcript
+from sluice.record.unquotable import is_secret_line
 
 FRAME_ENDS = [
     '"}, "warning": "none"}]}',

@@ -33,8 +33,8 @@ from sluice.record import (
     pieces,
     turns,
 )
+from sluice.record.answer_statements import Statement, statements
 from sluice.record.recorder import Emitted
-from sluice.record.statements import Statement, statements
 
 NOW = 1_795_000_000_000
 TRACE = f"00-{'a' * 32}-{'b' * 16}-01"

@@ -8,9 +8,9 @@ import pytest
 
 from sluice.codecs.errors import UsageError
 from sluice.record import ToolCall, ToolMap
-from sluice.record.annotating import Annotator, CallText
+from sluice.record.call_annotations import Annotator, CallText
+from sluice.record.call_results import seen
 from sluice.record.looks import BRIEF, GREP, LOG, READ, Look
-from sluice.record.results import seen
 from sluice.record.tools import output_of
 
 

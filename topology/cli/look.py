@@ -18,7 +18,7 @@ from ..kafka.input_records import prepare
 from ..observers.instruments import Instruments
 from ..observers.look import look as look_at
 from ..observers.look import written
-from ..observers.record import signing_of
+from ..observers.observation_record import signing_of
 from ..observers.roots import Roots
 from ..settings import logs
 from ..settings.settings import Settings, load_settings

@@ -24,9 +24,9 @@ from ...streams.judging.results import Held, Source, opposite
 from ...streams.judging.terms import Content, Term, presence, terms_of
 from ...streams.judging.verify import BARE, verify_content
 from ...streams.judging.writing import expression
-from .answering import OTHER, UNKNOWN, answer, decides
 from .ask import Ask, CannotLook, Finding
 from .content import APART
+from .place_findings import OTHER, UNKNOWN, answer, decides
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult

@@ -15,10 +15,10 @@ from ...codecs.times import format_time
 from ...streams.judging.checks import Check, Unknown, canonical, parse_check
 from ...streams.judging.rendering import render
 from ..settings.settings import Settings
-from .answering import DECIDES, decides
 from .instruments import MCP_BRIEF, PEERCRED, SSE_COUNT, Instruments, now
 from .look import look
-from .record import LOCATORS
+from .observation_record import LOCATORS
+from .place_findings import DECIDES, decides
 from .roots import Roots
 
 PREFIX: Final = "substrate."

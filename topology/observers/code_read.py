@@ -11,12 +11,12 @@ import hashlib
 
 from ...streams.judging.terms import Content, Presence, presence
 from ...streams.judging.verify import Parser
-from .answering import answer, where_from
 from .ask import Ask, CannotLook, Finding, judge_hash, lines_of, seen_id
+from .asked_files import NO_PATH, locate
 from .content import Piece, text_of
 from .deciding import BINARY, NO_FILE, Deciding
-from .places import NO_PATH, locate
-from .sites import Site, View
+from .looked_root import Site, View
+from .place_findings import answer, where_from
 from .trees import Place, Tree
 
 

@@ -12,7 +12,7 @@ from .commits import Commit
 from .confine import Root
 from .content import Piece
 from .denied import Denied
-from .files import Contents, Everything, File
+from .file_contents import Contents, Everything, File
 from .listings import Listing
 from .repository import Repository
 from .trees import Place, confined, missing_at, place_of_entry

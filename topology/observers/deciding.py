@@ -1,6 +1,6 @@
 """Holds the checks on content and trees against the files of one tree: one file each, or all that are tracked.
 
-places.py has already decided which files a check is about, and streams/judging decides the check in one file. This
+asked_files.py has already decided which files a check is about, and streams/judging decides the check in one file. This
 module decides it over several files: the check is verified where it holds in at least one file, and refuted only where
 it is false in every file (docs/checks.md).
 """
@@ -18,11 +18,11 @@ from ...streams.judging.facts import verify_tree
 from ...streams.judging.results import Held, Source, opposite
 from ...streams.judging.text_checks import NOT_FOUND, NOT_WHOLE, flat
 from ...streams.judging.verify import Parser, verify_content
-from .answering import OTHER, UNKNOWN, dated, decides
 from .ask import Ask, CannotLook, Missing
+from .asked_files import ON_TREES, Where
 from .content import APART
-from .files import Everything, File
-from .places import ON_TREES, Where
+from .file_contents import Everything, File
+from .place_findings import OTHER, UNKNOWN, dated, decides
 from .trees import Place, Tree
 
 BINARY: Final = "the file is binary"

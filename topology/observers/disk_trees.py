@@ -13,7 +13,7 @@ from .commit_tree import changed_by
 from .confine import Found, Root, changed_at
 from .content import Piece
 from .denied import Denied
-from .files import Contents, Everything, File
+from .file_contents import Contents, Everything, File
 from .repository import Repository
 from .states import State, is_settled
 from .trees import Place, confined, missing_at, place_of_entry

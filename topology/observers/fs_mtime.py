@@ -16,11 +16,11 @@ from ...streams.judging.facts import verify_modified
 from ...streams.judging.moments import format_ns
 from ...streams.judging.results import Held, opposite
 from ...streams.judging.terms import Content, presence
-from .answering import OTHER, UNKNOWN, answer, dated, decides
 from .ask import Ask, CannotLook, Finding, Missing
+from .asked_files import place_of
 from .commit_tree import CommitTree
-from .places import place_of
-from .sites import Site, View
+from .looked_root import Site, View
+from .place_findings import OTHER, UNKNOWN, answer, dated, decides
 from .trees import Place, Tree
 
 _DECLARED: Final = re.compile(r"mtime:(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z")

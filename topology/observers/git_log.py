@@ -17,15 +17,15 @@ from ...streams.judging.outcomes import Judged
 from ...streams.judging.results import Held
 from ...streams.judging.terms import Presence
 from ...streams.judging.verify import Parser
-from .answering import answer, where_from
 from .ask import Ask, CannotLook, Finding
+from .asked_files import locate
 from .commit_tree import CommitTree
 from .deciding import Deciding
 from .git_words import words_of
 from .history import ON_HISTORY, History
-from .places import locate
+from .looked_root import Site, View
+from .place_findings import answer, where_from
 from .repository import PREFIX
-from .sites import Site, View
 from .trees import Place
 
 NO_REPOSITORY: Final = "the root is no git repository"

@@ -1,11 +1,10 @@
 """substrate.grep: a search through a file, or through all tracked files [S §4].
 
 Checks speak of the whole file, or of all tracked files where no path is named; which of them a search decides is in
-answering.py. The observation id is `sha256:` of the matching lines as `grep -h` prints them: each with a line feed,
-files in the order of their bytes. Lines match that hold the locator's pattern, as it stands or, with `regex = true`, as
-RE2 reads it (linear time: the pattern is a stranger's); without a pattern those in which a check was decided, or that
-hold a word of an assertion without checks. Such words have to be in the matching lines of one file.
-"""
+place_findings.py. The observation id is `sha256:` of the matching lines as `grep -h` prints them: each with a line
+feed, files in the order of their bytes. Lines match that hold the locator's pattern, as it stands or, with `regex =
+true`, as RE2 reads it (linear time: the pattern is a stranger's); without a pattern those in which a check was decided,
+or that hold a word of an assertion without checks. Such words have to be in the matching lines of one file."""
 
 from __future__ import annotations
 
@@ -15,12 +14,13 @@ from ...streams.judging.coverage_binding import Scope
 from ...streams.judging.results import Held
 from ...streams.judging.terms import shares_a_term
 from ...streams.judging.verify import Parser
-from .answering import answer, where_from
 from .ask import Ask, CannotLook, Finding, declared_digest, judge_hash, lines_of, seen_id
+from .asked_files import locate
 from .code_read import digests_of
 from .content import text_of
 from .deciding import BINARY, NO_FILE, Deciding
-from .places import locate
+from .looked_root import Site, View
+from .place_findings import answer, where_from
 from .searching import (
     Files,
     Lines,
@@ -32,7 +32,6 @@ from .searching import (
     search,
     words_in,
 )
-from .sites import Site, View
 from .trees import Tree
 
 

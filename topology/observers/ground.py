@@ -15,8 +15,8 @@ from .ask import Ask, Budget, CannotLook
 from .confine import Root
 from .enclosure import Enclosure
 from .instruments import Instruments
+from .looked_root import Site
 from .roots import Roots
-from .sites import Site
 
 ROOT_AWAY: Final = "the root is not there"
 ROOT_CLOSED: Final = "the root cannot be read"

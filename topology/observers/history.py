@@ -13,11 +13,11 @@ from ...streams.judging.checks import Check
 from ...streams.judging.commit_facts import CommitFacts, verify_commit
 from ...streams.judging.facts import verify_last_changed
 from ...streams.judging.results import Held, opposite
-from .answering import dated
 from .ask import Ask, CannotLook
 from .commit_tree import changed_by
 from .commits import Change, Commit
 from .denied import Denied
+from .place_findings import dated
 from .repository import PREFIX, Repository, Touch
 from .trees import Place
 

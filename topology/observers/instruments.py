@@ -23,18 +23,18 @@ from ...streams.policy.policy import DEFAULT_POLICY, Policy
 from ...streams.policy.toml_reader import load_policy
 from ..settings.extras import require
 from ..settings.settings import Settings
-from .access import TEXT_CLASSES, access_of
 from .ask import Finding
 from .background import Background
 from .confine import Root
 from .denied import Denied
 from .enclosure import Enclosure, Kept, kept_of
-from .files import Contents
+from .file_contents import Contents
 from .git import Git
 from .interface import Observer, own_observers
 from .judges import Judges
-from .keeping import Memory
+from .kept_looks import Memory
 from .mcp_brief import McpBrief
+from .operator_list import TEXT_CLASSES, access_of
 from .parsing import Parsed
 from .repository import Repository
 from .sse_count import SseCount

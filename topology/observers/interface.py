@@ -1,9 +1,9 @@
 """The interface of an observer beyond the root, and how one's own takes the place of ours (observing.md).
 
-The vocabulary is closed [S §8]: an observer of one's own observes a known class. It is a callable under the entry
-point group `sluice.observers` that takes the `Settings` and returns an `Observer`; the operator names it in the list
-(`[own.NAME]`, access.py). Merely being installed makes nothing an observer: who observes is the operator's decision,
-since k-distinct is worth what its observers are worth [S §11.3].
+The vocabulary is closed [S §8]: an observer of one's own observes a known class. It is a callable under the entry point
+group `sluice.observers` that takes the `Settings` and returns an `Observer`; the operator names it in the list
+(`[own.NAME]`, operator_list.py). Merely being installed makes nothing an observer: who observes is the operator's
+decision, since k-distinct is worth what its observers are worth [S §11.3].
 
     class Tracker:
         def __init__(self, settings: Settings) -> None: ...
@@ -31,8 +31,8 @@ from ...streams.judging.results import Held, Source
 from ...streams.judging.terms import Presence, presence
 from ...streams.judging.verify import BARE, verify_content
 from ..settings.settings import Settings
-from .answering import OTHER, UNKNOWN, answer
 from .ask import Ask, Budget, CannotLook, Finding
+from .place_findings import OTHER, UNKNOWN, answer
 
 __all__ = [
     "GROUP",
@@ -109,7 +109,7 @@ def own_observers(
     """The operator's own observers by class.
 
     Args:
-        own: entry points' names by class (access.py).
+        own: entry points' names by class (operator_list.py).
         settings: what the observers are made with.
         found: the entry points to choose from; by default those installed.
 

@@ -26,10 +26,10 @@ import structlog
 
 from ...streams.judging.coverage import Coverage, cover
 from ..settings.settings import Settings
-from .access import JudgeEntry
 from .ask import Ask, CannotLook, Finding, Opinion
 from .interface import load_one
-from .keeping import Kept, Memory, Rest
+from .kept_looks import Kept, Memory, Rest
+from .operator_list import JudgeEntry
 
 GROUP: Final = "sluice.judges"
 MAX_REGION: Final = 200_000

@@ -34,11 +34,11 @@ from .grep import grep
 from .ground import Ground
 from .instruments import Instruments, now
 from .interface import Observer
-from .keeping import Kept
+from .kept_looks import Kept
+from .looked_root import NotReached, Site
 from .mirrors import unless_stale
-from .record import LOCATORS, known_members, observation, written
+from .observation_record import LOCATORS, known_members, observation, written
 from .roots import Roots, RootsLike
-from .sites import NotReached, Site
 
 __all__ = ["StoppedError", "cannot_look", "look", "observed", "observed_class", "written"]
 

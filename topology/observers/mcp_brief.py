@@ -16,11 +16,11 @@ import msgspec
 
 from ...codecs.canonical import CanonicalError, canonical_json
 from ...codecs.records import Locator
-from .access import McpServer
 from .ask import Ask, CannotLook, Finding
 from .background import Background, TooSlow
 from .briefs import NOTHING, Brief, brief_of, judge_brief
-from .keeping import Kept, Memory, Rest
+from .kept_looks import Kept, Memory, Rest
+from .operator_list import McpServer
 
 if TYPE_CHECKING:
     from .mcp_session import Session

@@ -16,9 +16,9 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, CallToolResult
 
-from .access import McpServer
 from .mcp_http import http_transport
 from .mcp_stdio import Meter, stdio_transport
+from .operator_list import McpServer
 
 T = TypeVar("T")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ...streams.judging.checks import Check
 from ...streams.judging.outcomes import Judged
-from .answering import is_negative
 from .ask import Ask, Finding
 from .history import ON_COMMITS
-from .sites import Site
+from .looked_root import Site
+from .place_findings import is_negative
 
 
 def unless_stale(ask: Ask, site: Site, finding: Finding) -> Finding:

@@ -11,7 +11,7 @@ from typing import Final
 from ...streams.judging.code import Code, parse_code
 from ...streams.judging.documents import Document, parse_document
 from ...streams.judging.results import Source
-from .keeping import Bounded
+from .kept_looks import Bounded
 
 MAX_PARSED: Final = 20_000
 _NONE: Final = 300

@@ -15,7 +15,7 @@ from .ask import Budget, CannotLook
 from .commits import Change, Commit, changes_of, parse_commit
 from .denied import Denied
 from .git import Git
-from .keeping import Bounded
+from .kept_looks import Bounded
 from .listings import FILE, FOLDER, KINDS, SUBMODULE, Entry, Listing, parse_tree
 from .objects import OBJECT_NAME, Object, Objects
 from .states import State, is_settled, state_of

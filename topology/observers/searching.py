@@ -16,7 +16,7 @@ from ...streams.judging.moments import parse_date
 from ...streams.judging.terms import Content, Presence, Term, presence
 from .ask import Ask, CannotLook
 from .content import APART, Piece, text_of
-from .files import File
+from .file_contents import File
 
 MAX_PATTERN: Final = 1000
 Match = Callable[[str], bool]

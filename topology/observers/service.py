@@ -1,11 +1,10 @@
 """The observers as a service: every emission is looked at, what was seen goes to `observations` (observing.md).
 
 A plain consumer in a group of its own, so that observers scale by partitions and never hold up a lane. Every class of
-an emission is looked at apart from the others, in threads of that class (`turns.py`), and its observations go out as
-soon as they are there; a slow substrate holds nobody up. An emission's offset is committed once its observations are
-acknowledged and those of every earlier one of its partition: at least once, and a second observation of the same state
-changes nothing. An emission that does not decode is left to the lane, which makes it a dead letter.
-"""
+an emission is looked at apart from the others, in threads of that class (`class_queues.py`), and its observations go
+out as soon as they are there; a slow substrate holds nobody up. An emission's offset is committed once its observations
+are acknowledged and those of every earlier one of its partition: at least once, and a second observation of the same
+state changes nothing. An emission that does not decode is left to the lane, which makes it a dead letter."""
 
 from __future__ import annotations
 
@@ -31,13 +30,13 @@ from ..kafka.topics import topic_name
 from ..settings import logs
 from ..settings.settings import Settings
 from ..worker.web import Web
+from .class_queues import Turns
 from .ground import ROOT_AWAY, why_blind
 from .instruments import Instruments
 from .look import StoppedError, cannot_look, look, observed, written
-from .metering import ObserverMetrics
-from .record import LOCATORS, signing_of
+from .observation_record import LOCATORS, signing_of
+from .observer_metrics import ObserverMetrics
 from .roots import Roots
-from .turns import Turns
 
 LOOKS_AT_ONCE = 8
 """Emissions that are looked at side by side in each class: most of a look is waiting for git, the disk, a server."""
@@ -118,7 +117,7 @@ class ObserverService(ConsumerRebalanceListener):
     Args:
         settings: the broker, the root, the observer's name and the bounds of a look.
         looks_at_once: threads that look, in each class.
-        substrates: the operator's list, where it is not the setting's (access.py).
+        substrates: the operator's list, where it is not the setting's (operator_list.py).
     """
 
     def __init__(

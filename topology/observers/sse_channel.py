@@ -17,10 +17,10 @@ from typing import Any, Final, NamedTuple
 import aiohttp
 import msgspec
 
-from .access import SseChannel
 from .ask import CannotLook
 from .event_stream import Event, EventStream, TooLong
-from .keeping import LONGEST_REST, rest_after
+from .kept_looks import LONGEST_REST, rest_after
+from .operator_list import SseChannel
 from .public_resolver import NotPublicError, PublicResolver
 
 _CHUNK: Final = 65_536

@@ -17,12 +17,12 @@ from ...streams.judging.checks import Check, Unknown
 from ...streams.judging.facts import verify_subscribers
 from ...streams.judging.results import Held, opposite
 from ...streams.judging.terms import Content, presence
-from .access import SseChannel
-from .answering import OTHER, UNKNOWN, answer, decides
 from .ask import Ask, CannotLook, Finding
 from .background import Background, TooSlow
 from .content import APART
-from .keeping import Rest
+from .kept_looks import Rest
+from .operator_list import SseChannel
+from .place_findings import OTHER, UNKNOWN, answer, decides
 
 if TYPE_CHECKING:
     from .sse_channel import Report

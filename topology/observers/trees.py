@@ -18,7 +18,7 @@ from .commits import Commit
 from .confine import Root
 from .content import Piece
 from .denied import REASON, Denied
-from .files import Everything, File
+from .file_contents import Everything, File
 from .listings import FILE, FOLDER, LINK, Entry
 
 LINKED: Final = "symbolic links are not followed"

@@ -28,9 +28,9 @@ from ...streams.judging.checks import Check, Unknown
 from ...streams.judging.facts import PeerFacts, verify_peer
 from ...streams.judging.results import Held, opposite
 from ...streams.policy.privacy import may_be_credentials
-from .answering import OTHER, UNKNOWN, answer, decides
 from .ask import Ask, CannotLook, Finding
-from .keeping import Kept, Memory, Rest
+from .kept_looks import Kept, Memory, Rest
+from .place_findings import OTHER, UNKNOWN, answer, decides
 
 CLASS: Final = "substrate.unix.peercred"
 _UCRED: Final = struct.Struct("3i")

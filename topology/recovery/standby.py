@@ -39,7 +39,7 @@ class Standby:
     Args:
         settings: the broker and topics.
         fold, lane: what decides, and for which lane.
-        starts: what to go on from, best first (keeping.py).
+        starts: what to go on from, best first (snapshot_schedule.py).
     """
 
     def __init__(self, settings: Settings, fold: Fold, lane: int, starts: Callable[[], Iterator[Start]]) -> None:

@@ -15,11 +15,11 @@ from typing import Final
 
 from ...codecs.records import Annotation, Kind
 from ...record import Noted, proposals
-from ...record.annotating import MOST_ANNOTATIONS, Annotator, CallText
+from ...record.call_annotations import MOST_ANNOTATIONS, Annotator, CallText
 from ...record.looks import GREP, LOG, READ
 from ...streams.judging.checks import TABLE, Check, parse_check
 from ...streams.judging.checks import Kind as Written
-from ..observers.answering import decides
+from ..observers.place_findings import decides
 from .at_hand import AtHand
 
 KINDS: Final = (READ, GREP, LOG)

@@ -11,7 +11,7 @@ from ...record import Deriver
 from ...record.checkouts import Checkout
 from ...streams.policy.policy import Policy
 from ..observers.instruments import Instruments
-from ..observers.tracked import committed, tracked
+from ..observers.nameable_files import committed, tracked
 from ..settings.settings import Settings
 
 _SHA1: Final = 40

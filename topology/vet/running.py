@@ -21,8 +21,8 @@ from ...record import Problem, Recorded
 from ...record.transcripts import Format, open_transcript
 from ...streams.policy.policy import Policy
 from ..observers.instruments import Instruments
+from ..observers.nameable_files import foresee
 from ..observers.roots import Roots
-from ..observers.tracked import foresee
 from ..settings.settings import Settings
 from .at_hand import AtHand
 from .sources import STANDARD_INPUT, Turn, folder_of, of_answer, read_answer, turns_of

@@ -23,10 +23,10 @@ from ...record import (
     ToolCall,
     ToolMap,
 )
-from ...record.tracked import checkout_around
+from ...record.git_index import checkout_around
 from ...record.transcripts import TranscriptError, detect
+from ..observers.nameable_files import main_repository
 from ..observers.roots import DEFAULT, SEPARATOR, Roots
-from ..observers.tracked import main_repository
 from ..settings.files import demand_plain, read_file
 from .annotating import Proposing, Widening
 from .at_hand import AtHand
@@ -80,7 +80,7 @@ def turns_of(
     at_hand: AtHand | None = None,
 ) -> Iterator[Turn | Problem]:
     """The emissions of a session, turn by turn while the events come. What was said is not kept, and of what was called
-    the newest (`record.keeping`).
+    the newest (`record.kept_calls`).
 
     Args:
         events: of the transcript, in their order.

@@ -28,7 +28,7 @@ from ..explain.words import ABSENT, UNDECIDED
 from ..ledger.fold_filter import FoldFilter
 from ..observers.instruments import Instruments, now
 from ..observers.look import look
-from ..observers.record import signing_of, written
+from ..observers.observation_record import signing_of, written
 from ..observers.roots import Roots
 from ..settings.secrets import secrets_of
 from ..settings.settings import Settings

@@ -11,7 +11,7 @@ from json_mutations import mutated
 
 from sluice.record import ToolCall
 from sluice.record.adapters.messages import answers_of, calls_of, mcp_name, result_of, size_of, text_of
-from sluice.record.results import MAX_RESULT
+from sluice.record.call_results import MAX_RESULT
 
 CHAT: list[Any] = [
     {"role": "user", "content": "?"},

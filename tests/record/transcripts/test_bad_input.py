@@ -16,15 +16,15 @@ import pytest
 from sluice.record.events import Event, Message, Problem, ToolCall, TurnBegan, TurnEnded
 from sluice.record.transcripts import (
     TranscriptError,
+    call_matching,
     claude_code,
+    foreign_json,
     open_end,
     open_transcript,
-    reading,
-    turns,
-    values,
+    transcript_lines,
 )
-from sluice.record.transcripts.reading import MAX_PROBLEMS, lines_of
-from sluice.record.transcripts.values import MAX_LINE, Unreadable, arguments, decode, moment
+from sluice.record.transcripts.foreign_json import MAX_LINE, Unreadable, arguments, decode, moment
+from sluice.record.transcripts.transcript_lines import MAX_PROBLEMS, lines_of
 
 DATA = Path(__file__).parent / "data"
 GOOD = b'{"type": "assistant", "uuid": "a", "message": {"id": "m", "content": "So."}}\n'
@@ -125,9 +125,9 @@ def test_numbers_and_halves_of_pairs_become_what_others_can_write() -> None:
 
 def test_a_long_line_is_passed_over_and_never_held_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     assert MAX_LINE == 64 * 1024 * 1024
-    for module in (reading, values):
+    for module in (transcript_lines, foreign_json):
         monkeypatch.setattr(module, "MAX_LINE", 100)
-    monkeypatch.setattr(reading, "_PIECE", 16)
+    monkeypatch.setattr(transcript_lines, "_PIECE", 16)
     fits = b'{"type": "' + b"x" * 86 + b'"}\n'
     assert len(fits) == 99
     lines = list(lines_of(io.BytesIO(b"y" * 1_000 + b"\n" + fits + GOOD + b"z" * 500)))
@@ -160,7 +160,7 @@ def test_a_long_session_is_read_in_the_memory_of_one_turn() -> None:
 
 
 def test_results_that_wait_for_their_calls_are_held_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "MAX_LINE", 100)
+    monkeypatch.setattr(call_matching, "MAX_LINE", 100)
     blocks = [{"type": "tool_result", "tool_use_id": f"c{number}", "content": "x" * 40} for number in range(4)]
     lines: list[dict[str, Any]] = [{"type": "user", "message": {"content": [block]}} for block in blocks]
     calls = [{"type": "tool_use", "id": f"c{number}", "name": "Read"} for number in range(4)]
@@ -171,7 +171,7 @@ def test_results_that_wait_for_their_calls_are_held_up_to_a_bound(monkeypatch: p
 
 
 def test_results_that_found_their_calls_no_longer_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "MAX_LINE", 100)
+    monkeypatch.setattr(call_matching, "MAX_LINE", 100)
     lines: list[dict[str, Any]] = [json.loads(GOOD)]
     for call_ids, size in ((["c1"], 90), (["c2"], 90), (["c3", "c4"], 45)):
         for call_id in call_ids:
@@ -184,7 +184,7 @@ def test_results_that_found_their_calls_no_longer_count(monkeypatch: pytest.Monk
 
 
 def test_only_the_last_calls_without_a_result_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "_MAX_LATE", 1)
+    monkeypatch.setattr(call_matching, "_MAX_LATE", 1)
     blocks = [{"type": "tool_use", "id": call_id, "name": "Read"} for call_id in ("c1", "c2")]
     lines: list[dict[str, Any]] = [
         {"type": "assistant", "message": {"id": "m", "content": blocks}},

@@ -12,7 +12,16 @@ from pathlib import Path
 import pytest
 
 from sluice.record.events import Problem
-from sluice.record.transcripts import FORMATS, Format, TranscriptError, detect, open_transcript, opening, read, reading
+from sluice.record.transcripts import (
+    FORMATS,
+    Format,
+    TranscriptError,
+    detect,
+    open_transcript,
+    opening,
+    read,
+    transcript_lines,
+)
 
 DATA = Path(__file__).parent / "data"
 SAMPLES: list[tuple[str, Format]] = [
@@ -124,7 +133,7 @@ def test_a_stream_whose_first_line_is_longer_than_the_head(
     data = (DATA / name).read_bytes()
     if format in ("openhands", "swe-agent"):
         data = json.dumps(json.loads(data)).encode()  # the whole document in one line
-        monkeypatch.setattr(reading, "MAX_LINE", 400)
+        monkeypatch.setattr(transcript_lines, "MAX_LINE", 400)
     monkeypatch.setattr(opening, "_HEAD", 300)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
     assert list(open_transcript("-")) == list(open_transcript(DATA / name))

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.record.transcripts import splitting
+from sluice.record.transcripts.foreign_json import MAX_LINE
 from sluice.record.transcripts.splitting import elements
-from sluice.record.transcripts.values import MAX_LINE
 
 LISTS = frozenset({b"trajectory"})
 VALUES = st.recursive(

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from sluice.codecs.errors import UsageError
-from sluice.topology.observers.access import SseChannel, load_access
 from sluice.topology.observers.addresses import is_public, names_an_address
 from sluice.topology.observers.ask import CannotLook
+from sluice.topology.observers.operator_list import SseChannel, load_access
 from sluice.topology.observers.public_resolver import PRIVATE, NotPublicError, PublicResolver
 from sluice.topology.observers.sse_channel import Channel
 

@@ -17,8 +17,8 @@ from sluice.topology.observers.enclosure import LEADS_OUT, Enclosure
 from sluice.topology.observers.git import Git
 from sluice.topology.observers.ground import why_blind
 from sluice.topology.observers.instruments import Instruments
+from sluice.topology.observers.nameable_files import main_repository, tracked
 from sluice.topology.observers.roots import Roots
-from sluice.topology.observers.tracked import main_repository, tracked
 from sluice.topology.settings.settings import Settings
 from sluice.topology.vet.sources import roots_around
 

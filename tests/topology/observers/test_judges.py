@@ -23,10 +23,10 @@ from sluice.codecs.decode import decode_observation
 from sluice.codecs.errors import Fault, UsageError
 from sluice.codecs.records import Annotation, Observation
 from sluice.topology.observers import interface as interface_module
-from sluice.topology.observers.access import load_access
 from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.judges import GROUP, JudgeFailed, Judges, Verdict, checked, verdict_of
 from sluice.topology.observers.look import look
+from sluice.topology.observers.operator_list import load_access
 from sluice.topology.settings.settings import Settings
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "judges" / "sluice_http_judge.py"

@@ -19,7 +19,7 @@ from sluice.topology.checkpoints.signing import new_signer, save_signer
 from sluice.topology.observers import look as look_module
 from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import cannot_look, look, written
-from sluice.topology.observers.record import signing_of
+from sluice.topology.observers.observation_record import signing_of
 from sluice.topology.settings.settings import Settings
 
 DOMAIN = domain_of("observations", "sluice")

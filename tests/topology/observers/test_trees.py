@@ -14,10 +14,10 @@ from looking import Repository, ask, holds, outcome, reason, try_check
 
 from sluice.codecs.errors import UsageError
 from sluice.streams.judging.checks import parse_check
-from sluice.topology.observers.answering import decides
 from sluice.topology.observers.denied import NAMES, Denied
 from sluice.topology.observers.ground import why_blind
 from sluice.topology.observers.instruments import Instruments
+from sluice.topology.observers.place_findings import decides
 from sluice.topology.observers.roots import Roots
 from sluice.topology.settings.settings import Settings
 

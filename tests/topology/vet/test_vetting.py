@@ -14,8 +14,8 @@ from sluice.record import Problem
 from sluice.record.transcripts import open_transcript
 from sluice.streams.policy.policy import DEFAULT_POLICY, Floor
 from sluice.topology.observers.instruments import Instruments
+from sluice.topology.observers.nameable_files import tracked
 from sluice.topology.observers.roots import Roots
-from sluice.topology.observers.tracked import tracked
 from sluice.topology.settings.settings import Settings
 from sluice.topology.vet import view
 from sluice.topology.vet.at_hand import AtHand

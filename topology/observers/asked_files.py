@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from ...streams.judging.checks import TABLE, Check
-from .answering import decides
 from .ask import Ask, Budget, CannotLook
+from .place_findings import decides
 from .trees import Place, Tree
 
 ON_TREES: Final = frozenset(("exists", "missing"))

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from ..events import Event, Message, Problem, ToolCall, TurnBegan, TurnEnded
-from .values import MAX_LINE
+from .foreign_json import MAX_LINE
 
 _MAX_LATE: Final = 10_000  # identifiers of calls of earlier turns that got no result
 

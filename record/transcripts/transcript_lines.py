@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, Final, Protocol, cast
 
 from ..events import Event, Problem
-from .values import MAX_LINE, Unreadable, decode, members
+from .foreign_json import MAX_LINE, Unreadable, decode, members
 
 MAX_PROBLEMS: Final = 20
 _PIECE: Final = 1024 * 1024

@@ -16,8 +16,8 @@ from sluice.streams.judging.documents import Document
 from sluice.streams.judging.results import Source
 from sluice.streams.judging.text_checks import find_quote, flat
 from sluice.topology.observers import parsing as parsing_module
-from sluice.topology.observers.files import Contents, Everything, File
-from sluice.topology.observers.keeping import Bounded
+from sluice.topology.observers.file_contents import Contents, Everything, File
+from sluice.topology.observers.kept_looks import Bounded
 from sluice.topology.observers.parsing import Parsed
 from sluice.topology.observers.states import State
 

@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from ..codecs.sentences import sentences
-from .blocks import Run, runs
+from .markdown_blocks import Run, runs
 from .stating import states, states_row
 
 _TASK: Final = re.compile(r"\[[ xX]\]\s+")

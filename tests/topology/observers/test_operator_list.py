@@ -13,10 +13,10 @@ from looking import emission, sole
 from sluice.codecs.errors import UsageError
 from sluice.codecs.records import Annotation, Locator
 from sluice.topology.observers import interface as interface_module
-from sluice.topology.observers.access import Access, access_of, load_access
 from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.interface import Ask, CannotLook, Finding, answer, in_text, own_observers, words_in
 from sluice.topology.observers.look import look
+from sluice.topology.observers.operator_list import Access, access_of, load_access
 from sluice.topology.settings.settings import Settings
 
 ENVIRONMENT = {"TOKEN": "tok-1", "AUTH": "Bearer tok-2", "LINES": "a\nb"}

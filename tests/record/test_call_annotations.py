@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from sluice.record import Deriver, annotations_of, proposals
-from sluice.record.annotating import MOST_ANNOTATIONS, Noted
+from sluice.record.call_annotations import MOST_ANNOTATIONS, Noted
+from sluice.record.call_results import time_of
 from sluice.record.looks import GREP, LOG, READ, Commit, Line, Look, LookResult
-from sluice.record.results import time_of
 
 SOURCE = "LIMIT = 42\n\n\ndef run(job):\n    stop(job)\n    return 3\n"
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from .call_paths import below
 from .looks import LOG, MTIME, READ, Commit, Form, Line, Look, LookResult
-from .places import below
 
 MAX_RESULT: Final = 2_000_000
 """Characters of a result that are read."""

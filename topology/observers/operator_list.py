@@ -55,9 +55,9 @@ from ...streams.policy.toml_reader import locate
 from ..settings.files import open_plain
 from ..settings.settings import Settings
 from .addresses import names_an_address
-from .arguments import EXPECTED as ARGUMENTS
-from .arguments import NOTHING as NO_ARGUMENTS
-from .arguments import Arguments
+from .mcp_arguments import EXPECTED as ARGUMENTS
+from .mcp_arguments import NOTHING as NO_ARGUMENTS
+from .mcp_arguments import Arguments
 
 SETTING: Final = "substrates"
 MAX_OWNER: Final = 256

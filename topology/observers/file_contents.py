@@ -15,7 +15,7 @@ from ...codecs.unicode_text import nfkc, settle
 from ...streams.judging.checks import Check
 from ...streams.judging.results import Source
 from .content import Piece, Text, cut, text_of
-from .keeping import Bounded
+from .kept_looks import Bounded
 from .states import State, is_settled
 
 _OVERHEAD: Final = 600

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
 
-from sluice.record import blocks
-from sluice.record.statements import statements
+from sluice.record import markdown_blocks
+from sluice.record.answer_statements import statements
 from sluice.record.stating import states
 
 
@@ -201,14 +201,14 @@ HOSTILE = {
 def test_hostile_markdown_is_read_with_bounded_work(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The parser sees no more lines and no deeper nesting than the bounds say, and what is masked is linear."""
     masked = 0
-    plain = blocks.masked
+    plain = markdown_blocks.masked
 
     def counting(text: str) -> str:
         nonlocal masked
         masked += len(text)
         return plain(text)
 
-    monkeypatch.setattr(blocks, "masked", counting)
+    monkeypatch.setattr(markdown_blocks, "masked", counting)
     text = HOSTILE[name]
     statements(text)
     assert masked <= len(text)
@@ -217,9 +217,9 @@ def test_hostile_markdown_is_read_with_bounded_work(name: str, monkeypatch: pyte
 def test_what_is_beyond_the_bounds_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lines, characters and nesting are bounded; what stands before the bound is read."""
     line = "`a` is 3.\n\n"
-    monkeypatch.setattr(blocks, "MAX_LINES", 6)
+    monkeypatch.setattr(markdown_blocks, "MAX_LINES", 6)
     assert len(texts(line * 10)) == 3
-    monkeypatch.setattr(blocks, "MAX_TEXT", 14)
+    monkeypatch.setattr(markdown_blocks, "MAX_TEXT", 14)
     assert len(texts(line * 10)) == 1
-    assert texts("> " * (blocks.MAX_NESTING + 1) + "`a` is 3.") == []
+    assert texts("> " * (markdown_blocks.MAX_NESTING + 1) + "`a` is 3.") == []
     assert texts("`a` is 3.\n\n" + "> " * 40 + "`b` is 3.")[:1] == ["`a` is 3."]

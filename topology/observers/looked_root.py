@@ -15,7 +15,7 @@ from .commits import Commit
 from .confine import Root
 from .denied import Denied
 from .disk_trees import FolderTree, WorkTree
-from .files import Contents
+from .file_contents import Contents
 from .repository import PREFIX, Repository
 from .trees import Tree
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from .annotating import CallText
+from .call_annotations import CallText
 from .workspaces import Workspace
 
 MOST_CALLS: Final = 500

@@ -18,10 +18,10 @@ from ..codecs.times import format_time
 from ..codecs.unicode_text import nfkc
 from ..streams.judging.terms import Content, Term, terms_of
 from .deriving import Deriver
-from .listings import is_file, listed
 from .looks import GREP, LOG, READ, Line, Look, LookResult
+from .named_paths import is_file, listed
 from .observed import ReadData, observation_id
-from .secrets import may_quote
+from .unquotable import may_quote
 
 MOST_ANNOTATIONS: Final = 5
 MOST_TERMS: Final = 20

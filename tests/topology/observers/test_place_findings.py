@@ -15,9 +15,9 @@ from sluice.streams.judging.outcomes import checks_of_assertion
 from sluice.streams.judging.results import Held
 from sluice.streams.judging.terms import Presence, Terms
 from sluice.topology.observers import deciding as deciding_module
-from sluice.topology.observers.answering import DECIDES, answer, dated, where_from
 from sluice.topology.observers.ask import Ask, Budget, CannotLook, Finding
-from sluice.topology.observers.record import observation, shown_path
+from sluice.topology.observers.observation_record import observation, shown_path
+from sluice.topology.observers.place_findings import DECIDES, answer, dated, where_from
 
 TEXT = "`a` contains `b`."
 

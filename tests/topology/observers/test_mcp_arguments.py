@@ -14,11 +14,11 @@ from looking import emission, sole
 
 from sluice.codecs.errors import UsageError
 from sluice.codecs.records import Annotation, Observation
-from sluice.topology.observers.access import load_access
-from sluice.topology.observers.arguments import NOT_ALLOWED, UNLISTED, Arguments
 from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import look
+from sluice.topology.observers.mcp_arguments import NOT_ALLOWED, UNLISTED, Arguments
 from sluice.topology.observers.mcp_session import MAY_WRITE
+from sluice.topology.observers.operator_list import load_access
 from sluice.topology.settings.settings import Settings
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
