@@ -10,6 +10,7 @@ import pytest
 
 from sluice.topology.kafka.topics import TOPICS, declared
 from sluice.topology.ledger.folds import folds
+from sluice.topology.observers.service import group_of
 from sluice.topology.serve.view import ServiceView
 from sluice.topology.settings.settings import Settings
 
@@ -195,3 +196,16 @@ def test_scaling_stops_at_the_number_of_lanes():
         assert trigger["metadata"]["consumerGroup"] == Settings().app_id
         assert "sluice-scaler" in allowed("Describe")[trigger["metadata"]["topic"]]
     assert all("sluice-scaler" not in who for who in (allowed("Read") | allowed("Write")).values())
+
+
+def test_the_second_observer_has_the_rights_of_the_first_and_a_group_of_its_own():
+    """Under its own name it has a group of its own (`group_of`): each looks at every emission."""
+    component = "components/second-observer"
+    (pod,) = [pod for name, pod in manifests.pods(component) if name == "sluice-observer-2"]
+    given = {one["name"]: one.get("value") for one in pod["containers"][0]["env"]}
+    user = manifests.objects("KafkaUser", component)["sluice-observer-2"]
+    assert given["SLUICE_BROKER_USER"] == user["metadata"]["name"]
+    own = {"type": "group", "name": group_of(Settings(observer=given["SLUICE_OBSERVER"]))}
+    first = [rule for rule in rules(USERS[OBSERVER]) if rule["resource"]["type"] != "group"]
+    assert rules(user) == [*first, {"resource": own, "operations": ["Read"]}]
+    assert own["name"] not in allowed("Read", "group")

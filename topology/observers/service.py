@@ -111,6 +111,16 @@ def _decoded(record: ConsumerRecord[bytes | None, bytes | None]) -> Emission | N
     return emission
 
 
+def group_of(settings: Settings) -> str:
+    """The consumer group of an observer.
+
+    Processes under one name share the emissions among them; observers of different names look at each emission once
+    each, as `min_observers` needs it. The group of the default name has no name in it.
+    """
+    group = f"{settings.app_id}-observe"
+    return group if settings.observer == Settings().observer else f"{group}-{settings.observer}"
+
+
 class ObserverService(ConsumerRebalanceListener):
     """The observers of one process: `start`, then `wait`, then `stop`; or `run`, which is all three.
 
@@ -158,7 +168,7 @@ class ObserverService(ConsumerRebalanceListener):
             self._consumer = await self._stack.enter_async_context(
                 open_consumer(
                     self._settings,
-                    group_id=f"{self._settings.app_id}-observe",
+                    group_id=group_of(self._settings),
                     session_timeout_ms=int(self._settings.session_timeout * 1000),
                     heartbeat_interval_ms=int(self._settings.session_timeout * 1000 / 4),
                 )

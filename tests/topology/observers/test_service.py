@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -109,6 +110,19 @@ async def test_each_emission_is_looked_at(settings: Settings):
         ("corroborates", "observer-1", 0)
     }
     assert await committed(settings) == 6
+
+
+async def test_each_observer_looks_at_each_emission(settings: Settings):
+    """`min_observers` counts names: two observers that shared the emissions between them could never reach 2.
+    Processes of one name share them."""
+    from msgspec.structs import replace
+
+    second = replace(settings, observer="lab/2")
+    async with running(settings), running(second), running(second):
+        await send(settings, *(emission(number) for number in range(6)))
+        found = await observations(settings, 24)
+    seen = Counter((one.observer, one.subject.emission_id) for _, _, one in found)
+    assert seen == {(name, f"em-{number}"): 2 for name in ("observer-1", "lab/2") for number in range(6)}
 
 
 async def test_bad_emissions_are_left_to_the_lane(settings: Settings):
