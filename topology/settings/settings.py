@@ -105,7 +105,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     transaction_timeout: Annotated[float, Meta(gt=0, description="Seconds until the broker aborts a block")] = 20.0
     # Above every wait that is in order: a rebalance (as long as a session), an expiring transaction (30 s in all).
     stall_timeout: Annotated[
-        float, Meta(gt=0, description="Seconds without progress after which a lane takes itself over, then ends")
+        float,
+        Meta(
+            gt=0,
+            description="Seconds without progress after which a lane takes itself over, then is given up",
+        ),
     ] = 60.0
     on_lost_input: Annotated[
         Literal["go-on", "stop"],

@@ -7,7 +7,8 @@ A lane that must not go on is given up, loudly and alone: it stays this
 worker's, its reason is told wherever its state is (`LaneStatus.reason`), and it is tried again after a while. A
 rebalance shortens no wait, so a broken lane costs its group nothing. What fails for the worker's own reasons
 (`WORKERS_OWN`) ends the worker, since another one may do better. Nor does a lane live without getting on: one that
-stalls is taken over anew, once, and after that the worker ends, for whoever supervises it to start it again.
+stalls is taken over anew, once, and is given up after that, like any other that failed. A worker none of whose lanes
+gets on ends, for whoever supervises it to start it again.
 """
 
 from __future__ import annotations
@@ -252,22 +253,25 @@ class Lanes:
         now = asyncio.get_running_loop().time()
         phase, seconds = lane.status.phase, round(behind, 1)
         log.error("the lane makes no progress", fold=lane_id[0], lane=lane_id[1], phase=phase, seconds=seconds)
-        before = self._stalled.get(lane_id)
-        if before is not None and now - before < RELAPSE * self._stall_seconds:
-            error = DoesNotHoldError(
-                f"the lane makes no progress, although it was taken over anew, and is {phase}",
-                path=f"{lane_id[0]}/{lane_id[1]}",
-                expected=f"a block or an answer of the broker within {self._stall_seconds:g} s",
-                got=f"none for {seconds:g} s",
-                hint="start the worker again; if that does not help, look at the broker",
-            )
-            self._on_fatal(error)
-            return
-        self._stalled[lane_id] = now
+        before, self._stalled[lane_id] = self._stalled.get(lane_id), now
         # Whatever it waits for, it waits no more: the next one begins with a producer and a seek of its own.
         lane.stop()
         self._tasks[lane].cancel()
-        self._start(lane_id)
+        if before is None or now - before >= RELAPSE * self._stall_seconds:
+            self._start(lane_id)
+            return
+        del self._lanes[lane_id]
+        error = DoesNotHoldError(
+            f"the lane makes no progress, although it was taken over anew, and is {phase}",
+            path=f"{lane_id[0]}/{lane_id[1]}",
+            expected=f"a block or an answer of the broker within {self._stall_seconds:g} s",
+            got=f"none for {seconds:g} s",
+            hint="it is tried again by itself; if that does not help, look at the broker",
+        )
+        if not self._lanes:  # nothing gets on here: what stands still may be the worker's own
+            self._on_fatal(error)
+            return
+        self._fail(lane, error)
 
     # ------------------------------------------------------------ ranges
 

@@ -22,7 +22,7 @@ BROKEN = DoesNotHoldError("the chain of blocks is broken", path="ledger of lane 
 class Group:
     """Two lanes, each in a world of its own; that of lane 1 has a ledger that can be broken."""
 
-    def __init__(self) -> None:
+    def __init__(self, stall_seconds: float = 60) -> None:
         self.worlds = [World(), World()]
         self.fatal, self.made = list[BaseException](), [0, 0]
         self.error: Exception | None = None
@@ -35,7 +35,7 @@ class Group:
                 raise self.error
 
         broken.open = open_or_not  # type: ignore[method-assign]
-        self.lanes = Lanes([self.worlds[0].fold], self._make, self.fatal.append, stall_seconds=60)
+        self.lanes = Lanes([self.worlds[0].fold], self._make, self.fatal.append, stall_seconds=stall_seconds)
 
     def _make(self, fold: Any, number: int) -> Any:
         self.made[number] += 1
@@ -130,6 +130,55 @@ async def test_a_lane_that_has_left_is_not_tried_again_here(group: Group):
 
     assert group.made[1] == made
     assert group.phases == ["running"]
+
+
+@pytest.fixture
+async def stalling(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Group]:
+    """A group whose lanes stall after half a second, of which lane 1 has a commit that does not end."""
+    monkeypatch.setattr(module, "FAILED_SECONDS", 300.0)
+    monkeypatch.setattr("sluice.topology.worker.liveness.QUIET_SECONDS", 300.0)  # nobody answers fetches here
+    found = Group(stall_seconds=0.5)
+    found.lanes.assign([0, 1])
+    await found.until("running", "running")
+    found.worlds[1].ledger.gate.clear()
+    found.worlds[1].inputs.send("emissions", b"a")
+    yield found
+    for world in found.worlds:
+        world.ledger.gate.set()
+    await found.lanes.stop()
+
+
+async def test_a_lane_that_stalls_again_is_given_up_alone(stalling: Group):
+    """It is taken over anew once; then it fails like any other, and the worker's other lane reads on."""
+    await stalling.until("running", "failed")
+    stalling.worlds[0].inputs.send("emissions", b"b")
+    await stalling.worlds[0].until(lambda: stalling.worlds[0].log.values)
+
+    assert stalling.fatal == []
+    assert stalling.made == [1, 2]
+    assert "toy/1: the lane makes no progress, although it was taken over anew" in stalling.lanes.status[1].reason
+    assert stalling.worlds[0].log.values == [b"b"]
+    assert stalling.worlds[1].log.values == []
+
+
+async def test_it_is_tried_again_once_it_has_waited(stalling: Group, monkeypatch: pytest.MonkeyPatch):
+    """Nobody has to start anything again, and nothing is lost."""
+    monkeypatch.setattr(module, "FAILED_SECONDS", 0.05)
+    await stalling.worlds[1].until(lambda: stalling.made[1] >= 3)
+    stalling.worlds[1].ledger.gate.set()
+    await stalling.worlds[1].until(lambda: stalling.worlds[1].log.values)
+
+    assert stalling.fatal == []
+    assert stalling.worlds[1].log.values == [b"a"]
+
+
+async def test_a_worker_none_of_whose_lanes_gets_on_ends(stalling: Group):
+    """What stands still may be its own then, and another start may help."""
+    stalling.worlds[0].ledger.gate.clear()
+    stalling.worlds[0].inputs.send("emissions", b"b")
+    await stalling.worlds[0].until(lambda: stalling.fatal)
+
+    assert "the lane makes no progress, although it was taken over anew" in str(stalling.fatal[0])
 
 
 async def test_a_lane_that_comes_back_never_goes_on_below_what_it_held_here(group: Group):
