@@ -94,7 +94,7 @@ sbom: $(DEV) ## the Python packages that sluice runs on, with their hashes, as C
 soak: $(DEV) ## 100,000 seeds of the simulation
 	$(BIN)/python -m tests.simulation.run --seeds $(or $(SEEDS),0..100000) $(ARGS)
 
-chaos: $(DEV) ## workers and a real Kafka under faults; ends with faults=N lost=N doubled=N
+chaos: $(DEV) ## workers and three real Kafkas under 100 faults and more; ends with faults=N lost=N doubled=N
 	PYTHONPATH=tests/support:tests/integration $(BIN)/python tests/integration/chaos/run.py $(ARGS)
 
 lint: $(DEV) ## ruff, the direction of imports, the prose, and the docstrings of the doors

@@ -28,10 +28,14 @@ CLASSES = ("substrate.code.read", "substrate.git.log")
 
 
 class Workers:
-    """`sluice worker` processes, each with its standard error in a file of `folder`, and settings from `variables`."""
+    """`sluice worker` processes, each with its standard error in a file of `folder`, and settings from `variables`.
 
-    def __init__(self, settings: Settings, folder: Path, **variables: str) -> None:
+    `prelude` is Python that each of them runs before anything else.
+    """
+
+    def __init__(self, settings: Settings, folder: Path, prelude: str = "", **variables: str) -> None:
         self._folder, self._lanes = folder, settings.partitions * len(folds())
+        self._program = f"{prelude}\nfrom sluice.topology.cli import main; main()"
         self._environment = os.environ | {
             "SLUICE_BROKER": settings.broker,
             "SLUICE_TOPIC_PREFIX": settings.topic_prefix,
@@ -45,7 +49,7 @@ class Workers:
 
     def start(self, *arguments: str, **variables: str) -> subprocess.Popen[bytes]:
         """One more worker, with variables of its own."""
-        command = [sys.executable, "-c", "from sluice.topology.cli import main; main()", "worker", *arguments]
+        command = [sys.executable, "-c", self._program, "worker", *arguments]
         with open(self._folder / f"worker-{len(self.processes)}.log", "wb") as log:
             process = subprocess.Popen(
                 command,

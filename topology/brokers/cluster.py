@@ -139,17 +139,11 @@ class RealCluster:
         controllers = dict(zip(self._numbers, others, strict=False))
         cluster = new_cluster_id()
         for number, port in zip(self._numbers, listeners, strict=True):
-            yield (
-                number,
-                RealBroker(
-                    data / str(number),
-                    port,
-                    heap=self._heap,
-                    tell=self._tell,
-                    properties=self._properties,
-                    node=Node(number, controllers, cluster),
-                ),
-            )
+            yield number, self._node(data / str(number), port, Node(number, controllers, cluster))
+
+    def _node(self, data: Path, port: int, node: Node) -> RealBroker:
+        """One node; tests have nodes of their own."""
+        return RealBroker(data, port, heap=self._heap, tell=self._tell, properties=self._properties, node=node)
 
 
 def _check_folder(data: Path, nodes: set[str]) -> None:

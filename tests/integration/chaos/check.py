@@ -20,6 +20,7 @@ from sluice.codecs.blocks import GENESIS, Block, EventKind, outputs_root, unseal
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.streams.adjudication import fold as core
 from sluice.streams.attestations import framing
+from sluice.topology.audit.report import Report
 from sluice.topology.settings.settings import Settings, bootstrap
 
 from .load import NUMBER, Load
@@ -187,6 +188,15 @@ def judge(settings: Settings, found: dict[str, list[list[Any]]], load: Load) -> 
     figures = {"inputs": inputs, "blocks": blocks, "outputs": outputs}
     figures |= {topic: sum(map(len, found[topic])) for topic in ("grounded", *OUTPUTS)}
     return Verdict(counts.lost, counts.doubled, counts.complaints, figures)
+
+
+def compare_with_audit(report: Report, verdict: Verdict) -> list[str]:
+    """What `sluice audit` says otherwise than the judge, in sentences: it recomputes the same ledgers on its own."""
+    complaints = [f"audit: {one.kind} at {one.place}: {one.sentence}" for one in report.divergences]
+    blocks = sum(lane.chain for lane in (*report.lanes, *report.frame))
+    if blocks != verdict.figures["blocks"]:
+        complaints.append(f"audit: it counts {blocks} blocks, and the judge {verdict.figures['blocks']}")
+    return complaints
 
 
 def _content(record: Any) -> tuple[bytes | None, bytes | None, tuple[tuple[str, bytes], ...]]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
@@ -27,8 +28,21 @@ BACK_SECONDS = 1.0
 """A worker that ended by itself is started again after so long."""
 STOP_SECONDS = 10.0
 SNAPSHOT_SECONDS = 4
-TAKEN_OVER, LEAVES = "lane taken over", "lane leaves"
+TAKEN_OVER, LEAVES, CLAIMED = "lane taken over", "lane leaves", "lane claimed"
 """What a worker says of its lanes."""
+CLOCK_STEPS = signal.SIGRTMIN
+"""The signal at which a worker's wall clock steps by an hour, or back."""
+
+# A worker's wall clock as this process would set it, before anything has looked at it.
+_CLOCK = """
+import os, signal, time
+ahead, clocks = [float(os.environ["CHAOS_CLOCK"])], (time.time, time.time_ns)
+def step(*_):
+    ahead[0] = 0.0 if ahead[0] else 3600.0
+signal.signal(signal.SIGRTMIN, step)
+time.time = lambda: clocks[0]() + ahead[0]
+time.time_ns = lambda: clocks[1]() + int(ahead[0] * 1e9)
+"""
 
 
 class Slot:
@@ -51,21 +65,36 @@ class Slot:
     def log(self) -> str:
         return self._workers.said(self.process) if self.process is not None else ""
 
+    def _said(self) -> Iterator[dict[str, Any]]:
+        """What its present worker has said of lanes."""
+        for line in self.log.splitlines(keepends=True):
+            if line.endswith("\n") and '"lane' in line:
+                yield json.loads(line)
+
     @property
     def lanes(self) -> frozenset[tuple[str, int]]:
         """The lanes that its present worker has said to have, and not to have given away."""
         held: set[tuple[str, int]] = set()
-        for line in self.log.splitlines(keepends=True):
-            if line.endswith("\n") and '"lane' in line:
-                said: dict[str, Any] = json.loads(line)
-                if said["event"] == TAKEN_OVER:
-                    held.add((said["fold"], said["lane"]))
-                elif said["event"] == LEAVES:
-                    held.discard((said["fold"], said["lane"]))
+        for said in self._said():
+            if said["event"] == TAKEN_OVER:
+                held.add((said["fold"], said["lane"]))
+            elif said["event"] == LEAVES:
+                held.discard((said["fold"], said["lane"]))
         return frozenset(held)
 
-    def start(self) -> None:
-        self.process, self._ending = self._workers.start("--policy", "policy.toml"), False
+    @property
+    def claims(self) -> list[tuple[str, int]]:
+        """The lanes that its present worker has claimed, in order."""
+        return [(said["fold"], said["lane"]) for said in self._said() if said["event"] == CLAIMED]
+
+    def start(self, clock: int = 0) -> None:
+        """A new worker, whose clock is so many seconds ahead."""
+        self.process = self._workers.start("--policy", "policy.toml", CHAOS_CLOCK=str(clock))
+        self._ending = False
+
+    def expect_end(self) -> None:
+        """The worker that runs is to end by itself, and has nothing to explain."""
+        self._ending = True
 
     def kill(self) -> None:
         """SIGKILL, and waits for the end."""
@@ -134,6 +163,7 @@ class Fleet:
             SLUICE_SNAPSHOT_INTERVAL=str(SNAPSHOT_SECONDS),
             SLUICE_STANDBY="1",
             COLUMNS="200",
+            prelude=_CLOCK,
         )
         return Slot(place, self._stack.enter_context(workers), disk)
 
@@ -149,6 +179,10 @@ class Fleet:
     @property
     def running(self) -> list[Slot]:
         return [slot for slot in self.slots if slot.runs]
+
+    def claims(self, away: Slot) -> list[tuple[str, int]]:
+        """What the workers but this one have claimed, worker by worker."""
+        return [lane for slot in self.running if slot is not away for lane in slot.claims]
 
     def have_moved(self, lanes: frozenset[tuple[str, int]], away: Slot) -> int:
         """How many of a worker's lanes others say to have."""

@@ -43,6 +43,7 @@ class Load:
         self._random = Random(f"load {seed}")
         self._workload = Workload(self._random, settings.partitions)
         self._numbers = itertools.count()
+        self._hung = itertools.count()
         self._stopping = asyncio.Event()
         self.acknowledged: dict[int, tuple[str, int, int]] = {}
         self.aborted: set[int] = set()
@@ -128,6 +129,30 @@ class Load:
                     async with asyncio.timeout(5):
                         await producer.stop()
             await asyncio.sleep(0.5)
+
+    async def hang(self, seconds: float) -> None:
+        """A transaction on `observations`, which stays open for so long and is aborted then."""
+        producer = AIOKafkaProducer(
+            bootstrap_servers=bootstrap(self._settings),
+            transactional_id=f"{self._settings.app_id}-load-open-{next(self._hung)}",
+            transaction_timeout_ms=60_000,
+            request_timeout_ms=10_000,
+        )
+        try:
+            async with asyncio.timeout(seconds + 30):
+                await producer.start()
+                await producer.begin_transaction()
+                for partition in range(self._settings.partitions):
+                    number = next(self._numbers)
+                    self.aborted.add(number)
+                    sending = Sending(0, "observations", b"nobody", b"{}", partition)
+                    await (await _produce(producer, self._settings, sending, number))
+                await asyncio.sleep(seconds)
+                await producer.abort_transaction()
+        finally:
+            with suppress(Exception):
+                async with asyncio.timeout(5):
+                    await producer.stop()
 
     async def _transaction(self, producer: AIOKafkaProducer, *, aborted: bool) -> None:
         await producer.begin_transaction()

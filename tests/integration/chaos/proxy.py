@@ -1,15 +1,20 @@
 """A TCP proxy that can be cut: connections stay, new ones are taken, and nothing is forwarded until it is mended.
 
 That is what a network without a route looks like to both ends: silence, no reset. What was on its way is forwarded
-late, as TCP does, so the broker then gets the requests of a worker that it has long given up.
+late, as TCP does, so the broker then gets the requests of a worker that it has long given up. A cut can also concern
+what a worker says to its group's coordinator alone.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import struct
+from collections.abc import Collection
 
 CHUNK = 65_536
+MEMBERSHIP = frozenset({11, 12, 13, 14})
+"""Kafka's API keys of what members of a group say to its coordinator: join, heartbeat, leave, sync."""
 
 
 class Proxy:
@@ -21,6 +26,7 @@ class Proxy:
         """Bytes that came while it was cut, over all cuts."""
         self._whole = asyncio.Event()
         self._whole.set()
+        self._only: Collection[int] = ()
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
 
@@ -30,8 +36,9 @@ class Proxy:
         assert self._server is not None
         return self._server.sockets[0].getsockname()[1]
 
-    def cut(self) -> None:
-        """Forwards nothing from now on."""
+    def cut(self, only: Collection[int] = ()) -> None:
+        """Forwards nothing from now on; of these API keys no request, and what follows one on its connection."""
+        self._only = only
         self._whole.clear()
 
     def mend(self) -> None:
@@ -54,12 +61,13 @@ class Proxy:
         assert task is not None
         self._connections.add(task)
         try:
-            await self._whole.wait()
+            if not self._only:
+                await self._whole.wait()
             from_broker, to_broker = await asyncio.open_connection("127.0.0.1", self.target)
             try:
                 both = [
-                    asyncio.ensure_future(self._forward(reader, to_broker)),
-                    asyncio.ensure_future(self._forward(from_broker, writer)),
+                    asyncio.ensure_future(self._requests(reader, to_broker)),
+                    asyncio.ensure_future(self._answers(from_broker, writer)),
                 ]
                 await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
                 for one in both:
@@ -75,11 +83,28 @@ class Proxy:
             self._connections.discard(task)
             writer.close()
 
-    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _requests(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Kafka's frames, as each says first how long it is, and then what it asks for."""
+        with contextlib.suppress(OSError, EOFError):
+            while True:
+                size = await reader.readexactly(4)
+                frame = await reader.readexactly(*struct.unpack(">i", size))
+                (key,) = struct.unpack_from(">h", frame)
+                if not self._only or key in self._only:
+                    await self._hold(len(size) + len(frame))
+                writer.write(size + frame)
+                await writer.drain()
+
+    async def _answers(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
             while data := await reader.read(CHUNK):
-                if not self._whole.is_set():
-                    self.held += len(data)
-                    await self._whole.wait()
+                if not self._only:
+                    await self._hold(len(data))
                 writer.write(data)
                 await writer.drain()
+
+    async def _hold(self, size: int) -> None:
+        """Waits while it is cut."""
+        if not self._whole.is_set():
+            self.held += size
+            await self._whole.wait()

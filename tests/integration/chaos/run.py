@@ -1,46 +1,55 @@
-"""Chaos on a real Kafka: workers under load, faults drawn from a seed, and an independent reader's verdict.
+"""Chaos on three real Kafkas: workers under load, faults drawn from a seed, and an independent reader's verdict.
 
-    make chaos ARGS="[--minutes M] [--seed S] [--workers N] [--short]"
+    make chaos ARGS="[--minutes M] [--seed S] [--workers N] [--short] [--report FILE]"
 
-The last line is `faults=N lost=N doubled=N`; the exit status is 0 only where nothing was lost or doubled, and every
-fault showed what it should have. Otherwise the broker's data and the workers' logs stay in var/chaos. The seed chooses
-the load and the faults with their times; what the machine makes of them is its own.
+Each fault is a line while it runs. The last line is `faults=N lost=N doubled=N`; the exit status is 0 only where
+nothing was lost or doubled, every fault showed what it should have, and `sluice audit` finds nothing either. Otherwise
+the brokers' data and the workers' logs stay in var/chaos. The seed chooses the load and the faults with their times;
+what the machine makes of them is its own.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import logging
+import os
 import secrets
 import shutil
 import signal
 import sys
 import time
 import traceback
+from contextlib import AsyncExitStack
 from pathlib import Path
 from random import Random
 
-from chaos import faults as chaos
+from chaos import schedule as chaos
 from chaos.board import Board
-from chaos.broker import ProxiedBroker
-from chaos.check import Reader, Verdict, is_settled, judge
+from chaos.broker_faults import NODES, BrokerFaults
+from chaos.check import Reader, Verdict, compare_with_audit, is_settled, judge
+from chaos.cluster import ProxiedCluster, View
 from chaos.disk import take_mounts
 from chaos.faults import Faults
 from chaos.fleet import Fleet
 from chaos.load import Load
 from chaos.proxy import Proxy
+from chaos.report import write_report
+from chaos.told import Told
+from chaos.worker_faults import WorkerFaults
 from chaos.workload import POLICY
 
+from sluice.codecs.times import format_time
+from sluice.topology.audit.run import AuditRequest, audit
 from sluice.topology.brokers import jars
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.ledger.folds import folds
+from sluice.topology.settings.clock import now_ms
 from sluice.topology.settings.settings import Settings
 
 VAR = Path(__file__).parents[3] / "var" / "chaos"
-RATE = 300.0
-READ_SECONDS = 60.0
+RATE = 150.0
+READ_SECONDS = 90.0
 """Once nothing goes wrong any more, all inputs are read within so long; what then is not, is lost."""
 
 
@@ -51,31 +60,34 @@ class Run:
         self._arguments, self._folder, self._mounts, self._board = arguments, folder, mounts, board
         self.plan = chaos.schedule(arguments.seed, arguments.minutes, arguments.workers, short=arguments.short)
 
-    async def run(self) -> tuple[Faults, Verdict]:
-        """From the broker's start to the verdict."""
+    async def run(self) -> tuple[Told, Verdict]:
+        """From the brokers' start to the verdict."""
         seed, board = self._arguments.seed, self._board
         (self._folder / "policy.toml").write_text(POLICY)
-        async with Proxy() as proxy:
-            broker = ProxiedBroker(self._folder / "kafka", proxy.port, tell=board.tell)
-            proxy.target = broker.proxied_port
+        async with AsyncExitStack() as stack:
+            proxies = [await stack.enter_async_context(Proxy()) for _ in range(NODES)]
+            cluster = ProxiedCluster(self._folder / "kafka", proxies, tell=board.tell)
             try:
-                address = await asyncio.to_thread(broker.start)
+                address = await asyncio.to_thread(cluster.start)
                 settings = Settings(broker=address, app_id="chaos", topic_prefix="chaos.")
                 await create_topics(settings)
-                load = Load(settings, seed, self._arguments.rate)
-                proxied = f"kafka://127.0.0.1:{proxy.port}"
-                with Fleet(settings, proxied, self._folder, self._arguments.workers, self._mounts, board.tell) as fleet:
-                    lanes = settings.partitions * len(folds())
-                    faults = Faults(fleet, broker, proxy, lanes, Random(f"damage {seed}"), board.tell)
-                    return faults, await self._under(settings, fleet, faults, load)
+                load, told = Load(settings, seed, self._arguments.rate), Told(len(self.plan), board.tell)
+                with Fleet(
+                    settings, cluster.proxied, self._folder, self._arguments.workers, self._mounts, board.tell
+                ) as fleet:
+                    lanes, calm = settings.partitions * len(folds()), asyncio.Lock()
+                    of_workers = WorkerFaults(fleet, proxies, lanes, Random(f"damage {seed}"), calm, told)
+                    of_brokers = BrokerFaults(cluster, View(settings), fleet, load, calm, told)
+                    faults = Faults(fleet, {**of_workers.doing, **of_brokers.doing}, told)
+                    return told, await self._under(settings, fleet, faults, told, load)
             finally:
-                await asyncio.to_thread(broker.stop)
+                await asyncio.to_thread(cluster.stop)
 
-    async def _under(self, settings: Settings, fleet: Fleet, faults: Faults, load: Load) -> Verdict:
+    async def _under(self, settings: Settings, fleet: Fleet, faults: Faults, told: Told, load: Load) -> Verdict:
         """Load and faults at once, then calm, then the end, and then the judge."""
         board = self._board
         watching = asyncio.create_task(fleet.watch())
-        showing = asyncio.create_task(self._show(fleet, faults, load))
+        showing = asyncio.create_task(self._show(fleet, told, load))
         sending = asyncio.create_task(load.run())
         try:
             await self._until_begun(fleet)
@@ -93,9 +105,13 @@ class Run:
                 watching.cancel()
                 await fleet.end()
                 if not await reader.to_end():
-                    faults.complaints.append("a transaction is still open: what it hides counts as lost")
+                    told.complain("a transaction is still open: what it hides counts as lost")
                 board.tell("judging")
                 verdict = await asyncio.to_thread(judge, settings, reader.found, load)
+            board.tell("auditing")
+            report = await audit(AuditRequest(settings), format_time(now_ms()))
+            for complaint in compare_with_audit(report, verdict):
+                told.complain(complaint)
         finally:
             for task in (watching, showing, sending):
                 task.cancel()
@@ -113,10 +129,10 @@ class Run:
             while sum(len(slot.lanes) for slot in fleet.running) < wanted:  # noqa: ASYNC110
                 await asyncio.sleep(0.2)
 
-    async def _show(self, fleet: Fleet, faults: Faults, load: Load) -> None:
+    async def _show(self, fleet: Fleet, told: Told, load: Load) -> None:
         began, length = time.monotonic(), self._arguments.minutes * 60
         while True:
-            done = sum(faults.done.values())
+            done = told.done.total()
             self._board.show(
                 min(1.0, (time.monotonic() - began) / length),
                 lambda done=done: (
@@ -126,8 +142,8 @@ class Run:
             await asyncio.sleep(0.5)
 
 
-async def _interruptible(run: Run) -> tuple[Faults, Verdict]:
-    """SIGTERM ends it as Ctrl-C does: workers and broker must not outlive it."""
+async def _interruptible(run: Run) -> tuple[Told, Verdict]:
+    """SIGTERM ends it as Ctrl-C does: workers and brokers must not outlive it."""
     task = asyncio.ensure_future(run.run())
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     return await task
@@ -135,15 +151,18 @@ async def _interruptible(run: Run) -> tuple[Faults, Verdict]:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description="Chaos on a real Kafka.", epilog="example: run.py --minutes 5 --seed 7"
+        description="Chaos on three real Kafkas.", epilog="example: run.py --minutes 5 --seed 7"
     )
     parser.add_argument(
         "--minutes", type=float, help=f"of load and faults: {chaos.FULL_MINUTES:g}, in short {chaos.SHORT_MINUTES:g}"
     )
     parser.add_argument("--seed", type=int, help="chooses load and faults; by default another one each time")
     parser.add_argument("--workers", type=int, default=3, help="at first (3)")
-    parser.add_argument("--rate", type=float, default=RATE, help="records a second (300)")
-    parser.add_argument("--short", action="store_true", help="every kind of fault, within three minutes in all")
+    parser.add_argument("--rate", type=float, default=RATE, help="records a second (150)")
+    parser.add_argument(
+        "--short", action="store_true", help="one or two of most kinds, within two minutes and a half in all"
+    )
+    parser.add_argument("--report", type=Path, help="where to put the JSON report (var/chaos/last.json)")
     arguments = parser.parse_args()
     if arguments.minutes is None:
         arguments.minutes = chaos.SHORT_MINUTES if arguments.short else chaos.FULL_MINUTES
@@ -160,6 +179,8 @@ def main() -> int:
     if why_not := jars.missing():
         print(f"chaos: {why_not}", file=sys.stderr)
         return 3
+    # Nodes start often and live shortly: what the second compiler would save it costs them first.
+    os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL + 1)  # of a broker that is away there is much to say
     mounts = take_mounts()
     folder = VAR / f"{time.strftime('%Y%m%d-%H%M%S')}-seed-{arguments.seed}"
@@ -169,27 +190,28 @@ def main() -> int:
             f"seed {arguments.seed}, {arguments.minutes:g} minutes, {arguments.workers} workers; "
             f"state on {'small disks' if mounts else 'folders that can be obstructed'}; logs in {folder}"
         )
-        run = Run(arguments, folder, mounts, board)
+        run, began = Run(arguments, folder, mounts, board), format_time(now_ms())
         try:
-            faults, verdict = asyncio.run(_interruptible(run))
+            told, verdict = asyncio.run(_interruptible(run))
         except (KeyboardInterrupt, asyncio.CancelledError):
-            board.tell(f"interrupted; the broker's data and the workers' logs are in {folder}")
+            board.tell(f"interrupted; the brokers' data and the workers' logs are in {folder}")
             return 130
         except Exception:  # noqa: BLE001 -- without a verdict there is no last line, but what is kept must be found
-            board.tell(f"{traceback.format_exc()}no verdict; the broker's data and the workers' logs are in {folder}")
+            board.tell(f"{traceback.format_exc()}no verdict; the brokers' data and the workers' logs are in {folder}")
             return 1
-        (folder / "verdict.json").write_text(json.dumps([faults.done, faults.complaints, *verdict], indent=1))
-        board.tell(", ".join(f"{kind} {count}" for kind, count in sorted(faults.done.items())))
+        report = write_report(
+            arguments.report or VAR / "last.json", vars(arguments), began, board.seconds, told, verdict
+        )
+        board.tell(", ".join(f"{kind} {count}" for kind, count in sorted(told.done.items())))
         board.tell(", ".join(f"{name} {count}" for name, count in verdict.figures.items()))
-        for complaint in (*verdict.complaints, *faults.complaints):
+        for complaint in verdict.complaints:
             board.tell(f"NOT AS IT SHOULD BE: {complaint}")
-        good = not (verdict.lost or verdict.doubled or faults.complaints)
-        if good:
+        if report.good:
             shutil.rmtree(folder, ignore_errors=True)
         else:
-            board.tell(f"the broker's data and the workers' logs are in {folder}")
-    print(f"faults={faults.done.total()} lost={verdict.lost} doubled={verdict.doubled}", flush=True)
-    return 0 if good else 1
+            board.tell(f"the brokers' data and the workers' logs are in {folder}")
+    print(report.line, flush=True)
+    return 0 if report.good else 1
 
 
 if __name__ == "__main__":
