@@ -36,6 +36,8 @@ from sluice.topology.serve.outbox import Outbox
 from sluice.topology.serve.reading import Sight
 from sluice.topology.serve.sessions import Sessions
 from sluice.topology.serve.view import ServiceView
+from sluice.topology.serve.walks import Walks
+from sluice.topology.settings.settings import Settings
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 HASHES = IMAGES / "screenshots.json"
@@ -69,7 +71,9 @@ async def site() -> AsyncIterator[httpx2.AsyncClient]:
         intake, meter = Intake(_nobody, seconds=1, room=1), ServiceMetrics(lambda: 0)
         sight = Sight(readers, Hub(readers), meter, lambda: NOW)
         desk = Desk(sight, intake, Outbox(intake.take), None, "console", lambda: NOW)
-        pages = Starlette(routes=console(Console(desk, Sessions(b"k" * 32, lambda: NOW), None)))
+        pages = Starlette(
+            routes=console(Console(desk, Sessions(b"k" * 32, lambda: NOW), None, walks=Walks(Settings())))
+        )
         gate = Gate(pages, Door(rate=1e6, burst=1_000_000), meter)
         try:
             async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=gate), base_url=SITE) as client:

@@ -138,6 +138,14 @@ def review(emission_id: str, reviewer: str, decision: str, reason: str, number: 
     return Written("reviews", emission_id, value)
 
 
+PLACE = {"root": "service", "path": "settings.py", "commit": "4f2a91c07d"}
+
+
+def check(text: str, holds: bool, **where: Any) -> dict[str, Any]:
+    """One check as an observer's answer shows it."""
+    return {"check": text, "holds": holds, "path": "settings.py", "lines": [14, 14], "commit": PLACE["commit"], **where}
+
+
 def console_records(now: int, name: str = "em") -> list[Written]:
     """Emissions of three emitters with every colour of verdict, three requests, answers, a review.
 
@@ -150,10 +158,28 @@ def console_records(now: int, name: str = "em") -> list[Written]:
         emission(first, "docs-bot", now),
         emission(second, "support-bot", now),
         emission(third, "research-bot", now),
-        observation(first, 0, "present", now, detail={"found": ["RETRIES"], "missing": []}),
-        observation(first, 1, "present", now, detail={"found": ["30"], "missing": []}),
-        observation(first, 2, "absent", now, detail={"found": [], "missing": ["no error since May"]}),
-        observation(first, 3, "present", now, detail={"found": ["restart"], "missing": []}),
+        observation(
+            first,
+            *(0, "corroborates", now - 4000),
+            detail={
+                "checks": [check("equals(RETRIES, 3, path=settings.py)", True)],
+                "found": ["RETRIES"],
+                "missing": [],
+            },
+            looked_at=PLACE,
+        ),
+        observation(first, 1, "terms-present", now - 240_000, detail={"found": ["30"], "missing": []}),
+        observation(
+            first,
+            *(2, "contradicts", now - 60_000),
+            detail={
+                "checks": [check("absent(error, path=errors.log)", False, path="errors.log", lines=[212, 214])],
+                "found": ["error", "May"],
+                "missing": [],
+            },
+            looked_at={**PLACE, "path": "errors.log"},
+        ),
+        observation(first, 3, "absent", now - 7_200_000, detail={"found": [], "missing": ["restarts by itself"]}),
         request(first),
         request(second, reason="unannotated", text="A refund was sent on Monday."),
         request(third, text="The trial had 212 participants.\u200b"),

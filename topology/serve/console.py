@@ -19,8 +19,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute
 
-from ...codecs.errors import DoesNotHoldError, UnreachableError
+from ...codecs.errors import DoesNotHoldError, UnreachableError, UsageError
 from ...codecs.notes import Verifier
+from ...codecs.spans import parse_span_key
 from ...codecs.times import format_time
 from ..checkpoints.proof_files import MAX_FILE, parse_proof
 from ..checkpoints.proofs import verify
@@ -37,11 +38,13 @@ from .reviewing import Asked, No, reviewer_of
 from .routes import Handler, principal_of, route
 from .sessions import HOURS, SIGN_IN_COOKIE, Sessions, name_of, value_of
 from .verdicts import Filter
+from .walks import Walks
 
 SHOWN: Final = 50
 MAX_BULK: Final = 1000
 PAGES: Final = (("/", "Live"), ("/queue", "Review queue"), ("/insight", "Insight"), ("/look-up", "Look up"))
 _STATIC: Final = {"console.css": "text/css", "console.js": "text/javascript"}
+_PROOF_FILE: Final = 'attachment; filename="proof.json"'
 _SITE: Final = {"cache-control": "max-age=300"}
 
 
@@ -54,6 +57,7 @@ class Console(NamedTuple):
         tokens: what may sign in; None: whoever is on this machine may do all.
         verifiers: whose signatures on proofs count.
         people: signs people in at an identity provider; None: there is none.
+        walks: reads ledgers for time lines and proofs; None: the pages name the commands that do.
     """
 
     desk: Desk
@@ -61,6 +65,7 @@ class Console(NamedTuple):
     tokens: Tokens | None
     verifiers: Sequence[Verifier] = ()
     people: People | None = None
+    walks: Walks | None = None
 
 
 @cache
@@ -81,6 +86,8 @@ def console(parts: Console) -> list[BaseRoute]:
     made: list[BaseRoute] = [
         route("/", site.page("read", _live)),
         route("/emissions/{id:path}", site.page("read", _emission)),
+        route("/story", site.page("read", _story, is_dear=True)),
+        route("/proof", site.page("read", _proof, is_dear=True)),
         route("/queue", site.page("review", _queue)),
         route("/queue/item", site.page("review", _item)),
         route("/queue/bulk", site.page("review", _bulk)),
@@ -150,8 +157,14 @@ class _Site:
     def __init__(self, parts: Console) -> None:
         self._parts = parts
 
-    def page(self, scope: Scope, page: Page) -> Handler:
-        """A page for those who have a scope."""
+    def page(self, scope: Scope, page: Page, *, is_dear: bool = False) -> Handler:
+        """A page for those who have a scope.
+
+        Args:
+            scope: that it needs.
+            page: makes the answer.
+            is_dear: it costs much: a foreign page may lead a person there, but not have it loaded as a picture.
+        """
 
         async def handler(request: Request) -> Response:
             who = principal_of(request)
@@ -160,6 +173,8 @@ class _Site:
             turn = _Turn(
                 request, self._parts, who, lambda name, status=200, **more: self._render(request, name, status, more)
             )
+            if is_dear and request.headers.get("sec-fetch-dest", "document") != "document":
+                return turn.say("Not here", "Open this page by itself.", "/", 403)
             if not who.may(scope):
                 return turn.say("Not allowed", f"This needs the scope {scope}.", "/sign-in", 403)
             if why := await self._parts.desk.sight.why_not():
@@ -290,12 +305,12 @@ async def _emission(turn: _Turn) -> Response:
         return turn.say("Unknown", "Nothing is known of this emission.", "/look-up", 404)
     emission, statuses = pages.read_emission(history.emission), pages.statuses_of(history)
     status = history.status or {"attempt": 0, "settled": True, "assertions": []}
-    chosen = turn.asked("span", 2048)
-    words, rendered = pages.words_of(history, chosen)
     assertions = [
         {
             "reason": None,
             "valid_until": None,
+            "coverage": None,
+            "missing_floor": 0,
             **one,
             "open": one["span_key"] in history.requests,
             "review": pages.item_href(f"{emission_id}#{one['span_key']}"),
@@ -303,6 +318,9 @@ async def _emission(turn: _Turn) -> Response:
         for one in status["assertions"]
         if one.get("attempt", 0) == status["attempt"]
     ]
+    chosen = pages.chosen_of(assertions, turn.asked("span", 2048), turn.asked("statement", 8))
+    words, rendered = pages.words_of(history, chosen)
+    pieces = pages.coloured(emission, statuses)
     return turn.render(
         "emission.html",
         id=emission_id,
@@ -310,15 +328,54 @@ async def _emission(turn: _Turn) -> Response:
         system=emission.emitter.system if emission is not None and emission.emitter is not None else "",
         attempt=status["attempt"],
         settled=status["settled"],
-        pieces=pages.coloured(emission, statuses),
+        pieces=pieces,
         assertions=assertions,
         chosen=chosen,
-        words=words,
+        words=words or "".join(one.text for one in pieces if one.key == chosen),
         rendered=rendered,
         claimed=pages.claimed(emission, chosen),
-        seen=pages.seen(history.observations, chosen),
+        answers=pages.answers(history.observations, chosen, status["attempt"], turn.desk.now()),
+        now_of_it=next((one for one in assertions if one["span_key"] == chosen), None),
         reviews=[row[1:] for row in history.reviews if row[0] == f"{emission_id}#{chosen}"],
+        walk=urlencode({"id": emission_id, "span": chosen}) if turn.parts.walks is not None else "",
     )
+
+
+async def _story(turn: _Turn) -> Response:
+    """The time line, as `sluice explain` tells it from the ledger: read when somebody asks for this page."""
+    from ..explain.explanation_view import sections
+
+    emission_id, span, back = _walked(turn)
+    if turn.parts.walks is None or (span and parse_span_key(span) is None):
+        return turn.say("Unknown", "There is no such span.", back, 404)
+    try:
+        told = await turn.parts.walks.story(emission_id, span or None)
+    except DoesNotHoldError as error:
+        return turn.say("No time line", f"{error.what}.", back, 404)
+    except UnreachableError as error:
+        return turn.say("Not now", f"{error.what}; `sluice explain {emission_id} {span}` reads it.", back, 503)
+    return turn.render("story.html", id=emission_id, span=span, back=back, sections=list(sections(told)))
+
+
+async def _proof(turn: _Turn) -> Response:
+    """A proof as a file, as `sluice prove` writes it."""
+    emission_id, span, back = _walked(turn)
+    if turn.parts.walks is None:
+        return turn.say("Unknown", "There is nothing here.", back, 404)
+    try:
+        proof = await turn.parts.walks.proof(f"{emission_id}#{span}" if span else emission_id)
+    except (DoesNotHoldError, UsageError) as error:
+        return turn.say("No proof", f"{error.what}.", back, 404)
+    except UnreachableError as error:
+        return turn.say("Not now", f"{error.what}; `sluice prove` makes one.", back, 503)
+    # The name of the file is ours: an emitter chooses the id.
+    return Response(proof, media_type="application/json", headers={"content-disposition": _PROOF_FILE})
+
+
+def _walked(turn: _Turn) -> tuple[str, str, str]:
+    """The emission, the span, and the page to go back to, of a page that reads a ledger."""
+    emission_id, span = turn.asked("id", 256), turn.asked("span", 2048)
+    return emission_id, span, pages.emission_href(emission_id, span)
 
 
 # ---------------------------------------------------------------- the queue
@@ -407,7 +464,7 @@ async def _show_item(turn: _Turn, key: str, notice: str = "", status: int = 200)
         after=pages.shown(pages.framed(record).get("after")),
         claimed=pages.claimed(emission, span_key),
         checks=pages.checks(record),
-        seen=pages.seen(history.observations, span_key),
+        answers=pages.answers(history.observations, span_key, request.attempt, now),
         not_counted=pages.not_counted(record),
         reviews=[row[1:] for row in history.reviews if row[0] == key],
         needed=least.external if record.get("effect") == "external" else least.internal,

@@ -6,7 +6,7 @@ Values stay as strangers wrote them: the templates make them inert (inert.py).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
@@ -15,7 +15,7 @@ from ...codecs.decode import decode_emission
 from ...codecs.errors import Fault
 from ...codecs.records import Emission
 from ...codecs.spans import parse_span_key
-from ...codecs.times import format_time
+from ...codecs.times import format_time, parse_time
 from .inert import Mark, Piece, pieces
 from .queries import EmissionHistory, Insight, RequestRow
 from .verdicts import Verdicts
@@ -105,20 +105,94 @@ def claimed(emission: Emission | None, span_key: str) -> list[tuple[str, ...]]:
     return rows
 
 
-def seen(observations: Sequence[Mapping[str, Any]], span_key: str) -> list[tuple[str, ...]]:
-    """What observers answered about an assertion: class, observer, outcome, when, where, found and missing."""
-    rows: list[tuple[str, ...]] = []
+class Answer(NamedTuple):
+    """What one observer answered about an assertion, as texts for people.
+
+    Attributes:
+        substrate_class, observer, outcome: of the record; `judge` decided where the built-in checks did not.
+        at, age: when it looked, and how long that is ago.
+        where: the place that it looked at: file, lines, commit.
+        found, missing: terms of the assertion; None where it does not say.
+        checks: each check, what it came to, and the lines at the commit that say so.
+        reason: why it could not look, or did not find.
+        attempt: that was looked at.
+    """
+
+    substrate_class: str
+    observer: str
+    judge: str
+    outcome: str
+    at: str
+    age: str
+    where: str
+    found: str | None
+    missing: str | None
+    checks: list[tuple[str, str, str]]
+    reason: str
+    attempt: int
+
+
+def answers(observations: Sequence[Mapping[str, Any]], span_key: str, attempt: int, now: int) -> list[Answer]:
+    """What observers answered about an assertion of an attempt, the newest first.
+
+    Args:
+        observations: records of the topic, whose free members may be anything.
+        span_key: of the assertion.
+        attempt: of the emission: what was seen of another one says nothing of this one.
+        now: Unix ms.
+    """
+    found: list[tuple[int, Answer]] = []
     for one in observations:
-        if key_of_span(one["subject"]["span"]) != span_key:
+        subject = one["subject"]
+        if key_of_span(subject["span"]) != span_key or subject.get("attempt", 0) != attempt:
             continue
-        where = one.get("looked_at") or one.get("locator")
-        rows.append(
-            (
-                *(one["substrate_class"], one["observer"], one["outcome"], shown(one["observed_at"])),
-                *(shown(where), shown(one.get("detail"))),
-            )
+        at = parse_time(one["observed_at"]) or 0
+        detail: Any = one.get("detail")
+        detail = detail if isinstance(detail, dict) else {}
+        place: Any = one.get("locator")
+        place = {**(place if isinstance(place, dict) else {}), **(one.get("looked_at") or {})}
+        answer = Answer(
+            *(one["substrate_class"], one["observer"], shown(one.get("judge")), one["outcome"]),
+            *(format_time(max(0, at)), age(at, now), where(place)),
+            *(shown(detail[name]) if name in detail else None for name in ("found", "missing")),
+            checks=[_check_of(check) for check in _entries(detail.get("checks"))],
+            reason=shown(detail.get("reason")),
+            attempt=attempt,
         )
-    return rows
+        found.append((at, answer))
+    return [answer for _, answer in sorted(found, key=lambda one: -one[0])]
+
+
+def _check_of(check: Mapping[str, Any]) -> tuple[str, str, str]:
+    holds: Any = check.get("holds")
+    said = ("holds" if holds else "does not hold") if isinstance(holds, bool) else "not decided"
+    reason = shown(check.get("reason"))
+    return shown(check.get("check")), said + (f": {reason}" if reason else ""), where(check)
+
+
+def where(place: Mapping[str, Any]) -> str:
+    """A place that was looked at: file, lines and commit first, then whatever else was told of it."""
+    parts: list[str] = []
+    root, path, lines, commit = (place.get(name) for name in ("root", "path", "lines", "commit"))
+    if path is not None:
+        parts.append(shown(path) + (f" in {shown(root)}" if root is not None else ""))
+    if lines is not None:
+        first, last = (lines[0], lines[-1]) if isinstance(lines, list) and lines else (lines, lines)
+        parts.append(f"line {shown(first)}" if first == last else f"lines {shown(first)} to {shown(last)}")
+    if commit is not None:
+        parts.append(f"commit {shown(commit)[:12]}")
+    known = {"root", "path", "lines", "commit", "check", "holds", "reason"}
+    rest = {name: one for name, one in place.items() if name not in known}
+    return ", ".join([*parts, *([shown(rest)] if rest else [])])
+
+
+def age(at: int, now: int) -> str:
+    """How long ago that is, for people; `at` and `now` are Unix ms."""
+    seconds = max(0, now - at) // 1000
+    for size, name in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {name} old"
+    return f"{seconds} s old"
 
 
 def checks(record: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -192,6 +266,13 @@ def words_of(history: EmissionHistory, span_key: str) -> tuple[str, list[str]]:
         if record.get("status") in ("admitted", "renewed"):
             rendered = frame.get("rendered") or rendered
     return words, rendered
+
+
+def chosen_of(assertions: Sequence[Mapping[str, Any]], span_key: str, number: str) -> str:
+    """The span key that a page is asked for: by itself, or as the number of the statement, from 1 on; else empty."""
+    if span_key or not (number.isascii() and number.isdecimal()) or len(number) > 6:
+        return span_key
+    return assertions[int(number) - 1]["span_key"] if 0 < int(number) <= len(assertions) else ""
 
 
 # ---------------------------------------------------------------- insight

@@ -39,6 +39,7 @@ from .routes import Parts, routes
 from .sessions import Seal, Sessions, session_key
 from .shares import Shares
 from .view import ServiceView
+from .walks import Walks
 
 MAX_CONNECTIONS = MAX_REQUESTS + 500
 """Some more than requests: where all of these are taken, probes are answered, and others told so."""
@@ -138,7 +139,8 @@ async def run(settings: Settings, service: Service, stop: asyncio.Event | None =
     )
     outbox = Outbox(decisions.take, file=service.view.with_name(service.view.name + ".unsent"))
     desk = Desk(sight, decisions, outbox, signing, service.role, now_ms)
-    site = console(Console(desk, sessions, tokens, service.verifiers, people))
+    walks = Walks(settings)
+    site = console(Console(desk, sessions, tokens, service.verifiers, people, walks))
     more = [*reading(sight, streams="verdicts" in TOPICS), *reviewing(desk), *site]
     gate = Gate(routes(Parts(intake, meter, ready), more), door, meter, sessions.of)
     following = Following(settings, service.view, ServiceView, hub.wake)
@@ -154,6 +156,7 @@ async def run(settings: Settings, service: Service, stop: asyncio.Event | None =
     try:
         await until_stopped(work, stop, outbox.close)
     finally:
+        walks.close()
         earlier.cancel()
         await asyncio.gather(earlier, return_exceptions=True)
         readers.close()

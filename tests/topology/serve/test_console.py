@@ -3,7 +3,10 @@
 import re
 import time
 
+import msgspec
 import pytest
+
+from sluice.topology.explain.explanation import Explanation
 
 EVIL = "<script>alert(1)</script>\u202e<img src=x onerror=alert(2)>"
 ORIGIN = {"origin": "http://localhost"}
@@ -140,8 +143,6 @@ async def test_the_cookie_is_for_the_browser_alone(service, tokens):
 
 async def test_ten_thousand_open_requests_are_listed_by_an_index(service, view):
     """The first page asks for as many as it shows; how many there are is counted."""
-    import msgspec
-
     from sluice.topology.mcp.kept_view import Arrived, Batch
 
     records = []
@@ -249,3 +250,221 @@ async def test_without_verdicts_the_output_topics_tell(service, view, fake):
     assert not status["settled"]
     assert "em-1" in live
     assert "100%" in insight
+
+
+# ---------------------------------------------------------------- beside a statement
+
+
+def saw(view, outcome="contradicts", ago=0, emission_id="em-1", attempt=0, **more):
+    """An observer's answer about the first assertion comes."""
+    value = {
+        "observation_id": "sha256:00",
+        "substrate_class": "substrate.code.read",
+        "observed_at": view._now() - ago,
+        "observer": "observer-1",
+        "subject": {"emission_id": emission_id, "span": {"chars": [0, 10]}, "attempt": attempt},
+        "outcome": outcome,
+        **more,
+    }
+    view.put("observations", emission_id, value)
+
+
+async def test_beside_a_statement_stands_what_was_seen(service, view):
+    """Class, observer, age, terms found and missing, and the lines at the commit, all from the observation."""
+    view.emit()
+    check = {
+        "check": "equals(A, 1)",
+        "holds": False,
+        "reason": "differs",
+        "path": "a.py",
+        "lines": [3, 5],
+        "commit": "c" * 40,
+    }
+    saw(
+        view,
+        ago=125_000,
+        detail={"checks": [check], "found": ["out"], "missing": ["old"]},
+        looked_at={"root": "app", "path": "b.py", "commit": "d" * 40},
+    )
+    view.judge("em-1", "contradicted", "rejected")
+    async with service() as client:
+        page = (await client.get("/emissions/em-1?span=c:0-10")).text
+
+    seen = re.search(r"(?s)Seen: what observers answered</h3>(.*?)</ul>", page)[1]
+    for said in (
+        *("substrate.code.read: contradicts", "observer-1", "2 min old", "b.py in app, commit dddddddddddd"),
+        *("<dd>out</dd>", "<dd>old</dd>", "equals(A, 1)", "does not hold: differs"),
+        "a.py, lines 3 to 5, commit cccccccccccc",
+    ):
+        assert said in seen, said
+
+
+async def test_a_statement_is_chosen_by_its_number_too(service, view):
+    """From 1 on, in the order of the list; a number that is none chooses nothing."""
+    view.emit()
+    view.judge("em-1", "admitted", "rejected")
+    async with service() as client:
+        second = (await client.get("/emissions/em-1?statement=2")).text
+        others = [
+            (await client.get(f"/emissions/em-1?statement={one}")).text for one in ("0", "3", "-1", "²", "9" * 500)
+        ]
+
+    assert 'id="chosen-title">Statement c:11-21<' in second
+    assert not any('id="chosen"' in page for page in others)
+
+
+async def test_an_answer_about_another_attempt_is_not_shown(service, view):
+    """What was seen of an earlier text says nothing of this one."""
+    view.emit()
+    view.emit(text="It is new. It is old.", attempt=1)
+    saw(view, "corroborates")
+    async with service() as client:
+        page = (await client.get("/emissions/em-1?span=c:0-10")).text
+
+    assert "No observer has answered about it yet." in page
+
+
+@pytest.mark.parametrize(
+    "detail",
+    [
+        {"checks": 7, "found": {"a": [None]}, "missing": EVIL, "reason": [EVIL]},
+        {"checks": [EVIL, {"check": [EVIL], "holds": EVIL, "path": 7, "lines": EVIL, "commit": {EVIL: EVIL}}]},
+        {"checks": [{"lines": [], "commit": None, "holds": None}], "found": None},
+    ],
+)
+async def test_an_answer_of_any_form_breaks_no_page(service, view, detail):
+    """An observer's detail and locator may hold anything."""
+    view.emit()
+    key = view.ask()
+    saw(view, detail=detail, locator={"path": EVIL, "lines": {"a": 1}, "commit": [EVIL], EVIL: EVIL})
+    async with service() as client:
+        pages = [
+            await client.get(path)
+            for path in ("/emissions/em-1?span=c:0-10", f"/queue/item?key={key.replace('#', '%23')}")
+        ]
+
+    for page in pages:
+        assert page.status_code == 200
+        assert "<script>alert" not in page.text
+        assert "<img" not in page.text
+
+
+# ---------------------------------------------------------------- time line and proof
+
+
+class Told:
+    """Walks that tell what they are given."""
+
+    def __init__(self, outcome=None):
+        self.outcome, self.asked = outcome, []
+
+    async def story(self, emission_id, span_key):
+        self.asked.append((emission_id, span_key))
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
+
+    async def proof(self, name):
+        self.asked.append((name, None))
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return b'{"proof": 1}\n'
+
+
+async def test_the_time_line_is_read_when_it_is_asked_for(service, view):
+    """The page of the emission leads to it and reads no ledger; the story is the ledger's, and inert."""
+    from sluice.codecs.errors import DoesNotHoldError
+
+    view.emit()
+    walks = Told(DoesNotHoldError(f"nothing about {EVIL} stands there"))
+    async with service(walks=walks) as client:
+        page = (await client.get("/emissions/em-1?span=c:0-10")).text
+        assert walks.asked == []
+        href = re.search(r'href="(/story\?[^"]*)"', page)[1].replace("&amp;", "&")
+        story = await client.get(href)
+
+    assert walks.asked == [("em-1", "c:0-10")]
+    assert story.status_code == 404
+    assert "<script>alert" not in story.text
+
+
+async def test_a_ledger_that_cannot_be_read_now_is_told_with_the_command(service, view):
+    """Another one is being read, or it takes too long, or no broker answers."""
+    from sluice.codecs.errors import UnreachableError
+
+    async with service(walks=Told(UnreachableError("the ledger is being read for somebody else"))) as client:
+        story = await client.get("/story?id=em-1&span=c:0-10")
+        proof = await client.get("/proof?id=em-1&span=c:0-10")
+
+    assert (story.status_code, proof.status_code) == (503, 503)
+    assert "sluice explain em-1 c:0-10" in story.text
+
+
+async def test_a_proof_is_a_file_whose_name_is_ours(service, view):
+    """Whatever the emission is called: no id comes into a header."""
+    walks = Told()
+    async with service(walks=walks) as client:
+        answer = await client.get("/proof", params={"id": 'em-1"\r\nx: y', "span": "c:0-10"})
+
+    assert answer.content == b'{"proof": 1}\n'
+    assert answer.headers["content-disposition"] == 'attachment; filename="proof.json"'
+    assert answer.headers["cache-control"] == "no-store"
+    assert "x" not in answer.headers
+
+
+async def test_no_foreign_page_has_a_ledger_read(service, view, tokens):
+    """A picture or a frame of another site would have one read for each look at it; and it needs the scope."""
+    emit, _ = tokens("emit")
+    walks, paths, picture = Told(), ("/story?id=a", "/proof?id=a"), {"sec-fetch-dest": "image"}
+    async with service(walks=walks) as client:
+        pictures = [await client.get(path, headers=picture) for path in paths]
+    async with service(walks=walks, tokens=tokens.file) as client:
+        others = [await client.get(paths[1], headers=headers) for headers in ({"authorization": f"Bearer {emit}"}, {})]
+
+    assert [one.status_code for one in (*pictures, *others)] == [403, 403, 403, 303]
+    assert walks.asked == []
+
+
+async def test_the_time_line_is_the_ledgers(service, view):
+    """Each moment with its block; what strangers wrote in it is inert."""
+    told = {
+        "emission_id": "em-1",
+        "lane": 0,
+        "lanes": 2,
+        "ledger": {"where": "kafka://10.0.0.1:9092", "height": 3, "block": "sha256:00", "time": "2026-01-01T00:00:00Z"},
+        "attempts": [],
+        "assertions": [
+            {
+                "span": {"chars": [0, 10]},
+                "span_key": "c:0-10",
+                "attempt": 0,
+                "text": EVIL,
+                "kind": "assertion",
+                "effect": "internal",
+                "k": 2,
+                "claims": [{"substrate_class": EVIL, "unknown": True}],
+                "events": [
+                    {
+                        "at": "2026-01-01T00:00:07Z",
+                        "height": 3,
+                        "what": "reviewed",
+                        "fate": "counted",
+                        "review": {"decision": "refuse", "reviewer": "ada", "reason": EVIL},
+                    }
+                ],
+                "verdicts": [],
+                "classes": [],
+                "missing_floor": 2,
+                "now": {"status": "pending", "as_of": "2026-01-01T00:00:09Z", "holds": False},
+            }
+        ],
+        "inputs": [],
+    }
+    async with service(walks=Told(msgspec.convert(told, Explanation))) as client:
+        page = await client.get("/story?id=em-1&span=c:0-10")
+
+    assert page.status_code == 200
+    for said in ("2026-01-01T00:00:07Z", "#3", "ada: refuse", r"\u202e"):
+        assert said in page.text, said
+    assert "<script>alert" not in page.text
+    assert "10.0.0.1" not in page.text
