@@ -9,6 +9,7 @@ stands in a tracked file. Nothing else of a result enters an emission.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -22,12 +23,15 @@ from .looks import GREP, LOG, READ, Line, Look, LookResult
 from .named_paths import is_file, listed
 from .observed import ReadData, observation_id
 from .unquotable import may_quote
+from .word_lines import word_counts
 
 MOST_ANNOTATIONS: Final = 5
 MOST_TERMS: Final = 20
 """Terms of a sentence that are looked for."""
 MOST_EXACT: Final = 12
 """Calls whose results are read line by line for one sentence, of those that have its words."""
+MOST_ASKED: Final = 5_000
+"""Words of which it is kept which calls have them."""
 MOST_QUOTE: Final = 200
 """Characters of a quote."""
 MOST_COMPARED: Final = 50
@@ -37,6 +41,7 @@ NAMED_PLACE: Final = 3.0
 _WORDS: Final = re.compile(r"[^\W_]+")
 _LITERAL: Final = re.compile(r"[A-Za-z_$][\w$.:-]{1,127}")
 _HASH: Final = re.compile(r"[0-9a-f]{7,40}")
+_LINE: Final = re.compile(r":\d+(?:-\d+)?$")
 _HISTORY: Final = re.compile(
     r"\b(?:commit(?:s|ted)?|changed|changes|added|removed|introduced|authored?|wrote|merged|since|history|dated)\b|"
     r"\b\d{4}-\d\d-\d\d\b|\b[0-9a-f]{7,40}\b",
@@ -106,7 +111,7 @@ class Annotator:
 
     def __init__(self, deriver: Deriver | None = None, read_data: ReadData | None = None) -> None:
         self._deriver, self.read_data = deriver or Deriver(), read_data
-        self._index = _Index(())
+        self._index = _Index()
 
     def note(self, text: str, calls: Sequence[CallText], kind: Kind = "assertion") -> Noted:
         """What the calls give a sentence; nothing where none of them has its terms.
@@ -116,8 +121,7 @@ class Annotator:
             calls: in the order in which they were made.
             kind: of the assertion.
         """
-        if self._index.calls is not calls:
-            self._index = _Index(calls)
+        self._index.take(calls)
         chosen = _bearing(text, self._index)
         annotations = [self._annotation(text, one) for one in chosen]
         # Only what bears on the sentence gives checks, so that no check speaks of a file that was not looked at.
@@ -152,27 +156,60 @@ def _terms(text: str) -> Sequence[Term]:
     return terms_of(text).terms[:MOST_TERMS]
 
 
-class _Index:
-    """Which calls have a word, found out once for however many sentences.
+class _Asked(NamedTuple):
+    """A word that was asked about: the numbers of the calls that have it, of those below `end`."""
 
-    Args:
-        calls: in the order in which they were made.
+    numbers: list[int]
+    end: int
+
+
+_UNASKED: Final = _Asked([], 0)
+
+
+class _Index:
+    """Which calls have a word, found out once for however many sentences and turns.
+
+    A call keeps its number while others come behind it and the oldest go: a word is looked for in new calls alone.
     """
 
-    def __init__(self, calls: Sequence[CallText]) -> None:
-        self.calls = calls
-        self._places: dict[str, frozenset[int]] = {}
+    def __init__(self) -> None:
+        self._given: Sequence[CallText] | None = None
+        self._calls: Sequence[CallText] = ()
+        self._first = 0
+        self._asked: dict[str, _Asked] = {}
+
+    def take(self, calls: Sequence[CallText]) -> None:
+        """The calls that count from now on, in the order in which they were made."""
+        if calls is self._given:
+            return
+        before, now = self._calls, tuple(calls)
+        gone = next((place for place, one in enumerate(before) if now and one is now[0]), len(before))
+        stay = len(before) - gone
+        if not stay or any(one is not other for one, other in zip(before[gone:], now[:stay], strict=False)):
+            self._asked.clear()
+        self._first += gone
+        self._given, self._calls = calls, now
+
+    def call(self, number: int) -> CallText:
+        """The call of this number."""
+        return self._calls[number - self._first]
 
     def having(self, words: Iterable[str]) -> frozenset[int]:
-        """The places of the calls that have one of these words."""
+        """The numbers of the calls that have one of these words."""
         return frozenset[int]().union(*map(self._with, words))
 
-    def _with(self, word: str) -> frozenset[int]:
-        known = self._places.get(word)
-        if known is None:
-            known = frozenset(place for place, one in enumerate(self.calls) if word in one.words)
-            self._places[word] = known
-        return known
+    def _with(self, word: str) -> list[int]:
+        end = self._first + len(self._calls)
+        known = self._asked.get(word, _UNASKED)
+        if known.end == end:
+            return known.numbers
+        if len(self._asked) >= MOST_ASKED:
+            self._asked.clear()
+        begin = max(known.end, self._first)
+        found = known.numbers[bisect_left(known.numbers, self._first) :]
+        found += [number for number in range(begin, end) if word in self.call(number).words]
+        self._asked[word] = _Asked(found, end)
+        return found
 
 
 def _bearing(text: str, index: _Index) -> list[LookResult]:
@@ -181,27 +218,27 @@ def _bearing(text: str, index: _Index) -> list[LookResult]:
     A call bears on it when its result has half of the terms that its best rival has, and one that is no plain word.
     """
     terms = _terms(text)
-    exact = [term for term in terms if term.kind != "word"]
+    exact = any(term.kind != "word" for term in terms)
     weights: dict[int, float] = {}
     named: set[int] = set()
     for term in terms:
-        places = index.having(_words_of(term.text))
+        numbers = index.having(_words_of(term.text))
         weight = _weight((term,))
-        for place in places:
-            weights[place] = weights.get(place, 0.0) + weight
+        for number in numbers:
+            weights[number] = weights.get(number, 0.0) + weight
         if term.kind != "word":
-            named |= places
-    rough = [(weight, place, index.calls[place]) for place, weight in weights.items() if not exact or place in named]
-    rough.sort(key=lambda one: (-one[0], -one[1]))  # of two alike the later one: it saw the newer state
+            named |= numbers
+    # Of two alike the later one comes first: it saw the newer state.
+    rough = sorted(((weights[number], number) for number in (named if exact else weights)), reverse=True)
     scored: list[tuple[float, int, LookResult]] = []
     best = 0.0
-    for weight, place, one in rough[:MOST_EXACT]:
+    for weight, number in rough[:MOST_EXACT]:
         if weight + NAMED_PLACE < best / 2:
             break  # and all that come behind it: none of them can have half of the best
-        score, seen = _scored(text, terms, one)
+        score, seen = _scored(text, terms, index.call(number))
         best = max(best, score)
         if score > 0:
-            scored.append((score, place, seen))
+            scored.append((score, number, seen))
     if not scored:
         return []
     scored.sort(key=lambda one: one[:2], reverse=True)
@@ -229,9 +266,13 @@ def _scored(text: str, terms: Sequence[Term], one: CallText) -> tuple[float, Loo
     there: list[Term] = []
     places = 0
     for term in terms:
-        is_place = term.kind in ("path", "code", "name") and any(_same_file(term.text, path) for path in paths)
-        is_commit = _HASH.fullmatch(term.text) and any(each.name.startswith(term.text) for each in seen.commits)
-        if is_place or is_commit or (_may_hold(term, one) and content.holds(term)):
+        is_place = term.kind in ("path", "code", "name") and _names_one(term.text, paths)
+        is_commit = (
+            seen.commits
+            and _HASH.fullmatch(term.text)
+            and any(each.name.startswith(term.text) for each in seen.commits)
+        )
+        if is_place or is_commit or _holds(term, one, content):
             there.append(term)
             places += is_place
     # A file that is named, of which nothing else that is said came back, bears nothing out.
@@ -243,17 +284,24 @@ def _scored(text: str, terms: Sequence[Term], one: CallText) -> tuple[float, Loo
     return _weight(there) + (NAMED_PLACE if places else 0.0), seen
 
 
-def _may_hold(term: Term, one: CallText) -> bool:
-    """Whether a search can find anything: of numbers and dates there are other ways to write them."""
-    if term.kind not in ("code", "name", "path", "quote"):
-        return True
-    words = _words_of(nfkc(term.text))
-    return not words or not one.words.isdisjoint(words)
+def _holds(term: Term, one: CallText, content: Content) -> bool:
+    """Whether a term stands in a result, or in the part of it that is given; searched only where it may."""
+    if term.kind in ("code", "name", "path", "quote"):  # of numbers and dates there are other ways to write them
+        words = _words_of(nfkc(term.text))
+        if words and one.words.isdisjoint(words):
+            return False
+        # All of its words have to be there; but where a script puts no space between words, they may stand in others.
+        if content.text.isascii() and not one.seen.commits and not words <= one.words:
+            return content.holds_otherwise(term)
+    return content.holds(term)
 
 
-def _same_file(named: str, path: str) -> bool:
-    named = re.sub(r":\d+(?:-\d+)?$", "", named).removeprefix("./")
-    return bool(named) and (path == named or path.endswith("/" + named))
+def _names_one(named: str, paths: Sequence[str]) -> bool:
+    """Whether a text names one of these files, with its folders or without."""
+    if not paths:
+        return False
+    named = _LINE.sub("", named).removeprefix("./")
+    return bool(named) and any(path.endswith(named) and (path == named or path.endswith("/" + named)) for path in paths)
 
 
 def _narrowed(text: str, terms: Sequence[Term], seen: LookResult) -> LookResult:
@@ -298,11 +346,12 @@ def _quote(terms: Sequence[Term], seen: LookResult, read_data: ReadData | None) 
     """
     if read_data is None:
         return None
-    folded = [term.text.casefold() for term in terms]
+    counts = word_counts(
+        [term.text.casefold() for term in terms], "\n".join(line.text for line in seen.lines).casefold()
+    )
     best, most, compared = None, 0, 0
-    for line in seen.lines:
-        text = line.text.casefold()
-        count = sum(term in text for term in folded)
+    for place in sorted(counts):
+        line, count = seen.lines[place], counts[place]
         if count > most and line.path and may_quote(line.path, line.text) and compared < MOST_COMPARED:
             compared += 1
             if _stands(line, read_data):

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from .unquotable import may_quote
+from .word_lines import word_counts
 
 MOST_SPANS: Final = 10
 """Words of a sentence that are set off, and are paired with one another."""
@@ -76,11 +77,10 @@ def candidates(about: Named, path: str, shown: str, lines: Sequence[str]) -> Ite
     for name in symbols:
         yield f"defines({argument(name)}{at}"
     # Of several lines with as many words the first one; the text itself decides no tie.
-    best = max(
-        ((len({each for each in there if each in line}), -place) for place, line in enumerate(lines)), default=None
-    )
-    if best is not None and best[0] > 1 and may_quote(path, lines[-best[1]]):
-        quote = " ".join(lines[-best[1]].split())[:MOST_QUOTE]
+    counts = word_counts(there, "\n".join(lines)) if len(there) > 1 else {}
+    most, place = max(((count, -place) for place, count in counts.items()), default=(0, 0))
+    if most > 1 and may_quote(path, lines[-place]):
+        quote = " ".join(lines[-place].split())[:MOST_QUOTE]
         yield f"contains({argument(quote)}{at}"
 
 

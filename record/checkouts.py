@@ -31,7 +31,7 @@ class Checkout:
     def __init__(self, root: str | Path) -> None:
         self.root = os.path.realpath(root)
         self._tracked = Tracked(self.root)
-        self._kept: dict[str, tuple[tuple[int, int, int], bytes]] = {}
+        self._kept: dict[str, tuple[tuple[int, ...], bytes]] = {}
         self._size = 0
 
     def data(self, path: str) -> bytes | None:
@@ -45,15 +45,14 @@ class Checkout:
         path = os.path.normpath(path)
         place = os.path.join(self.root, path)
         try:
+            kept = self._kept.get(path)
+            if kept is not None and kept[0] == _version(os.stat(place)):
+                return kept[1]
             if os.path.realpath(place) != place or is_secret_path(path) or not self._tracked.holds(path):
                 return None
             status = os.stat(place)
             if not S_ISREG(status.st_mode) or status.st_size > MAX_FILE:
                 return None
-            version = (status.st_mtime_ns, status.st_size, status.st_ino)
-            kept = self._kept.get(path)
-            if kept is not None and kept[0] == version:
-                return kept[1]
             with open(place, "rb") as file:
                 data = file.read(MAX_FILE + 1)
         except (OSError, ValueError):  # unreadable; a name that no file can have
@@ -61,7 +60,7 @@ class Checkout:
         if self._size + len(data) > MAX_KEPT:
             self._kept.clear()
             self._size = 0
-        self._kept[path] = (version, data)
+        self._kept[path] = (_version(status), data)
         self._size += len(data)
         return data
 
@@ -74,3 +73,8 @@ class Checkout:
             return data.decode()
         except UnicodeDecodeError:
             return None
+
+
+def _version(status: os.stat_result) -> tuple[int, ...]:
+    """What tells one state of a file from another, and one file from another, whatever path leads to it."""
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_dev

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from typing import Final, NamedTuple
 
@@ -34,6 +35,8 @@ MOST_CONTENT: Final = 2_000_000
 """Characters of a file that is parsed."""
 MOST_LINES: Final = 100_000
 """The last line that is taken from a result alone: a file that is not at hand is not made up beyond it."""
+MOST_REMEMBERED: Final = 200_000
+"""Characters of a file whose lines are kept for the next sentence."""
 MOST_PARSED: Final = 100
 """Files whose syntax is kept; one sentence after the other is about the same ones."""
 RANK: Final = ("line", "equals", "calls", "imports", "returns", "count", "order", "uses", "defines", "contains")
@@ -124,11 +127,11 @@ class Deriver:
                 continue
             whole, is_whole = content
             # Whole or not, files that differ have digests that do: a result may be of another state than the file.
-            digest = "sha256:" + sha256(whole.encode("utf-8", "replace")).hexdigest()
+            digest, rows = _digested(whole) if len(whole) <= MOST_REMEMBERED else _digest_and_rows(whole)
             # What holds in a part that came back is worth asking an observer, who has the whole file.
             source = Source(path, whole, digest=digest)
             came = "\n".join(line.text for line in shown)
-            for candidate in candidates(about, path, came, whole.split("\n")):
+            for candidate in candidates(about, path, came, rows):
                 check = parse_check(candidate)
                 if not isinstance(check, Check) or not TABLE[check.name].content:
                     continue
@@ -152,6 +155,16 @@ class Deriver:
         if last > MOST_LINES:
             return None
         return "\n".join(at.get(number, "") for number in range(1, last + 1)) + "\n", False
+
+
+def _digest_and_rows(text: str) -> tuple[str, Sequence[str]]:
+    """The digest of a file's text, and its lines."""
+    return "sha256:" + sha256(text.encode("utf-8", "replace")).hexdigest(), text.split("\n")
+
+
+@lru_cache(maxsize=32)  # one sentence after the other is about the same files
+def _digested(text: str) -> tuple[str, Sequence[str]]:
+    return _digest_and_rows(text)
 
 
 def _with_folder(claimed: str, seen: Sequence[LookResult]) -> str:

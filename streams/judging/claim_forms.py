@@ -102,7 +102,9 @@ def claim(text: str, kind: Kind) -> str | None:
         tokens = tokens[:-1]
     if not 2 <= len(tokens) <= MAX_TOKENS:
         return None
-    found = {written for form in FORMS for written in _claims(form, tokens)}
+    keys = {token.key for token in tokens}
+    forms = (form for form in FORMS if compiled(form.pattern).may_stand_in(keys))
+    found = {written for form in forms for written in _claims(form, tokens)}
     if len(found) != 1:
         return None
     written = found.pop()

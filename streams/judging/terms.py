@@ -80,13 +80,15 @@ class Content:
     def holds(self, term: Term) -> bool:
         """Whether the term stands there at word boundaries, or a name's pieces do (`pieces`)."""
         if term.kind != "word":
-            if stands(term.kind, term.text, self.text):
-                return True
-            parts = pieces(term.kind, term.text)
-            return bool(parts) and all(stands("name", part, self.text) for part in parts)
+            return stands(term.kind, term.text, self.text) or self.holds_otherwise(term)
         if self._folded is None:
             self._folded = self.text.casefold()
         return stands("word", term.text, self._folded)
+
+    def holds_otherwise(self, term: Term) -> bool:
+        """Whether the pieces of a name stand there, however the name is written (`pieces`)."""
+        parts = pieces(term.kind, term.text)
+        return bool(parts) and all(stands("name", part, self.text) for part in parts)
 
 
 def presence(terms: Iterable[Term], content: Content | str) -> Presence:
