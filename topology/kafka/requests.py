@@ -3,6 +3,8 @@
 - `ListOffsets` version 5: the end of a log that nobody could take for an older one. A fetch answer's high watermark
   lags after an election; this request is refused (`OFFSET_NOT_AVAILABLE`) until the new leader's has caught up
   (KIP-207). aiokafka speaks versions up to 3, and declares the leader's epoch of version 4 as 64 bits; Kafka has 32.
+- `Metadata` version 12: the ids of topics. A topic that was deleted and made again has the name of the old one and
+  another id (KIP-516). aiokafka speaks versions up to 5, which know no ids.
 
 `client_of` is the one place that knows where aiokafka's clients keep their connections. aiokafka's names are not
 public: tests/topology/kafka/test_requests.py fails where they change.
@@ -11,15 +13,29 @@ public: tests/topology/kafka/test_requests.py fails where they change.
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from io import BytesIO
 from typing import Any, NamedTuple
 
 import structlog
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 from aiokafka.protocol.api import Request, RequestStruct, Response
-from aiokafka.protocol.types import Array, Int8, Int16, Int32, Int64, Schema, String
+from aiokafka.protocol.types import (
+    Array,
+    Boolean,
+    CompactArray,
+    CompactString,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Schema,
+    String,
+    TaggedFields,
+)
 
 LATEST = -1
 """As a time: the end."""
@@ -102,6 +118,101 @@ class ListOffsetsRequest(Request[ListOffsetsRequest_v5]):
         return request_struct_class(-1, int(self.committed), list(topics.items()))
 
 
+NIL = bytes(16)
+"""As a topic's id: none. Clusters that came from ZooKeeper, and brokers that are none of Apache's, may say so."""
+
+
+class _Uuid(String):
+    """Kafka's `uuid`, 16 bytes; aiokafka has no type for it."""
+
+    def encode(self, value: Any) -> bytes:
+        return value
+
+    def decode(self, data: BytesIO) -> Any:
+        found = data.read(len(NIL))
+        if len(found) != len(NIL):
+            raise ValueError("Buffer underrun decoding a uuid")
+        return found
+
+
+_ID = _Uuid()
+
+
+class MetadataResponse_v12(Response):
+    """Kafka's layout of the answer."""
+
+    API_KEY = 3  # type: ignore[assignment]
+    API_VERSION = 12  # type: ignore[assignment]
+    SCHEMA = Schema(
+        ("throttle_time_ms", Int32),
+        (
+            "brokers",
+            CompactArray(
+                ("node_id", Int32),
+                ("host", CompactString("utf-8")),
+                ("port", Int32),
+                ("rack", CompactString("utf-8")),
+                ("tags", TaggedFields),
+            ),
+        ),
+        ("cluster_id", CompactString("utf-8")),
+        ("controller_id", Int32),
+        (
+            "topics",
+            CompactArray(
+                ("error_code", Int16),
+                ("name", CompactString("utf-8")),
+                ("topic_id", _ID),
+                ("is_internal", Boolean),
+                (
+                    "partitions",
+                    CompactArray(
+                        ("error_code", Int16),
+                        ("partition", Int32),
+                        ("leader", Int32),
+                        ("leader_epoch", Int32),
+                        ("replicas", CompactArray(Int32)),
+                        ("isr", CompactArray(Int32)),
+                        ("offline", CompactArray(Int32)),
+                        ("tags", TaggedFields),
+                    ),
+                ),
+                ("authorized_operations", Int32),
+                ("tags", TaggedFields),
+            ),
+        ),
+        ("tags", TaggedFields),
+    )
+
+
+class MetadataRequest_v12(RequestStruct):
+    """Kafka's layout of the request: topics by name or by id."""
+
+    FLEXIBLE_VERSION = True
+    API_KEY = 3
+    API_VERSION = 12
+    RESPONSE_TYPE = MetadataResponse_v12
+    SCHEMA = Schema(
+        ("topics", CompactArray(("topic_id", _ID), ("name", CompactString("utf-8")), ("tags", TaggedFields))),
+        ("allow_auto_topic_creation", Boolean),
+        ("include_topic_authorized_operations", Boolean),
+        ("tags", TaggedFields),
+    )
+
+
+class MetadataRequest(Request[MetadataRequest_v12]):
+    """What a broker knows of these topics, their ids among it; none is made."""
+
+    API_KEY = 3
+
+    def __init__(self, topics: Iterable[str]) -> None:
+        self.topics = sorted(topics)
+
+    def build(self, request_struct_class: type[MetadataRequest_v12]) -> MetadataRequest_v12:
+        """The request as it goes out."""
+        return request_struct_class([(NIL, topic, {}) for topic in self.topics], False, False, {})
+
+
 def client_of(owner: Any) -> Any:
     """The `AIOKafkaClient` below a consumer, producer or admin client of aiokafka."""
     return getattr(owner, "client", None) or owner._client
@@ -175,3 +286,35 @@ async def log_end(owner: Any, partition: TopicPartition, *, committed: bool = Fa
         The end; None where no leader answers with one.
     """
     return (await log_ends(owner, [partition], committed=committed)).get(partition)
+
+
+async def topic_ids(owner: Any, topics: Iterable[str]) -> dict[str, str]:
+    """The ids of topics, as one broker knows them now.
+
+    Args:
+        owner: a started consumer, producer or admin client.
+        topics: full names.
+
+    Returns:
+        By full name, the id as Kafka's tools show it (22 characters). A topic is missing where there is none of that
+        name, and all are where the broker does not answer, or tells no ids.
+    """
+    client = client_of(owner)
+    node = client.get_random_node()
+    if node is None:
+        return {}
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            answer = await client.send(node, MetadataRequest(topics))
+    except NotImplementedError:
+        log.debug("the broker does not tell the ids of topics", node=node)
+        return {}
+    except (KafkaError, OSError) as error:  # a TimeoutError is an OSError
+        log.debug("a broker does not tell the ids of topics", node=node, error=repr(error))
+        return {}
+    return {name: id_text(found) for code, name, found, *_ in answer.topics if code == 0 and found != NIL}
+
+
+def id_text(raw: bytes) -> str:
+    """A topic's id as Kafka's tools show it: base64 for URLs, without the padding."""
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")

@@ -16,7 +16,17 @@ from aiokafka.errors import NodeNotReadyError
 
 from sluice.topology.brokers import EmbeddedBroker
 from sluice.topology.kafka import requests
-from sluice.topology.kafka.requests import End, ListOffsetsRequest, ListOffsetsResponse_v5, client_of, log_end, log_ends
+from sluice.topology.kafka.requests import (
+    End,
+    ListOffsetsRequest,
+    ListOffsetsResponse_v5,
+    MetadataRequest,
+    MetadataResponse_v12,
+    client_of,
+    log_end,
+    log_ends,
+    topic_ids,
+)
 
 ONE, TWO = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -109,6 +119,82 @@ def test_an_answer_is_read_as_kafka_writes_it():
     answer = struct.pack(">ii", 0, 1) + b"\x00\x01t" + struct.pack(">iihqqi", 1, 3, 0, -1, 99, 4)
 
     assert ListOffsetsResponse_v5.decode(io.BytesIO(answer)).topics == [("t", [(3, 0, -1, 99, 4)])]
+
+
+# ---------------------------------------------------------------- ids of topics
+
+ID = bytes(range(16))
+
+
+def metadata(*topics: tuple[int, bytes, bytes]) -> bytes:
+    """Kafka's layout of version 12, byte by byte, with these errors, names and ids."""
+    broker = struct.pack(">i", 1) + b"\x02h" + struct.pack(">i", 9092) + b"\x00" + b"\x00"
+    partition = struct.pack(">hiii", 0, 0, 1, 5) + (b"\x02" + struct.pack(">i", 1)) * 2 + b"\x01" + b"\x00"
+    rows = [
+        struct.pack(">h", code) + bytes([len(name) + 1]) + name + id + b"\x00" + b"\x02" + partition
+        + struct.pack(">i", -1 << 31) + b"\x00"
+        for code, name, id in topics
+    ]  # fmt: skip
+    head = struct.pack(">i", 0) + b"\x02" + broker + b"\x03id" + struct.pack(">i", 1)
+    return head + bytes([len(rows) + 1]) + b"".join(rows) + b"\x00"
+
+
+class Broker:
+    """aiokafka's client, as far as a request of a topic's id goes."""
+
+    def __init__(self, answer: bytes | Exception, node: int | None = 1) -> None:
+        self.client, self._answer, self._node = self, answer, node
+
+    def get_random_node(self) -> int | None:
+        return self._node
+
+    async def send(self, node: int, request: Any) -> Any:
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return MetadataResponse_v12.decode(io.BytesIO(self._answer))
+
+
+def test_topics_are_asked_for_by_name():
+    """Kafka's layout of version 12; no topic is made by asking."""
+    request = MetadataRequest(["t"]).prepare({3: (0, 13)})
+
+    assert request.encode() == b"\x02" + bytes(16) + b"\x02t" + b"\x00" + b"\x00\x00" + b"\x00"
+
+
+async def test_ids_are_told_as_kafka_s_tools_show_them():
+    """Base64 for URLs, 22 characters. A topic that is not there, and an id of zeros, are no id."""
+    topics = (0, b"a", ID), (0, b"b", bytes(16)), (3, b"c", ID)
+
+    assert await topic_ids(Broker(metadata(*topics)), ["a", "b", "c"]) == {"a": "AAECAwQFBgcICQoLDA0ODw"}
+
+
+@pytest.mark.parametrize("error", [NodeNotReadyError(), NotImplementedError("v7"), TimeoutError(), OSError()])
+async def test_a_broker_that_does_not_say_tells_no_ids(error: Exception):
+    """One that is away, and one of before Kafka 3.1."""
+    assert await topic_ids(Broker(error), ["a"]) == {}
+
+
+async def test_without_a_known_broker_there_are_no_ids():
+    """Nobody can be asked."""
+    assert await topic_ids(Broker(OSError(), node=None), ["a"]) == {}
+
+
+async def test_ids_by_the_real_package():
+    """Through its client; two topics have two ids, and each keeps its own."""
+    with EmbeddedBroker() as broker:
+        servers: Any = broker.address.removeprefix("kafka://")
+        producer = AIOKafkaProducer(bootstrap_servers=servers)
+        await producer.start()
+        try:
+            for topic in ("a", "b"):
+                await producer.send_and_wait(topic, b"v")
+            first, second = await topic_ids(producer, ["a", "b"]), await topic_ids(producer, ["a", "b"])
+        finally:
+            await producer.stop()
+
+    assert first == second
+    assert len(set(first.values())) == 2
+    assert {len(one) for one in first.values()} == {22}
 
 
 async def test_the_real_package_has_what_the_adapter_reaches_for():
