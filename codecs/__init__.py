@@ -2,6 +2,7 @@
 
 # pyright: reportUnsupportedDunderAll=false
 __all__ = [
+    "adoptions",
     "blocks",
     "canonical",
     "checkpoints",

@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, structs
 
 from . import compiled_core, merkle
 from .errors import DoesNotHoldError
@@ -39,6 +39,7 @@ class EventKind(IntEnum):
     POLICY = 2  # a policy document, in force from the block after
     GAP = 3  # input offsets that retention has deleted: `offset` is the first, `value` the JSON of the next one there
     QUARANTINE = 4  # a batch that could not be read: `offset` is its first, `value` says the rest (quarantine.py)
+    ADOPT = 5  # an input topic was made anew and is to be read from now on: `value` says which one (adoptions.py)
 
 
 INPUT_KINDS: Final = frozenset(map(int, (EventKind.RECORD, EventKind.OVERSIZE)))
@@ -64,6 +65,32 @@ class Source(msgspec.Struct, frozen=True, gc=False, array_like=True):
     first: int
     next: int
 
+    @property
+    def id(self) -> str:
+        """The topic's id, in the 22 characters that Kafka's tools show; empty where it is not known.
+
+        That is so where the broker tells none, and in ledgers before fold version 4.
+        """
+        return ""
+
+
+class IdentifiedSource(Source, frozen=True, gc=False, array_like=True):
+    """A source whose topic's id is known: a fourth member of its array."""
+
+    id: str  # type: ignore[assignment]  # instead of the property
+
+
+def source_of(topic: str, first: int, next: int, id: str = "") -> Source:
+    """A source in the form in which it is written.
+
+    Args:
+        topic: by its logical name.
+        first: the first offset of the block.
+        next: the next one to read.
+        id: the topic's; empty where it is not known.
+    """
+    return IdentifiedSource(topic, first, next, id) if id else Source(topic, first, next)
+
 
 class Header(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A block's header. `time` and `watermark` are Unix milliseconds and never decrease within a lane.
@@ -84,6 +111,24 @@ class Header(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     outputs: str
     snapshot: str | UnsetType = UNSET
     claim: str | UnsetType = UNSET
+
+
+class _AnySource(Source, frozen=True, gc=False, array_like=True):
+    """A source as it is read, with or without an id."""
+
+    id: str = ""  # type: ignore[assignment]  # instead of the property
+
+
+class _AnyHeader(Header, frozen=True, gc=False, kw_only=True):
+    """A header as it is read."""
+
+    sources: list[_AnySource]  # type: ignore[assignment]  # each is a Source
+
+
+def _read_header(found: _AnyHeader) -> Header:
+    fields: dict[str, Any] = structs.asdict(found)
+    fields["sources"] = [source_of(one.topic, one.first, one.next, one.id) for one in found.sources]
+    return Header(**fields)
 
 
 class Block(NamedTuple):
@@ -111,11 +156,11 @@ def _parts(event: Any) -> tuple[Any, ...]:
 
 _pack = msgspec.msgpack.Encoder(enc_hook=_parts)
 _canonical = msgspec.json.Encoder(order="sorted")
-_unpack_block = msgspec.msgpack.Decoder(tuple[Header, list[msgspec.Raw]])
-_unpack_header = msgspec.msgpack.Decoder(Header)
+_unpack_block = msgspec.msgpack.Decoder(tuple[_AnyHeader, list[msgspec.Raw]])
+_unpack_header = msgspec.msgpack.Decoder(_AnyHeader)
 _unpack_event = msgspec.msgpack.Decoder(Event)
 _unpack_output = msgspec.msgpack.Decoder(Output)
-_read_statement = msgspec.json.Decoder(tuple[Header, str])
+_read_statement = msgspec.json.Decoder(tuple[_AnyHeader, str])
 
 
 def seal(header: Header, events: Sequence[Event]) -> tuple[Block, bytes]:
@@ -145,10 +190,11 @@ def unseal(data: bytes, *, in_place: bool = False) -> Block:
         if block is not None:
             return block
     try:
-        header, packed = _unpack_block.decode(data)
+        found, packed = _unpack_block.decode(data)
         events = [_unpack_event.decode(event) for event in packed]
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DoesNotHoldError(f"a ledger record is not a block: {error}") from error
+    header = _read_header(found)
     if header.v != FORMAT:
         raise DoesNotHoldError(
             "a ledger block has another format", expected=f"version {FORMAT}", got=str(header.v), hint="upgrade sluice"
@@ -168,7 +214,7 @@ def _unseal_plain(found: tuple[int, list[Event], bytes] | None, data: bytes) -> 
         return None
     end, events, root = found
     try:
-        header = _unpack_header.decode(data[1:end])
+        header = _read_header(_unpack_header.decode(data[1:end]))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     if header.v != FORMAT or _pack.encode(header) != data[1:end]:
@@ -221,7 +267,8 @@ def read_statement(data: bytes) -> tuple[Header, bytes]:
         DoesNotHoldError: it is none, or not in the form that `statement` writes.
     """
     try:
-        header, root = _read_statement.decode(data)
+        found, root = _read_statement.decode(data)
+        header = _read_header(found)
         raw = bytes.fromhex(root)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise DoesNotHoldError(f"a block's statement is none: {error}") from None

@@ -17,6 +17,7 @@ from typing import Final
 
 import msgspec
 
+from ...codecs.adoptions import is_adoption
 from ...codecs.blocks import MAX_HEADERS, MAX_INPUT_BYTES, Block, Event, EventKind, Output
 from ...codecs.canonical import fast_canonical, parse_json
 from ...codecs.decode import assertion_text, decode_review
@@ -28,6 +29,7 @@ from ...codecs.records import EFFECTS, Effect, Emission, Observation, Outcome
 from ...codecs.sightings import decode_sighting
 from ...codecs.spans import span_key
 from ...codecs.times import parse_time
+from ..policy import adopting
 from ..policy.policy import Policy, policy_of_document
 from . import (
     answers,
@@ -67,6 +69,7 @@ from .versions import (
     ROOTS,
     SUBJECTS,
     TEXT,
+    TOPIC_IDS,
     WAITING,
     fold_version,
     rules_of,
@@ -274,7 +277,10 @@ class _Folding:
         if kind == EventKind.OVERSIZE:
             return Fault("oversize", f"the record has more than {MAX_INPUT_BYTES} octets")
         if kind == EventKind.POLICY:
-            return _announce(self.state, event)
+            fault = _announce(self.state, event)
+            if fault is not None and self.version >= TOPIC_IDS and is_adoption(event.key):
+                return Fault("schema", "$: expected an adoption that counts and names the topic's present id")
+            return fault
         if kind == EventKind.GAP:
             self.counters["lost"] += msgspec.json.decode(event.value or b"0", type=int) - event.offset
             return None
@@ -282,6 +288,9 @@ class _Folding:
             offsets, fault = refused(event)
             self.counters["quarantined"] += offsets
             return fault
+        if kind == EventKind.ADOPT and self.version >= TOPIC_IDS:
+            adopting.demand(event, self.policy, self.state.time)
+            return None
         raise DoesNotHoldError("the block has an event of a kind that this version does not know", got=str(kind))
 
     def foreign(self, _: Event) -> Fault | None:

@@ -72,6 +72,8 @@ REPEATS: Final = 4
 """From this version on an emission that comes again is a duplicate before its signature is looked at."""
 MARKS: Final = 4
 """From this version on a bound observation carries the mark by which an audit finds it (sightings/binding.py)."""
+TOPIC_IDS: Final = 4
+"""From this version on headers name the ids of the topics, and a topic that was made anew is adopted (adoptions.py)."""
 _DATA: Final = ("vocabulary=", "unicode=", "confusables=", "sanitation=")
 
 

@@ -17,6 +17,8 @@ from ...codecs.quarantine import refused
 from ...codecs.times import format_time
 from ..adjudication import validation
 from ..adjudication.outputs import dead_letter, source_of, traceparent_of
+from ..adjudication.versions import TOPIC_IDS, number_of
+from ..policy import adopting
 from ..sanitise import frame_attestation
 from .framing_state import State
 from .validators import issue_of, unauthorised_validator
@@ -57,6 +59,9 @@ def _apply(state: State, block: Block, event: Event) -> Output | None:
     elif kind == EventKind.QUARANTINE:
         offsets, fault = refused(event)
         state.counters["quarantined"] += offsets
+    elif kind == EventKind.ADOPT and number_of(block.header.fold) >= TOPIC_IDS:
+        adopting.demand(event, state.policy, block.header.time)
+        return None
     else:
         raise DoesNotHoldError("the block has an event of a kind that this version does not know", got=str(kind))
     state.counters["dead-letters"] += 1

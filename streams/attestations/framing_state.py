@@ -116,6 +116,7 @@ class State:
         self.rules = self.next_rules = AttestationRules()
         self.validators = self.next_validators = Validators()
         self.policy_hash = ""
+        self.policy = self.next_policy = Policy()
         self.words = NewestWords()
         self.counters: Counter[str] = Counter()
         self._document = b""
@@ -131,7 +132,7 @@ class State:
 
     def begin_block(self) -> None:
         """What was announced before is in force now."""
-        self.rules, self.validators = self.next_rules, self.next_validators
+        self.rules, self.validators, self.policy = self.next_rules, self.next_validators, self.next_policy
 
     @property
     def document(self) -> bytes:
@@ -140,7 +141,7 @@ class State:
 
     def _follow(self, policy: Policy, document: bytes) -> None:
         self.next_rules, self.next_validators = attestation_rules(policy), Validators.of(policy)
-        self.policy_hash, self._document = policy.hash, document
+        self.policy_hash, self._document, self.next_policy = policy.hash, document, policy
 
 
 # ---------------------------------------------------------------- snapshots

@@ -33,10 +33,11 @@ from ..adjudication import validation, waiting
 from ..adjudication.emission_state import CLASSES, NUMBER_OF
 from ..adjudication.outputs import dead_letter, traceparent_of
 from ..adjudication.state import MAX_TIMERS
-from ..adjudication.versions import MARKS, NAMES, SUBJECTS, WAITING, rules_of
+from ..adjudication.versions import MARKS, NAMES, SUBJECTS, TOPIC_IDS, WAITING, rules_of
 from ..judging.checks import Unknown, canonical, parse_check
 from ..judging.matching import match
 from ..judging.results import Held as Decided
+from ..policy import adopting
 from ..policy.policy import policy_of_document
 from .binding_state import BindState, Held, Job, Side
 
@@ -154,6 +155,9 @@ class _Binding:
             offsets, fault = refused(event)
             self._counters["quarantined"] += offsets
             return fault
+        if kind == EventKind.ADOPT and self._version >= TOPIC_IDS:
+            adopting.demand(event, self._policy, self._rules.time)
+            return None
         raise DoesNotHoldError("the block has an event of a kind that this version does not know", got=str(kind))
 
     def _foreign(self, _: Event) -> Fault | None:

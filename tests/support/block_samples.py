@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from sluice.codecs import blocks
-from sluice.codecs.blocks import Event, EventKind, Header, Output, Source
+from sluice.codecs.blocks import Event, EventKind, Header, Output, Source, source_of
 
 NUMBERS = st.integers(0, 2**53 - 1)  # what JSON, and so the canonical header, holds exactly
 TEXT = st.text(max_size=20)
@@ -30,7 +30,7 @@ HEADERS = st.builds(
     watermark=NUMBERS,
     policy=TEXT,
     fold=TEXT,
-    sources=st.lists(st.builds(Source, TEXT, NUMBERS, NUMBERS), max_size=4),
+    sources=st.lists(st.builds(source_of, TEXT, NUMBERS, NUMBERS, TEXT), max_size=4),
     outputs=TEXT,
     snapshot=st.just(UNSET) | TEXT,
 )

@@ -32,6 +32,7 @@ class ToyFold:
     def __init__(self) -> None:
         self.folded = 0
         self.broken = False
+        self.refuses_adoptions = ""
 
     def new(self, lane: int, lanes: int) -> Any:
         return SimpleNamespace(seen=[], timers=[], marks=[], policy="", time=0)
@@ -49,6 +50,8 @@ class ToyFold:
         for event in block.events:
             if event.kind == EventKind.POLICY:
                 state.policy = "sha256:" + sha256(event.value or b"").hexdigest()
+                continue
+            if event.kind in (EventKind.ADOPT, EventKind.GAP) and self.version.startswith("4"):
                 continue
             value = event.value or b""
             if value[:1] in (b"@", b"~"):
@@ -71,6 +74,9 @@ class ToyFold:
 
     def policy_hash(self, state: Any) -> str:
         return state.policy
+
+    def refuses(self, state: Any, adoption: Event, time: int) -> str:
+        return self.refuses_adoptions
 
     def counters(self, state: Any) -> dict[str, int]:
         return {"seen": len(state.seen)}
@@ -164,12 +170,16 @@ class ToyInputs:
         self.logs: dict[str, list[bytes]] = {topic: [] for topic in INPUTS}
         self.first = dict.fromkeys(INPUTS, 0)
         self.partitions = 2
+        self.ids: dict[str, str] = {}  # of the topics; empty where the broker tells none
         self.placed: list[dict[str, int]] = []
         self.lane: Lane | None = None
         self._handed = dict.fromkeys(INPUTS, 0)
 
     async def bounds(self, lane: int, topics: Sequence[str]) -> Mapping[str, Bounds]:
-        return {topic: Bounds(self.partitions, self.first[topic], len(self.logs[topic])) for topic in topics}
+        return {
+            topic: Bounds(self.partitions, self.first[topic], len(self.logs[topic]), self.ids.get(topic, ""))
+            for topic in topics
+        }
 
     async def place(self, lane: int, positions: Mapping[str, int]) -> int:
         self.placed.append(dict(positions))

@@ -5,12 +5,14 @@ Each rule has its own name here; `chain.ChainHead.demand_next` demands the same 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
+from ...codecs.adoptions import adopted_in
 from ...codecs.blocks import INPUT_KINDS, Block, EventKind, Header, stretches
+from ...codecs.errors import DoesNotHoldError
 from ...streams.adjudication.fold import INPUTS
-from ..ledger.chain import NO_OUTPUTS
+from ..ledger.chain import NO_OUTPUTS, ids_of, not_the_same
 from ..ledger.policies import TOPIC as POLICIES
 from .divergences import Findings, Kind
 
@@ -30,6 +32,8 @@ class Rules:
         self._ledger, self._inputs = ledger, inputs
         self._height, self._time, self._mark = -1, 0, 0
         self._next: dict[str, int] = {}
+        self._ids: Mapping[str, str] = {}
+        self._adopted: Mapping[str, str] = {}
         self.root: str | None = NO_OUTPUTS
         self.inputs = 0
 
@@ -47,6 +51,11 @@ class Rules:
         self._judge_sources(block, height, follows=height == self._height + 1)
         self._height, self._time, self._mark, self.root = height, header.time, header.watermark, None
         self._next = {source.topic: source.next for source in header.sources}
+        self._ids = ids_of(header)
+        try:
+            self._adopted = adopted_in(block)
+        except DoesNotHoldError:
+            self._adopted = {}  # the fold says so
 
     def policy(self, block: Block, height: int, in_force: str) -> str:
         """The policy that a block is decided under; its header must name it.
@@ -77,6 +86,11 @@ class Rules:
         at: list[int] = []
         for source in header.sources:
             first = self._next.get(source.topic, source.first) if follows else source.first
+            if follows and source.topic in self._adopted:
+                first = 0
+            if follows and (named := not_the_same(source, self._ids, self._adopted)) is not None:
+                text = f"the block names another topic {source.topic} than the one that was read, and nobody adopted it"
+                self._add("offsets", header, height, text, named or "no id", source.id or "none")
             at.append(source.first)
             if source.first != first or source.next < first:
                 text = f"the offsets of {source.topic} do not follow upon those before"

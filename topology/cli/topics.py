@@ -1,4 +1,4 @@
-"""`sluice topics create` and `sluice topics check`."""
+"""`sluice topics create`, `sluice topics check` and `sluice topics adopt`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .policy import policy_text
 
 @click.group()
 def topics() -> None:
-    """Declare the topics, or compare what is there."""
+    """Declare the topics, compare what is there, or go on with one that was made anew."""
 
 
 @topics.command()
@@ -75,6 +75,36 @@ def check(obj: dict[str, Any], retentions: tuple[str, ...], **flags: Any) -> Non
     if differences:
         sys.exit(1)
     click.echo("sluice: the topics are as declared", err=True)
+
+
+@topics.command()
+@click.argument("topic")
+@click.option("--key", metavar="FILE", help="Private key that signs it; one of the policy's [checkpoints.keys].")
+@broker
+@topic_prefix
+@click.pass_obj
+def adopt(obj: dict[str, Any], topic: str, key: str | None, **flags: Any) -> None:
+    """Goes on with an input TOPIC that was deleted and made again: lanes read the new one from its beginning.
+
+    Lanes that have refused it take that in with their next block, which names both topics' ids. What the old topic had
+    and no block has is lost. Prints the id that was, and the one that is.
+
+    \b
+    Example:
+      sluice topics adopt emissions --key operator.key
+    """
+    from pathlib import Path
+
+    from ..checkpoints.signing import load_signer
+    from ..kafka import connect
+    from ..ledger import adopting
+
+    settings = load_settings(obj["config_file"], flags)
+    signer = None if key is None else load_signer(Path(key))
+    connect.quiet()
+    for one in asyncio.run(adopting.adopt(settings, topic, signer)):
+        click.echo(f"{one.topic} {one.was} {one.id}")
+    click.echo("sluice: written; each lane that has refused the topic takes it in with its next block", err=True)
 
 
 def _settings(obj: dict[str, Any], retentions: tuple[str, ...], flags: dict[str, Any]) -> Settings:

@@ -25,7 +25,7 @@ from ..ledger.folds import FOLDS
 from ..ledger.interfaces import Fold, Logs
 from ..ledger.replay import Linked, follow
 
-EventName: TypeAlias = Literal["record", "oversize", "policy", "gap", "quarantine"]
+EventName: TypeAlias = Literal["record", "oversize", "policy", "gap", "quarantine", "adopt"]
 Input: TypeAlias = Emission | Observation | Review
 Decided: TypeAlias = AdmittedRecord | Inadmissible | ReviewRequest | ReEmissionRequest | Verdicts
 
@@ -43,6 +43,7 @@ _NAMES: Final[dict[int, EventName]] = {
     EventKind.POLICY: "policy",
     EventKind.GAP: "gap",
     EventKind.QUARANTINE: "quarantine",
+    EventKind.ADOPT: "adopt",
 }
 
 

@@ -89,7 +89,12 @@ class Side:
         return words
 
     def _shown(self, event: Event) -> Iterator[Event]:
-        """An event as this side takes it: policies revealed, or the one that is put in their place."""
+        """An event as this side takes it: policies revealed, or the one that is put in their place.
+
+        Adoptions decide nothing, and another policy may know other keys: they are left out.
+        """
+        if event.kind == EventKind.ADOPT:
+            return
         if event.kind != EventKind.POLICY:
             yield event
             return

@@ -32,7 +32,7 @@ from .fetched import Bounds, Fetched
 from .partition_reader import nothing_follows
 from .polling import ANSWER_BYTES, NOTHING, Drained, drain
 from .reconnect import paced
-from .requests import log_ends
+from .requests import client_of, log_ends, topic_ids
 from .security import client_options
 
 FETCH_WAIT_MS = 250
@@ -175,9 +175,10 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
         aiokafka's waits with it until it is polled, and Faust does not poll during a rebalance: a member that is
         refused just then would be silent for ever, and look alive.
         """
-        was_lost = False
+        was_lost, inputs = False, set(self.app.physical.values())
         while True:
             await asyncio.sleep(LISTEN_SECONDS)
+            self._look_for(inputs)
             if (is_lost := self._standing.is_lost(monotonic())) != was_lost:
                 was_lost = is_lost
                 self.app.loop.call_soon_threadsafe(self.app.lanes.give_up if is_lost else self.app.lanes.take_back)
@@ -187,6 +188,15 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
             except Exception as error:  # noqa: BLE001 -- it is the worker's end, and gets told there
                 self.app.loop.call_soon_threadsafe(self.app.fail, error)
                 return
+
+    def _look_for(self, inputs: set[str]) -> None:
+        """Asks for new metadata while an input is not there: aiokafka itself would see it again after five minutes.
+
+        A topic that is deleted leaves the group's assignment, and all lanes with it, until it is made again.
+        """
+        client = client_of(self._ensure_consumer())
+        if client.cluster.brokers() and not inputs <= client.cluster.topics():
+            client.force_metadata_update()
 
     def member(self) -> Member:
         """Who this worker is in its group, as of its last assignment.
@@ -376,13 +386,24 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
     async def bounds(self, partitions: list[TopicPartition]) -> dict[TopicPartition, Bounds]:
         """What the broker holds of these partitions now."""
         consumer = self._ensure_consumer()
-        first, end = await asyncio.gather(consumer.beginning_offsets(partitions), consumer.end_offsets(partitions))
+        first, end, ids = await asyncio.gather(
+            consumer.beginning_offsets(partitions),
+            consumer.end_offsets(partitions),
+            topic_ids(consumer, {partition.topic for partition in partitions}),
+        )
         return {
             partition: Bounds(
-                len(consumer.partitions_for_topic(partition.topic) or ()), first[partition], end[partition]
+                len(consumer.partitions_for_topic(partition.topic) or ()),
+                first[partition],
+                end[partition],
+                ids.get(partition.topic, ""),
             )
             for partition in partitions
         }
+
+    async def ids(self, topics: Collection[str]) -> dict[str, str]:
+        """The ids of topics as one broker knows them: `requests.topic_ids`."""
+        return await topic_ids(self._ensure_consumer(), topics)
 
     async def tell_group(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Commits offsets for lag monitors. Nobody here ever reads them, so a failure is no more than a missing one."""

@@ -41,8 +41,10 @@ class Bounds(NamedTuple):
         partitions: how many the topic has; 0 where it is not there.
         first: the first offset that is kept.
         end: the offset behind the last record.
+        id: the topic's, as Kafka's tools show it; empty where the broker tells none.
     """
 
     partitions: int
     first: int
     end: int
+    id: str = ""

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Container, Mapping, Sequence
 from itertools import count
+from math import inf
 from time import monotonic
 from typing import Any
 
@@ -33,6 +34,8 @@ POLL_SECONDS = 0.1
 """How long one poll waits for records. Fetch answers without any are noticed this late."""
 ASK_SECONDS = 1.0
 """A leader is asked for one input's end no more often than this."""
+ID_SECONDS = 2.0
+"""A broker is asked so often whether the inputs are still the topics that they were."""
 PRESSED_SECONDS = 0.02
 """The same while a full lane is left out of the poll, and could be fetched for again at any moment."""
 
@@ -65,6 +68,8 @@ class LaneConsumer(driver.Consumer):
         self._next_epoch = count()
         self._asked_at: dict[TP, float] = {}
         self._asking: asyncio.Task[None] | None = None
+        self._identifying: asyncio.Task[None] | None = None
+        self._identified_at = -inf
 
     def _new_consumer_thread(self) -> LaneConsumerThread:
         return LaneConsumerThread(self, loop=self.loop, beacon=self.beacon)
@@ -76,6 +81,7 @@ class LaneConsumer(driver.Consumer):
         may_be_fetched = lanes.wants()
         fetchable = {tp for tp in active_partitions if may_be_fetched(logical[tp.topic], tp.partition)}
         self._ask_for_ends(active_partitions)
+        self._ask_for_ids()
         if at_rest := lanes.at_rest():
             resting = {TP(self.app.physical[topic], number) for topic, number in at_rest}
             await self._thread.call_thread(self._thread.rest, resting)
@@ -123,6 +129,22 @@ class LaneConsumer(driver.Consumer):
             return
         for tp, (end, asked) in found.items():
             self.app.lanes.ended(tp.partition, self.app.logical[tp.topic], end, asked)
+
+    def _ask_for_ids(self) -> None:
+        """Has a broker asked which topics the inputs are, every `ID_SECONDS`: not in our way."""
+        if self._identifying is not None and not self._identifying.done():
+            return
+        if (now := monotonic()) - self._identified_at >= ID_SECONDS:
+            self._identified_at = now
+            self._identifying = asyncio.create_task(self._learn_ids())
+
+    async def _learn_ids(self) -> None:
+        try:
+            found = await self._thread.call_thread(self._thread.ids, set(self.app.physical.values()))
+        except Exception as error:  # noqa: BLE001 -- asked again soon
+            log.debug("nobody says which topics the inputs are", error=repr(error))
+            return
+        self.app.lanes.identified({self.app.logical[topic]: found[topic] for topic in found})
 
     def _to_message(self, tp: TP, record: Any) -> ConsumerMessage:
         generation = self.app.consumer_generation_id

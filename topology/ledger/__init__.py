@@ -3,6 +3,7 @@ folded by.
 """
 
 __all__ = [
+    "adopting",
     "block_builder",
     "chain",
     "export",

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET, UnsetType
 
-from ...codecs.blocks import INPUT_KINDS, Block, Event, EventKind, Header, Output, Source, seal
+from ...codecs.blocks import INPUT_KINDS, Block, Event, EventKind, Header, Output, Source, seal, source_of
 from .chain import ChainHead
 from .interfaces import Fold
 
@@ -126,5 +126,6 @@ class BlockBuilder:
     def _sources(self, events: Sequence[Event]) -> list[Source]:
         topics, positions = self.fold.inputs, self.head.positions
         ends = {topics[event.source]: event.offset + 1 for event in events if event.kind in INPUT_KINDS}
-        firsts = [(topic, positions.get(topic, 0)) for topic in topics]
-        return [Source(topic, first, ends.get(topic, first)) for topic, first in firsts]
+        firsts = [(topic, 0 if topic in self.head.adopted else positions.get(topic, 0)) for topic in topics]
+        ids = {**self.head.ids, **self.head.adopted}
+        return [source_of(topic, first, ends.get(topic, first), ids.get(topic, "")) for topic, first in firsts]

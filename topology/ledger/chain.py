@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ...codecs import merkle
-from ...codecs.blocks import GENESIS, Block, Output, outputs_root
+from ...codecs.adoptions import adopted_in
+from ...codecs.blocks import GENESIS, Block, Header, Output, Source, outputs_root
 from ...codecs.checkpoints import leaf_of
 from ...codecs.errors import DoesNotHoldError
 from ...streams.adjudication.versions import demand_not_later, number_of
@@ -23,7 +24,8 @@ class ChainHead(NamedTuple):
     """The last block of a lane, as far as the next one depends on it.
 
     `height` is -1 before the first block; `outputs` is the root of the last block's outputs; `positions` are the next
-    offsets to read, by logical topic; `tree` is that of all blocks up to this one, for checkpoints.
+    offsets to read, by logical topic; `tree` is that of all blocks up to this one, for checkpoints. `ids` are those of
+    the topics, where the block names them; `adopted` are the ids that the next block has to name instead.
     """
 
     height: int = -1
@@ -34,6 +36,8 @@ class ChainHead(NamedTuple):
     fold: str = ""
     positions: Mapping[str, int] = {}
     tree: merkle.Frontier = merkle.Frontier()
+    ids: Mapping[str, str] = {}
+    adopted: Mapping[str, str] = {}
 
     def after(self, block: Block, outputs: Sequence[Output]) -> ChainHead:
         """The tip once this block stands in the ledger and these are its outputs."""
@@ -48,6 +52,8 @@ class ChainHead(NamedTuple):
             header.fold,
             positions,
             self.tree.append(leaf_of(block.hash)),  # 1.5 us a block
+            ids_of(header),
+            adopted_in(block),
         )
 
     def demand_next(self, block: Block, lane: int, lanes: int) -> None:
@@ -94,7 +100,15 @@ class ChainHead(NamedTuple):
         if header.time < self.time or header.watermark < self.watermark:
             raise DoesNotHoldError("time or watermark goes back", path=where, hint=AUDIT)
         for source in header.sources:
-            first = self.positions.get(source.topic, source.first)
+            if (expected := not_the_same(source, self.ids, self.adopted)) is not None:
+                raise DoesNotHoldError(
+                    f"the block names another topic {source.topic} than the ledger goes on with",
+                    path=where,
+                    expected=expected or "no id",
+                    got=source.id or "none",
+                    hint=AUDIT,
+                )
+            first = 0 if source.topic in self.adopted else self.positions.get(source.topic, source.first)
             if source.first != first or source.next < first:
                 raise DoesNotHoldError(
                     f"the offsets of {source.topic} do not follow upon one another",
@@ -103,6 +117,25 @@ class ChainHead(NamedTuple):
                     got=f"{source.first} to {source.next}",
                     hint=AUDIT,
                 )
+
+
+def ids_of(header: Header) -> Mapping[str, str]:
+    """The ids of the topics of a block's sources, where it names them."""
+    return {source.topic: source.id for source in header.sources if source.id}
+
+
+def not_the_same(source: Source, ids: Mapping[str, str], adopted: Mapping[str, str]) -> str | None:
+    """The id that a block has to name for one of its inputs; None where it does.
+
+    The first block that names an id may name any. After that only an adoption changes it.
+
+    Args:
+        source: of the block.
+        ids: by topic, of the block before.
+        adopted: by topic, what the block before has adopted.
+    """
+    expected = adopted.get(source.topic) or ids.get(source.topic) or source.id
+    return None if source.id == expected else expected
 
 
 def demand_version(ledger: str, own: str, path: str = "") -> None:

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
 from typing import Any, Final
 
-from ...codecs.blocks import Header, unseal
+from ...codecs.blocks import Event, Header, unseal
 from ...codecs.errors import UsageError
 from ...codecs.partition import PARTITIONERS, Partitioner
 from ...streams.adjudication import fold as core
 from ...streams.adjudication import outputs, snapshot
 from ...streams.adjudication.versions import FOLD_VERSIONS, next_number, number_of
 from ...streams.attestations import framing, framing_state
+from ...streams.policy import adopting
 from ...streams.policy.policy import Policy
 from ...streams.policy.privacy import NO_SECRETS, Secrets, without_key
 from ...streams.sightings import binding, binding_state
@@ -54,6 +55,14 @@ class _Keyed:
 
     def policy_in_force(self, state: Any) -> Policy | None:
         return None
+
+    def policy_of(self, state: Any) -> Policy | None:
+        """The policy of the next block; None before the first one."""
+        return self.policy_in_force(state)
+
+    def refuses(self, state: Any, adoption: Event, time: int) -> str:
+        policy = self.policy_of(state)
+        return "no policy came before it" if policy is None else adopting.refusal(adoption, policy, time)
 
 
 class Adjudicate(_Keyed):
@@ -132,6 +141,9 @@ class Bind(_Keyed):
     def policy_hash(self, state: binding.BindState) -> str:
         return state.rules.policy_hash
 
+    def policy_of(self, state: binding.BindState) -> Policy | None:
+        return state.rules.next_policy or state.rules.policy
+
 
 class FrameAttestations(_Keyed):
     """Attestations are typed, sanitised and framed (streams/attestations/framing.py): an `interfaces.Fold`."""
@@ -159,6 +171,9 @@ class FrameAttestations(_Keyed):
 
     def policy_hash(self, state: framing_state.State) -> str:
         return state.policy_hash
+
+    def policy_of(self, state: framing_state.State) -> Policy | None:
+        return state.next_policy
 
     def counters(self, state: framing_state.State) -> dict[str, int]:
         return dict(state.counters)

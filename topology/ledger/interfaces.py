@@ -97,6 +97,16 @@ class Fold(Protocol):
         """
         ...
 
+    def refuses(self, state: Any, adoption: Event, time: int) -> str:
+        """Why the next block must not adopt a topic (codecs/adoptions.py); empty where it may.
+
+        Args:
+            state: after the block before.
+            adoption: with the record's key and value.
+            time: of the block, Unix ms.
+        """
+        ...
+
     def counters(self, state: Any) -> dict[str, int]:
         """How many things of each kind have happened since the first block, and how many are live, by name."""
         ...

@@ -219,6 +219,32 @@ async def _to_end(
     return at, seen
 
 
+class RemadeError(DoesNotHoldError):
+    """An input is another topic than the one that the ledger was written from, under the same name."""
+
+
+def demand_same(bounds: Mapping[str, Bounds], ids: Mapping[str, str], lane: int) -> None:
+    """Demands that inputs are the topics that the ledger was written from.
+
+    Args:
+        bounds: what the broker holds of each input.
+        ids: by topic, the ids that the ledger goes on with, where it knows any.
+        lane: whose ledger it is.
+
+    Raises:
+        RemadeError: one is not. An input whose id nobody knows is taken as it is.
+    """
+    for topic, there in bounds.items():
+        if there.id and ids.get(topic, there.id) != there.id:
+            raise RemadeError(
+                f"{topic} was deleted and made again: it is not the topic that the ledger was written from",
+                path=f"ledger of lane {lane}",
+                expected=f"topic id {ids[topic]}",
+                got=there.id,
+                hint=f"`sluice topics adopt {topic}` has the lanes read the new topic from its beginning",
+            )
+
+
 def positions_within(
     bounds: Mapping[str, Bounds], before: Mapping[str, int], inputs: Sequence[str], lane: int, lanes: int, now: int
 ) -> tuple[dict[str, int], list[Event]]:

@@ -19,7 +19,8 @@ class Inputs(Protocol):
     """
 
     async def bounds(self, lane: int, topics: Sequence[str]) -> Mapping[str, Bounds]:
-        """These inputs' bounds as of now: how many partitions each topic has, and which offsets of the lane's are kept.
+        """These inputs' bounds as of now: how many partitions each topic has, and which offsets of the lane's are kept,
+        and the topic's id where the broker tells one.
 
         Args:
             lane: the partition number.

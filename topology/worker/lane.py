@@ -19,14 +19,17 @@ from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any
 
+import msgspec
 import structlog
 from msgspec import UNSET, UnsetType
+from msgspec.structs import astuple, replace
 
-from ...codecs.blocks import INPUT_KINDS, Event, EventKind, Output, Source, unseal
+from ...codecs.adoptions import is_adoption, read_adoption
+from ...codecs.blocks import INPUT_KINDS, Event, EventKind, Output, Source, source_of, unseal
 from ...codecs.claims import claim_hash
 from ...codecs.errors import DoesNotHoldError
 from ...streams.adjudication.state import MAX_TIMERS
-from ...streams.adjudication.versions import number_of
+from ...streams.adjudication.versions import TOPIC_IDS, number_of
 from ...streams.policy.policy import HOUR, Policy
 from ..checkpoints.checkpointing import Checkpoints
 from ..kafka.fetched import Fetched
@@ -36,9 +39,9 @@ from ..ledger.chain import ChainHead
 from ..ledger.interfaces import Fold
 from ..ledger.ledger import Ledger
 from ..ledger.policies import TOPIC as POLICIES
-from ..ledger.policies import PolicyFeed
+from ..ledger.policies import Applied, PolicyFeed
 from ..ledger.replay import Restored
-from ..recovery.restore import Held, Patience, positions_within, restore
+from ..recovery.restore import Held, Patience, RemadeError, demand_same, positions_within, restore
 from ..recovery.snapshot_schedule import SnapshotScheduler
 from ..settings.clock import now_ms
 from .claimant import Claimant, Draft
@@ -55,6 +58,8 @@ STOP_SECONDS = 2.0
 """What is in flight is waited for so long before it is aborted: a worker that is told to end has five in all."""
 IDLE_SECONDS = 5.0
 FEED_SECONDS = 0.2
+AGAIN_SECONDS = 1.0
+"""Where an input was made anew, it is looked at again after so long."""
 LAST_SECONDS = 1.0
 """A last checkpoint must be committed so soon after the lane was told to stop, or there is none."""
 
@@ -130,6 +135,10 @@ class Lane:
         self._waits_for = ""
         self._gaps: list[Event] = []
         self._unread: dict[str, tuple[int, int, DoesNotHoldError]] = {}
+        self._ids: dict[str, str] = {}  # of the inputs, as blocks name them
+        self._seen: dict[str, str] = {}  # as a broker has told them last
+        self._remade = False
+        """Whether an input is another topic than the ledger's: nothing is read until that is adopted."""
         self._due: tuple[int | None, int | None] = (None, None)
         self._wake = asyncio.Event()
         self._stopping = self._suspended = self._check_tip = self._replace = False
@@ -203,6 +212,14 @@ class Lane:
         self._watermark.ended(topic, end, asked)
         if self._due[1] is not None:
             self._wake.set()
+
+    def identified(self, ids: Mapping[str, str]) -> None:
+        """Which topics the inputs are, as a broker says now; of one that it does not know it says nothing."""
+        for topic in self.intake.inputs:
+            if (found := ids.get(topic)) and found != self._seen.get(topic):
+                self._seen[topic] = found
+                self._replace = True
+                self._wake.set()
 
     def lost(self, topic: str) -> None:
         """The broker no longer has the position at which an input was to be read."""
@@ -321,6 +338,8 @@ class Lane:
         if self._stopping:
             return
         await self._place_inputs(self._tip.positions)
+        if self._remade:
+            return
         self._after_restore()
         found: dict[str, Any] = {"policy": self._fold.policy_hash(self._state), "height": self._tip.height}
         if self._tip.height < 0:
@@ -425,15 +444,51 @@ class Lane:
         self._replace = False
         inputs, before = self._fold.inputs, dict(before)  # ranges that come meanwhile move the lane's own positions on
         bounds = await self._inputs.bounds(self.number, inputs)
+        self._seen.update({topic: there.id for topic, there in bounds.items() if there.id})
+        known = self._known_ids()
+        before.update(dict.fromkeys(self._tip.adopted, 0))
+        try:
+            demand_same(bounds, known, self.number)
+        except RemadeError as error:
+            self._refuse(error, before)
+            return
+        self._remade = False
+        if self._names_topics():
+            self._ids = {topic: known.get(topic) or bounds[topic].id for topic in inputs}
         positions, gaps = positions_within(bounds, before, inputs, self.number, self._lanes, self._clock())
         self._gaps += gaps
-        blocked = {topic: self._tip.positions.get(topic, positions[topic]) for topic in positions}
+        blocked = {topic: self._blocked_at(topic, at) for topic, at in positions.items()}
         epoch = await self._inputs.place(self.number, positions)
         # Also where a rebalance began meanwhile: no range is taken then, but the positions are these.
         self.intake.restart(-1 if self._suspended else epoch, positions, blocked)
         self._progress.moved()
         self._progress.placed()
-        self._phase = "running"
+        self._phase, self._waits_for = "running", ""
+
+    def _known_ids(self) -> dict[str, str]:
+        """The ids of the inputs that the ledger goes on with, by topic."""
+        return {**self._tip.ids, **self._tip.adopted}
+
+    def _names_topics(self) -> bool:
+        """Whether the next block's header names the ids of its topics."""
+        return number_of(self._fold.named(self._state, self._tip.fold)) >= TOPIC_IDS
+
+    def _refuse(self, error: RemadeError, before: Mapping[str, int]) -> None:
+        """An input was made anew: nothing is read, and only what is applied is still taken in."""
+        known = self._known_ids()
+        self._ids = {topic: known.get(topic, "") for topic in self._fold.inputs}
+        positions = {topic: self._blocked_at(topic, before.get(topic, 0)) for topic in self._fold.inputs}
+        self.intake.restart(-1, positions, positions)
+        self._gaps = []
+        if not self._remade or self._waits_for != str(error):
+            log.error("the lane does not read on", reason=str(error))
+        self._remade, self._phase = True, "waiting"
+        self._waits(error)
+        self._progress.placed()
+
+    def _blocked_at(self, topic: str, position: int) -> int:
+        """Where the next block begins to read an input that is at this position."""
+        return 0 if topic in self._tip.adopted else self._tip.positions.get(topic, position)
 
     async def _stand_by(self) -> None:
         """Between blocks: a rebalance is under way or over, or an input has to be sought anew."""
@@ -466,6 +521,9 @@ class Lane:
             if self._suspended or self._check_tip or self._replace:
                 await self._stand_by()
                 continue
+            if self._remade:
+                await self._await_adoption()
+                continue
             self._demand_readable()
             await self._demand_time()
             time = max(self._tip.time, self._clock())
@@ -475,7 +533,7 @@ class Lane:
                 await self._close_gaps(time, mark, [] if overdue else self._taken())
             elif overdue:
                 await self._commit(*self._fold_next(time, mark, []))
-            elif applied := self._applied():
+            elif applied := self._applied(time):
                 await self._commit(*self._fold_next(time, mark, applied))
             elif self._checkpoints is not None and (wait := self._checkpoints.wait()) is not None and wait <= 0:
                 await self._checkpoint(self._checkpoints)
@@ -485,6 +543,17 @@ class Lane:
                 await self._commit(*self._fold_next(time, mark, []))
             else:
                 await self._wait(self._patience())
+
+    async def _await_adoption(self) -> None:
+        """Takes in what was applied; looks again at the inputs after each of it, and once a while."""
+        self._progress.moved()
+        await self._demand_time()
+        time = max(self._tip.time, self._clock())
+        if applied := self._applied(time):
+            await self._commit(*self._fold_next(time, self._tip.watermark, applied))
+        else:
+            await self._wait(AGAIN_SECONDS)
+        self._replace = True
 
     async def _demand_time(self) -> None:
         """That this worker's clock may name a block's time (clock_fence.py).
@@ -517,17 +586,43 @@ class Lane:
         self.intake.most = self._block_sizer.events
         return self.intake.take()
 
-    def _applied(self) -> list[Event]:
-        """The next policy that the ledger does not have yet: one a block, in the order of the topic."""
+    def _applied(self, time: int) -> list[Event]:
+        """The next policy or adoption that the ledger does not have yet: one a block, in the order of the topic."""
         news = () if self._feed is None else self._feed.after(self._tip.positions.get(POLICIES, 0))
         place = len(self._fold.inputs)
-        return [
-            Event(EventKind.POLICY, place, one.offset, one.timestamp, [], one.key, one.document) for one in news[:1]
-        ]
+        return [event for one in news[:1] for event in self._taken_in(one, place, time)]
+
+    def _taken_in(self, one: Applied, place: int, time: int) -> list[Event]:
+        """What a block holds of a record that was applied.
+
+        An adoption stands there as one where it counts and names what a broker tells us now; else like any record that
+        is no policy. What the old topic still had is lost, nobody knows how much: a gap of no length says so.
+        """
+        event = Event(EventKind.POLICY, place, one.offset, one.timestamp, [], one.key, one.document)
+        if not is_adoption(one.key) or not self._names_topics():
+            return [event]
+        if why := self._fold.refuses(self._state, event, time):
+            log.error("a topic is not adopted", key=(one.key or b"").decode("ascii", "replace"), reason=why)
+            return [event]
+        adoption = read_adoption(one.key, one.document)
+        topic, adopts = adoption.topic, replace(event, kind=EventKind.ADOPT)
+        if topic not in self._fold.inputs or self._ids.get(topic) != adoption.was:
+            return [adopts]  # another lane's, or of long ago: it means nothing here
+        if self._seen.get(topic) != adoption.id:
+            log.error("a topic is not adopted", topic=topic, adopted=adoption.id, seen=self._seen.get(topic))
+            return [event]
+        at = self._tip.positions.get(topic, 0)
+        log.warning("a topic that was made anew is adopted", topic=topic, was=adoption.was, id=adoption.id, unread=at)
+        gap = Event(EventKind.GAP, self._fold.inputs.index(topic), at, time, [], None, msgspec.json.encode(at))
+        return [gap, adopts]
 
     def _sources(self, events: list[Event]) -> list[Source]:
         """How far each input has been read, and, from the first one that was applied on, the policies."""
-        inputs, first = self.intake.sources(), self._tip.positions.get(POLICIES)
+        inputs = [
+            source_of(topic, first, next, self._ids.get(topic, ""))
+            for topic, first, next in map(astuple, self.intake.sources())
+        ]
+        first = self._tip.positions.get(POLICIES)
         taken = [event.offset for event in events if event.source == len(inputs)]
         if first is None and not taken:
             return inputs

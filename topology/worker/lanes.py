@@ -310,6 +310,11 @@ class Lanes:
         if lane := self._lane(topic, number):
             lane.ended(topic, end, asked)
 
+    def identified(self, ids: Mapping[str, str]) -> None:
+        """Which topics the inputs are, as a broker says now, by logical topic."""
+        for lane in self._lanes.values():
+            lane.identified(ids)
+
     def lost(self, number: int, topic: str) -> None:
         """The broker has no such offset any more as the one at which an input of a lane was to be read."""
         if lane := self._lane(topic, number):

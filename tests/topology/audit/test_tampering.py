@@ -16,7 +16,7 @@ import pytest
 from audit_world import SIGNER, START, STRANGER, Step, World, resealed, steps, with_outputs
 from msgspec.structs import replace
 
-from sluice.codecs.blocks import Event, Header, Source, seal
+from sluice.codecs.blocks import Event, Header, Source, seal, source_of
 from sluice.codecs.notes import Signer, parse_note
 from sluice.codecs.times import LATEST
 from sluice.streams.policy.keys import Key
@@ -284,6 +284,25 @@ def test_input_ranges_that_do_not_follow_are_found(world: World, tmp_path: Path)
 
     report = audited(world, tmp_path)
     assert ("offsets", 1, 5) in [(one.kind, one.lane, one.height) for one in report.divergences]
+
+
+def test_another_topic_that_nobody_adopted_is_found(world: World, tmp_path: Path):
+    """A worker that was turned reads a topic of its own making under the same name."""
+
+    def named(id: str) -> Any:
+        def change(header: Header, events: list[Event]) -> tuple[Header, list[Event]]:
+            sources = [source_of(one.topic, one.first, one.next, id) for one in header.sources]
+            return replace(header, sources=sources), events
+
+        return change
+
+    for place in range(2, len(world.blocks(1))):
+        resealed(world, 1, place, named("A" * 22 if place < 5 else "B" * 22))
+
+    report = audited(world, tmp_path)
+    found = [one for one in report.divergences if one.kind == "offsets"]
+    assert found[0].height == 5
+    assert "another topic emissions" in found[0].sentence
 
 
 def test_a_time_that_goes_back_is_found(world: World, tmp_path: Path):

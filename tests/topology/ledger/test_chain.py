@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.codecs import merkle
-from sluice.codecs.blocks import Block, Header, Output, Source, seal
+from sluice.codecs.adoptions import FORMAT, Adoption, write_adoption
+from sluice.codecs.blocks import Block, Event, EventKind, Header, Output, Source, seal, source_of
 from sluice.codecs.errors import DoesNotHoldError, LaterVersionError
 from sluice.topology.ledger.chain import ChainHead, demand_version
 
@@ -83,6 +85,61 @@ def test_what_does_not_follow_is_reported(tip: ChainHead, changes: dict[str, Any
 def test_an_input_that_is_new_may_start_anywhere(tip: ChainHead):
     """A lane that reads one more topic than before takes it up where that begins."""
     tip.demand_next(block(tip, sources=[Source("emissions", 9, 9), Source("reviews", 7, 8)]), 1, 4)
+
+
+OLD, NEW = "A" * 22, "B" * 22
+
+
+def with_id(tip: ChainHead, id: str, first: int | None = None) -> Block:
+    """A block that goes on with a topic of this id."""
+    first = tip.positions["emissions"] if first is None else first
+    return block(tip, sources=[source_of("emissions", first, first + 1, id)])
+
+
+def adopting(tip: ChainHead, was: str, id: str) -> ChainHead:
+    """A tip that has taken an adoption in."""
+    said = Adoption(v=FORMAT, topic="emissions", was=was, id=id, adopted_at="2026-11-24T09:00:00Z")
+    event = Event(EventKind.ADOPT, 0, 0, 0, [], *write_adoption(said, "sluice", None))
+    following = with_id(tip, OLD)
+    return tip.after(seal(following.header, [event])[0], [])
+
+
+def test_the_first_id_that_is_named_holds(tip: ChainHead):
+    """Any may come where none was known; from then on it is that one."""
+    tip.demand_next(with_id(tip, OLD), 1, 4)
+    known = tip.after(with_id(tip, OLD), [])
+
+    known.demand_next(with_id(known, OLD), 1, 4)
+    for other in (NEW, ""):
+        with pytest.raises(DoesNotHoldError, match="names another topic emissions than the ledger goes on with"):
+            known.demand_next(with_id(known, other), 1, 4)
+
+
+def test_an_adopted_topic_is_read_from_its_beginning(tip: ChainHead):
+    """The next block has to name it, and begins at offset 0."""
+    known = adopting(tip.after(with_id(tip, OLD), []), OLD, NEW)
+
+    known.demand_next(with_id(known, NEW, 0), 1, 4)
+    for astray in (with_id(known, OLD), with_id(known, NEW), with_id(known, "C" * 22, 0)):
+        with pytest.raises(DoesNotHoldError):
+            known.demand_next(astray, 1, 4)
+
+
+def test_an_adoption_of_another_id_changes_nothing(tip: ChainHead):
+    """One that comes again, after the topic was made anew once more."""
+    known = adopting(tip.after(with_id(tip, OLD), []), NEW, "C" * 22)
+
+    known.demand_next(with_id(known, OLD), 1, 4)
+    with pytest.raises(DoesNotHoldError):
+        known.demand_next(with_id(known, "C" * 22, 0), 1, 4)
+
+
+def test_snapshots_of_before_have_no_ids():
+    """A snapshot's tip is an array; what an earlier package wrote has two members less."""
+    tip = ChainHead(height=3, ids={"emissions": OLD}, adopted={"emissions": NEW})
+
+    assert msgspec.json.decode(msgspec.json.encode(tip), type=ChainHead) == tip
+    assert msgspec.json.decode(msgspec.json.encode(list(tip)[:8]), type=ChainHead).ids == {}
 
 
 @given(st.integers(0, 99), st.integers(0, 99))

@@ -1,0 +1,113 @@
+"""Writes adoptions: that lanes go on with an input topic that was deleted and made again (codecs/adoptions.py)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError
+
+from ...codecs.adoptions import FORMAT, Adoption, adopted_in, write_adoption
+from ...codecs.blocks import Event, EventKind, unseal
+from ...codecs.claims import is_claim
+from ...codecs.errors import UsageError
+from ...codecs.notes import Signer
+from ...codecs.times import format_time
+from ...streams.policy.adopting import refusal
+from ..kafka.connect import open_consumer, open_producer, partitions_of, unreachable
+from ..kafka.partition_reader import last_record
+from ..kafka.requests import topic_ids
+from ..kafka.topics import topic_name
+from ..settings.clock import now_ms
+from ..settings.settings import Settings
+from .chain import ids_of
+from .folds import folds
+from .policies import PATIENCE_SECONDS, TOPIC, document_of, in_force
+
+
+async def adopt(settings: Settings, topic: str, signer: Signer | None) -> Sequence[Adoption]:
+    """Writes to the topic `policies` that lanes are to read the topic of this name that is there now.
+
+    Args:
+        settings: the broker and prefix; `app_id` is the deployment that the signature is for.
+        topic: by its logical name.
+        signer: of whoever adopts; None where the policy asks for no signature.
+
+    Returns:
+        What was written: one adoption for each other id that a ledger names.
+
+    Raises:
+        UnreachableError: no broker answers.
+        UsageError: it is no input of a lane, it was not made anew, the broker tells no ids, or the policy in force
+            wants another signature.
+    """
+    present, named = await _present_id(settings, topic), await named_ids(settings, topic)
+    adoptions = [
+        Adoption(v=FORMAT, topic=topic, was=was, id=present, adopted_at=format_time(now_ms()))
+        for was in sorted(set(named) - {"", present})
+    ]
+    if not adoptions:
+        raise UsageError(
+            f"{topic} was not made anew: the ledgers go on with the topic that is there",
+            expected=f"a ledger that names another id than {present}",
+            got=f"{len(named)} lanes that name it, or no topic yet",
+        )
+    records = [write_adoption(one, settings.app_id, signer) for one in adoptions]
+    await _demand_counting(settings, records[0])
+    name = topic_name(settings, TOPIC)
+    async with open_producer(settings) as producer:
+        await partitions_of(producer, settings, name)
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                for key, value in records:
+                    await producer.send_and_wait(name, value, key=key, partition=0)
+        except (KafkaError, OSError) as error:
+            raise unreachable(settings, error) from None
+    return adoptions
+
+
+async def named_ids(settings: Settings, topic: str) -> Sequence[str]:
+    """The id that each lane's ledger goes on with for an input; empty where it names none yet, by lane.
+
+    Args:
+        settings: the broker and prefix.
+        topic: by its logical name.
+
+    Raises:
+        UnreachableError: no broker answers.
+        UsageError: it is no input of a lane.
+    """
+    inputs = {one: fold.ledger for fold in folds() for one in fold.inputs}
+    if topic not in inputs:
+        raise UsageError(f"{topic!r} is no input of a lane", expected=", ".join(sorted(inputs)))
+    ledger, found = topic_name(settings, inputs[topic]), list[str]()
+    async with open_consumer(settings) as consumer:
+        lanes = await partitions_of(consumer, settings, ledger)
+    for lane in lanes:
+        newest = await last_record(settings, TopicPartition(ledger, lane), lambda one: not is_claim(one.key))
+        block = None if newest is None else unseal(newest.value or b"")
+        found.append("" if block is None else adopted_in(block).get(topic) or ids_of(block.header).get(topic, ""))
+    return found
+
+
+async def _present_id(settings: Settings, topic: str) -> str:
+    name = topic_name(settings, topic)
+    async with open_consumer(settings) as consumer:
+        found = (await topic_ids(consumer, [name])).get(name)
+    if found is None:
+        raise UsageError(f"the broker tells no id of {name}", expected="a topic that is there, on Kafka 3.1 or later")
+    return found
+
+
+async def _demand_counting(settings: Settings, record: tuple[bytes, bytes]) -> None:
+    """That the policy in force takes an adoption; where lanes do not decide alike, the first lane's."""
+    hashes = [one.hash for one in await in_force(settings) if one.hash]
+    policy = await document_of(settings, hashes[0]) if hashes else None
+    if policy is None:
+        return
+    event = Event(EventKind.ADOPT, 0, 0, 0, [], *record)
+    if why := refusal(event, policy, now_ms()):
+        raise UsageError(
+            f"no lane would take this adoption: {why}", hint="sign it with such a key: `--key FILE` (`sluice key new`)"
+        )
