@@ -56,12 +56,12 @@ class _Keyed:
     def policy_in_force(self, state: Any) -> Policy | None:
         return None
 
-    def policy_of(self, state: Any) -> Policy | None:
+    def _policy_of(self, state: Any) -> Policy | None:
         """The policy of the next block; None before the first one."""
         return self.policy_in_force(state)
 
     def refuses(self, state: Any, adoption: Event, time: int) -> str:
-        policy = self.policy_of(state)
+        policy = self._policy_of(state)
         return "no policy came before it" if policy is None else adopting.refusal(adoption, policy, time)
 
 
@@ -141,7 +141,7 @@ class Bind(_Keyed):
     def policy_hash(self, state: binding.BindState) -> str:
         return state.rules.policy_hash
 
-    def policy_of(self, state: binding.BindState) -> Policy | None:
+    def _policy_of(self, state: binding.BindState) -> Policy | None:
         return state.rules.next_policy or state.rules.policy
 
 
@@ -172,7 +172,7 @@ class FrameAttestations(_Keyed):
     def policy_hash(self, state: framing_state.State) -> str:
         return state.policy_hash
 
-    def policy_of(self, state: framing_state.State) -> Policy | None:
+    def _policy_of(self, state: framing_state.State) -> Policy | None:
         return state.next_policy
 
     def counters(self, state: framing_state.State) -> dict[str, int]:
