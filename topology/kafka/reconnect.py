@@ -9,13 +9,18 @@ client has several of them and none knows of the others' failures.
 So attempts are paced here, by node and client, whoever asks (Java's `reconnect.backoff.ms` and
 `reconnect.backoff.max.ms`); and so is asking again for metadata that had no leader.
 
+A client also finds its cluster again. Metadata name the brokers that are up at that moment, and aiokafka asks nobody
+else from then on: one that last heard of a cluster while a single broker was left knows only that one, and once it goes
+too, the client waits for it for ever, though the others are back. So where no broker that it knows answers, the
+addresses that it was given are asked again (KIP-899 in Java's client).
+
 It hooks two methods of aiokafka's client that are not public: tests/topology/kafka/test_reconnect.py fails where they
 change.
 """
 
 from __future__ import annotations
 
-from asyncio import Lock, sleep
+from asyncio import Lock, sleep, timeout
 from time import monotonic
 from typing import Any, Final, TypeVar
 from weakref import WeakMethod, proxy
@@ -23,10 +28,13 @@ from weakref import WeakMethod, proxy
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import AIOKafkaClient, ConnectionGroup
+from aiokafka.errors import KafkaError
 
 FIRST_SECONDS: Final = 0.1
 LONGEST_SECONDS: Final = 1.0
 """A broker that is back is found so late at the most."""
+FIND_SECONDS: Final = 5.0
+"""The given addresses are asked for so long: one of them may be of a broker that takes connections and says nothing."""
 
 C = TypeVar("C", AIOKafkaConsumer, AIOKafkaProducer, AIOKafkaAdminClient)
 
@@ -68,7 +76,7 @@ class _Pace:
         self._kafka = proxy(kafka)
         self._connect_of, self._update_of = WeakMethod(kafka._get_conn), WeakMethod(kafka._metadata_update)
         self._away: dict[Any, _Node] = {}
-        self._leaderless_until = 0.0
+        self._leaderless_until = self._find_at = 0.0
 
     async def connection(
         self, node_id: Any, *, group: ConnectionGroup = ConnectionGroup.DEFAULT, no_hint: bool = False
@@ -101,8 +109,25 @@ class _Pace:
         if (left := self._leaderless_until - monotonic()) > 0:
             await sleep(left)
         updated: bool = await self._method(self._update_of)(cluster, topics)
+        if not updated and await self._found_again():
+            updated = await self._method(self._update_of)(cluster, topics)
         self._leaderless_until = monotonic() + FIRST_SECONDS if updated and _lacks_leaders(cluster) else 0.0
         return updated
+
+    async def _found_again(self) -> bool:
+        """Whether an address that the client was given, and that is no known broker's, has named brokers anew."""
+        kafka = self._kafka
+        known = {(one.host, one.port) for one in kafka.cluster.brokers()}
+        if known.issuperset((host, port) for host, port, _ in kafka.hosts) or monotonic() < self._find_at:
+            return False
+        try:
+            async with timeout(FIND_SECONDS):
+                await kafka.bootstrap()
+        except (KafkaError, OSError):  # a TimeoutError is an OSError
+            return False
+        finally:
+            self._find_at = monotonic() + LONGEST_SECONDS
+        return True
 
     @staticmethod
     def _method(weak: WeakMethod[Any]) -> Any:

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.client import AIOKafkaClient, ConnectionGroup
 from aiokafka.protocol.metadata import MetadataResponse_v0
 
@@ -57,8 +57,10 @@ class Away:
         self.asked += 1
         return metadata(1, 2, leader=self.leader)
 
-    async def _close(self, **_: Any) -> None:
-        pass
+    def _close(self, **_: Any) -> Any:
+        closed = asyncio.get_running_loop().create_future()
+        closed.set_result(None)
+        return closed
 
 
 @pytest.fixture
@@ -92,6 +94,38 @@ async def test_a_broker_that_is_gone_is_tried_once_a_second(kafka: Any, away: Aw
     """However often metadata are asked for; the first attempts are nearer together."""
     assert await ask_for(kafka, away, 60) < MANY
     assert 55 <= away.attempts <= 65
+
+
+@pytest.fixture
+async def kafka_of_three(away: Away) -> AsyncIterator[Any]:
+    """The client of a producer that was given three addresses, and last heard of a cluster with one broker left."""
+    servers = [f"127.0.0.1:900{number}" for number in (1, 2, 3)]
+    kafka: Any = reconnect.paced(AIOKafkaProducer(bootstrap_servers=servers)).client
+    kafka.cluster.update_metadata(metadata(1, leader=-1))
+    kafka._sync_task = asyncio.create_task(kafka._md_synchronizer())
+    yield kafka
+    kafka._sync_task.cancel()
+    with suppress(asyncio.CancelledError):
+        await kafka._sync_task
+
+
+async def test_a_client_that_knows_only_brokers_that_are_gone_asks_the_addresses_that_it_was_given(
+    kafka_of_three: Any, away: Away
+) -> None:
+    """Two of three were away when it last heard; they are back, and the third has gone."""
+    away.up, away.leader = {2, 3}, 2
+
+    assert await kafka_of_three.force_metadata_update()
+
+    assert {one.nodeId for one in kafka_of_three.cluster.brokers()} == {1, 2}
+    assert kafka_of_three.cluster.leader_for_partition(TopicPartition("emissions", 0)) == 2
+
+
+async def test_given_addresses_are_asked_once_a_second_where_nobody_answers(kafka_of_three: Any, away: Away) -> None:
+    """Of each address one attempt a second, beside those to the broker that it knows."""
+    assert await ask_for(kafka_of_three, away, 60) < MANY
+
+    assert away.attempts <= 4 * 65
 
 
 async def test_whoever_asks_meanwhile_shares_the_next_attempt(kafka: Any, away: Away) -> None:
