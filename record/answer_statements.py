@@ -33,7 +33,7 @@ def statements(text: str) -> list[Statement]:
     """The statements of an answer, in order.
 
     Args:
-        text: Markdown, of which the first `blocks.MAX_TEXT` characters are read.
+        text: Markdown, of which the first `markdown_blocks.MAX_TEXT` characters are read.
     """
     found: list[Statement] = []
     for row, group in groupby(runs(text), key=lambda run: run.row):

@@ -42,7 +42,7 @@ LOOKS_AT_ONCE = 8
 """Emissions that are looked at side by side in each class: most of a look is waiting for git, the disk, a server."""
 IN_FLIGHT = 64
 """Emissions that were fetched and still want a look below the root or a turn beyond it. With those that have their
-turns (`turns.MAX_WAITING` a class), what a crash repeats and what memory holds."""
+turns (`class_queues.MAX_WAITING` a class), what a crash repeats and what memory holds."""
 COMMIT_SECONDS = 1.0
 STOP_SECONDS = 10.0
 """How long looks under way are waited for at the end; the next observer looks again at what they did not finish."""
