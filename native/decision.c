@@ -76,23 +76,41 @@ static int put_python(Buffer *out, PyObject *bytes) /* takes it over */
 }
 
 /* An observation id as it may be shown; nothing where it may not. Whether Python could say so. */
-static int put_shown(const Folder *self, Buffer *out, const AssertionState *assertion, const ClassEvidence *seen)
+static int put_shown(const Folder *self, Buffer *out, View kept, int identity_bound)
 {
     size_t start = out->length;
     if (self->shown_ids == SHOWN_IDS_CLEAR) {
-        if (!seen->identity_bound && !may_be_credentials(assertion->ids[seen->id]))
-            put_whole_id(out, assertion->ids[seen->id]);
+        if (!identity_bound && !may_be_credentials(kept))
+            put_whole_id(out, kept);
         return 1;
     }
-    put_whole_id(out, assertion->ids[seen->id]);
+    put_whole_id(out, kept);
     if (out->failed)
         return 1;
     PyObject *id = PyUnicode_DecodeUTF8((char *)out->data + start, (Py_ssize_t)(out->length - start), NULL);
     PyObject *shown = id == NULL ? NULL : PyObject_CallFunctionObjArgs(
-        self->functions[FUNCTION_SHOWN_ID], id, seen->identity_bound ? Py_True : Py_False, NULL);
+        self->functions[FUNCTION_SHOWN_ID], id, identity_bound ? Py_True : Py_False, NULL);
     Py_XDECREF(id);
     out->length = start;
     return put_python(out, shown);
+}
+
+/* An observation id, by its place among the assertion's, as a member with a comma before it; nothing where there is
+ * none, or none may be shown. Whether Python could say so. */
+static int put_id(const Folder *self, Buffer *out, const AssertionState *assertion, int64_t id, int identity_bound)
+{
+    if (self->shown_ids == SHOWN_IDS_OMITTED || id < 0)
+        return 1;
+    size_t without = out->length;
+    PUT(out, ",\"observation_id\":\"");
+    size_t start = out->length;
+    if (!put_shown(self, out, assertion->ids[id], identity_bound))
+        return 0;
+    if (out->length == start)
+        out->length = without;
+    else
+        put_byte(out, '"');
+    return 1;
 }
 
 static int put_who(const Folder *self, Buffer *out, const AssertionState *assertion, const ClassEvidence *seen)
@@ -100,18 +118,7 @@ static int put_who(const Folder *self, Buffer *out, const AssertionState *assert
     PUT(out, "\"observer\":\"");
     put_view(out, seen->observer);
     put_byte(out, '"');
-    if (self->shown_ids == SHOWN_IDS_OMITTED || seen->id < 0)
-        return 1;
-    size_t without = out->length;
-    PUT(out, ",\"observation_id\":\"");
-    size_t start = out->length;
-    if (!put_shown(self, out, assertion, seen))
-        return 0;
-    if (out->length == start)
-        out->length = without;
-    else
-        put_byte(out, '"');
-    return 1;
+    return put_id(self, out, assertion, seen->id, seen->identity_bound);
 }
 
 /* Whether an ASCII text has neither a control character, line feed and tab apart, nor a bracket. */
@@ -139,19 +146,23 @@ static int may_be_role(View text)
     return 0;
 }
 
-/* Whether there is a text only, and sanitation leaves it as it is (sanitise/_steps.py, `clean`). */
+/* Whether sanitation leaves an ASCII text as it is (sanitise/_steps.py, `clean`), its cap apart. */
+static int stays(const Folder *self, View text)
+{
+    const uint8_t *at = text.at;
+    for (size_t i = 0; i < text.length; i++)
+        if (at[i] == '<' || (at[i] == '(' && i && at[i - 1] == ']'))
+            return 0;
+    return !self->text_rules || (is_said(text) && !may_be_role(text));
+}
+
+/* Whether there is a text only, and sanitation leaves it as it is. */
 static int is_clean(const Folder *self, const AssertionState *assertion, View prose, const ClassEvidence **counted, size_t count)
 {
-    const uint8_t *at = prose.at;
     for (size_t i = 0; i < count; i++)
         if (counted[i]->has_attestation)
             return 0;
-    if (assertion->has_chain || !assertion->ascii || (int64_t)prose.length > self->cap)
-        return 0;
-    for (size_t i = 0; i < prose.length; i++)
-        if (at[i] == '<' || (at[i] == '(' && i && at[i - 1] == ']'))
-            return 0;
-    return !self->text_rules || (is_said(prose) && !may_be_role(prose));
+    return !assertion->has_chain && assertion->ascii && (int64_t)prose.length <= self->cap && stays(self, prose);
 }
 
 static PyObject *text_of(View text) { return PyUnicode_DecodeUTF8((const char *)text.at, (Py_ssize_t)text.length, NULL); }
@@ -921,36 +932,227 @@ static void put_missing(Buffer *more, const AssertionState *assertion)
     put_byte(more, ']');
 }
 
-/* What a request for a review says beside the record (reviewing.py): another member `checks` in the head, and `more`. */
-static int put_request(Folder *self, const AssertionState *assertion, const Decision *decision)
+/* ---------------------------------------------------------------- requests for a review (reviewing.py) */
+
+enum { MOST_AROUND = 800, LONGEST_ASKED = 500 }; /* bytes that a text around it, and a check, keep in a request */
+static const char CHECKED_BEGIN[] = "{\"check\":"; /* of PIECES_CHECKED, before the check as JSON */
+
+/* What is asked of a reviewer where nothing of it needs to be sanitised. */
+typedef struct {
+    View before, after;
+    size_t count;
+    PyObject *about[MOST_CHECKS], *derived; /* held */
+} Request;
+
+static void request_leave(Request *self)
 {
-    Buffer *head = &self->head, *out = &self->packing;
+    for (size_t i = 0; i < self->count; i++)
+        Py_XDECREF(self->about[i]);
+    Py_XDECREF(self->derived);
+}
+
+static int is_ascii(View text)
+{
+    for (size_t i = 0; i < text.length; i++)
+        if (text.at[i] >= 0x80)
+            return 0;
+    return 1;
+}
+
+/* A check as JSON, in its canonical form. */
+static View asked_of(PyObject *about)
+{
+    View checked = part_of(about, PIECES_CHECKED);
+    const size_t begin = sizeof CHECKED_BEGIN - 1;
+    return (View){checked.at + begin, checked.length - begin};
+}
+
+/* The checks that are asked for: DONE; PYTHON where one is unknown, or sanitation would change it. */
+static int request_checks(Folder *self, const AssertionState *assertion, Request *request)
+{
+    const Checking *checks = assertion->checks;
+    View own = {NULL, 0}, *texts = checks == NULL ? NULL : checks->texts;
+    size_t count = texts == NULL ? 1 : checks->count;
+    if (texts == NULL) {
+        request->derived = folder_derived(self, assertion);
+        if (request->derived == NULL)
+            return FAILED;
+        if (request->derived == Py_None)
+            return DONE;
+        if (!utf8_of(request->derived, &own))
+            return FAILED;
+        texts = &own;
+    }
+    for (size_t i = 0; i < count; i++) {
+        PyObject *about = folder_about(self, texts[i], (View){(const uint8_t *)"", 0});
+        if (about == NULL)
+            return FAILED;
+        request->about[request->count++] = about;
+        if (about == Py_None || !part_of(about, PIECES_SENTENCE).length || asked_of(about).length > LONGEST_ASKED)
+            return PYTHON;
+    }
+    return DONE;
+}
+
+/* Whether the core writes a request: DONE, or PYTHON. */
+static int request_read(Folder *self, const AssertionState *assertion, Request *request)
+{
+    if ((assertion->checks != NULL && assertion->checks->looks.length) ||
+        !text_around(assertion, &request->before, &request->after) || request->before.length > MOST_AROUND ||
+        request->after.length > MOST_AROUND || !is_ascii(request->before) || !is_ascii(request->after) ||
+        !stays(self, request->before) || !stays(self, request->after) ||
+        !in_reach(self->time + self->review_window))
+        return PYTHON;
+    for (size_t i = 0; i < assertion->declared_count; i++)
+        if (assertion->declared[i].has_ts && (assertion->declared[i].ts < 0 || !in_reach(assertion->declared[i].ts)))
+            return PYTHON;
+    return request_checks(self, assertion, request);
+}
+
+static void put_asked_checks(Buffer *out, const AssertionState *assertion, const Request *request)
+{
+    PUT(out, "\"checks\":[");
+    for (size_t i = 0; i < request->count; i++) {
+        int first = 1;
+        put_text(out, i ? ",{\"name\":\"" : "{\"name\":\"");
+        put_view(out, part_of(request->about[i], PIECES_NAME));
+        PUT(out, "\",\"classes\":");
+        put_decimal(out, assertion->checks == NULL ? 0 : classes_of_check(assertion, i));
+        PUT(out, ",\"number\":");
+        put_decimal(out, (int64_t)i);
+        PUT(out, ",\"k\":");
+        put_decimal(out, assertion->k);
+        PUT(out, ",\"verified\":[");
+        for (int64_t number = 0; assertion->checks != NULL && number < CLASSES; number++) {
+            if (!verifies_check(assertion, number, i))
+                continue;
+            put_text(out, first ? "\"" : ",\"");
+            put_view(out, CLASS_NAMES[number]);
+            put_byte(out, '"');
+            first = 0;
+        }
+        PUT(out, "],\"refuted\":[]}");
+    }
+    PUT(out, "],");
+}
+
+/* Whether a declared id may be one that is bound to an identity (`_may_bind_identity`). */
+static int may_bind_identity(const AssertionState *assertion, const Declared *declared)
+{
+    int is_bound = 1;
+    for (size_t i = 0; i < assertion->seen_count; i++) {
+        const ClassEvidence *seen = &assertion->seen[i];
+        if (seen->ts >= 0 && seen->id == declared->id && !seen->identity_bound)
+            is_bound = 0;
+    }
+    return is_bound || declared->number == PEERCRED;
+}
+
+static int put_annotations(const Folder *self, Buffer *out, const AssertionState *assertion)
+{
+    const size_t told = assertion->declared_count < MOST_ANNOTATIONS ? assertion->declared_count : MOST_ANNOTATIONS;
+    PUT(out, ",\"annotations\":[");
+    for (size_t i = 0; i < told; i++) {
+        const Declared *one = &assertion->declared[i];
+        put_text(out, i ? ",{\"number\":" : "{\"number\":");
+        put_decimal(out, (int64_t)i);
+        PUT(out, ",\"substrate_class\":\"");
+        put_view(out, CLASS_NAMES[one->number]);
+        put_byte(out, '"');
+        if (!put_id(self, out, assertion, one->id, may_bind_identity(assertion, one)))
+            return 0;
+        if (one->has_ts) {
+            PUT(out, ",\"ts\":\"");
+            put_time(out, one->ts);
+            put_byte(out, '"');
+        }
+        put_byte(out, '}');
+    }
+    put_byte(out, ']');
+    if (assertion->declared_count > told) {
+        PUT(out, ",\"annotations_left_out\":");
+        put_decimal(out, (int64_t)(assertion->declared_count - told));
+    }
+    return 1;
+}
+
+/* What stands behind the record, with a comma before each member; whether Python could say what may be shown. */
+static int put_asked(Folder *self, Buffer *out, const AssertionState *assertion, const Request *request)
+{
+    PUT(out, ",\"deadline\":\"");
+    put_time(out, self->time + self->review_window);
+    put_byte(out, '"');
+    if (!put_annotations(self, out, assertion))
+        return 0;
+    PUT(out, ",\"looks\":[],\"not_counted\":[],");
+    put_view(out, self->reviewing);
+    put_json(out, request->before);
+    PUT(out, ",\"after\":");
+    put_json(out, request->after);
+    PUT(out, ",\"asked\":[");
+    for (size_t i = 0; i < request->count; i++) {
+        put_text(out, i ? ",{\"number\":" : "{\"number\":");
+        put_decimal(out, (int64_t)i);
+        PUT(out, ",\"check\":");
+        put_view(out, asked_of(request->about[i]));
+        PUT(out, ",\"seen\":[]}");
+    }
+    PUT(out, "],\"claimed\":[],\"missing_terms\":[]},\"_meta\":");
+    put_view(out, self->meta);
+    put_byte(out, '}');
+    return 1;
+}
+
+/* The member `checks` and the members behind the record as Python has them; NULL with an exception. */
+static PyObject *members_of_request(Folder *self, const AssertionState *assertion)
+{
+    Buffer *out = &self->packing;
     out->length = 0;
     assertion_state_pack(out, assertion);
-    if (out->failed) {
-        PyErr_NoMemory();
-        return 0;
-    }
+    if (out->failed)
+        return PyErr_NoMemory();
     PyObject *members = PyObject_CallFunction(self->functions[FUNCTION_REQUEST_OF], "y#y#LL", (const char *)out->data,
                                               (Py_ssize_t)out->length, (const char *)assertion->emission_id.at,
                                               (Py_ssize_t)assertion->emission_id.length, (long long)assertion->attempt,
                                               (long long)assertion->emitted_at);
-    int fine = members != NULL && demand_tuple_of(members, REQUEST_MEMBERS_FIELDS);
-    if (fine && !are_bytes(members, REQUEST_MEMBERS_FIELDS)) {
+    if (members != NULL && !demand_tuple_of(members, REQUEST_MEMBERS_FIELDS))
+        Py_CLEAR(members);
+    if (members != NULL && !are_bytes(members, REQUEST_MEMBERS_FIELDS)) {
         PyErr_SetString(PyExc_TypeError, "the members of a request are byte strings");
-        fine = 0;
+        Py_CLEAR(members);
     }
+    return members;
+}
+
+/* What a request for a review says beside the record: another member `checks` in the head, and `more`, which begins with
+ * what is missing. Python says it where something has to be sanitised, or observations are told of. */
+static int put_request(Folder *self, const AssertionState *assertion, const Decision *decision)
+{
+    Buffer *head = &self->head, *rest = &self->packing;
+    Request request = {.count = 0};
+    int done = request_read(self, assertion, &request);
+    PyObject *members = done == PYTHON ? members_of_request(self, assertion) : NULL;
+    int fine = done == DONE || members != NULL;
     if (fine) {
-        out->length = 0; /* what stands behind the member that is to go */
-        put(out, head->data + decision->checks_end, head->length - decision->checks_end);
+        rest->length = 0; /* what stands behind the member that is to go */
+        put(rest, head->data + decision->checks_end, head->length - decision->checks_end);
         head->length = decision->checks_start;
-        put_view(head, part_of(members, REQUEST_MEMBERS_CHECKS));
-        put_view(head, (View){out->data, out->length});
-        self->more.length = 0;
-        put_view(&self->more, part_of(members, REQUEST_MEMBERS_MORE));
-        fine = !out->failed;
+        if (members != NULL) {
+            put_view(head, part_of(members, REQUEST_MEMBERS_CHECKS));
+            self->more.length = 0;
+            put_view(&self->more, part_of(members, REQUEST_MEMBERS_MORE));
+        } else {
+            put_asked_checks(head, assertion, &request);
+            fine = put_asked(self, &self->more, assertion, &request);
+        }
+        put_view(head, (View){rest->data, rest->length});
+        if (rest->failed) {
+            PyErr_NoMemory();
+            fine = 0;
+        }
     }
     Py_XDECREF(members);
+    request_leave(&request);
     return fine;
 }
 

@@ -104,6 +104,11 @@ LAST(PLACE, PLACE_COMMIT);
 FOLLOWS(LOOKS_LOOKS, LOOKS_WORDS);
 LAST(LOOKS, LOOKS_LOOKS);
 
+FOLLOWS(MATERIAL_AFTER, MATERIAL_BEFORE);
+FOLLOWS(MATERIAL_LOCATORS, MATERIAL_AFTER);
+FOLLOWS(MATERIAL_NOT_COUNTED, MATERIAL_LOCATORS);
+LAST(MATERIAL, MATERIAL_NOT_COUNTED);
+
 FOLLOWS(PENDING_EVIDENCE_ATTEMPT, PENDING_EVIDENCE_RECORD);
 FOLLOWS(PENDING_EVIDENCE_SPAN_KEY, PENDING_EVIDENCE_ATTEMPT);
 FOLLOWS(PENDING_EVIDENCE_NEGATIVE, PENDING_EVIDENCE_SPAN_KEY);
@@ -444,7 +449,7 @@ void drop_material(AssertionState *self)
         self->reviewers.length = 0; /* else there is none, or reviewers have spoken: it is not pending any more */
 }
 
-enum { MOST_ANNOTATIONS = 20, LONGEST_LOCATOR = 400 }; /* as in reviewing.py */
+enum { LONGEST_LOCATOR = 400 }; /* as in reviewing.py */
 
 static View kept_locator(const AssertionState *self, size_t i)
 {
@@ -465,6 +470,26 @@ static void material_pack(Buffer *out, const AssertionState *self)
     for (size_t i = 0; any && i < count; i++)
         pack_bytes(out, kept_locator(self, i));
     pack_array(out, 0);
+}
+
+int text_around(const AssertionState *self, View *before, View *after)
+{
+    uint64_t count;
+    Reader reader = {self->reviewers.at, self->reviewers.at + self->reviewers.length};
+    *before = *after = (View){NULL, 0};
+    if (self->has_material) {
+        *before = self->before;
+        *after = self->after;
+        for (size_t i = 0; i < self->declared_count && i < MOST_ANNOTATIONS; i++)
+            if (kept_locator(self, i).length)
+                return 0;
+        return 1;
+    }
+    if (!self->reviewers.length)
+        return 1;
+    return take_array(&reader, &count) && (!count || (count == 1 && take_array_of(&reader, MATERIAL_FIELDS) &&
+                                                      take_text(&reader, before) && take_text(&reader, after) &&
+                                                      take_array_of(&reader, 0) && take_array_of(&reader, 0)));
 }
 
 enum { ASKED_STATUS, ASKED_REASON, ASKED_FIELDS }; /* a pair in Python */

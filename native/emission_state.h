@@ -25,6 +25,7 @@ static const uint8_t NO_ATTEMPT[] = {ARRAY_OF(EMISSION_STATE_FIELDS), ARRAY_OF(0
 
 enum { NO_COVERAGE = COVERAGE_NONE, PART = COVERAGE_PART, WHOLE = COVERAGE_WHOLE }; /* of a sentence, by its checks */
 enum { MOST_CHECKS = 20 };            /* of one assertion */
+enum { MOST_ANNOTATIONS = 20 };       /* of one assertion, that a reviewer is told of (reviewing.py) */
 enum { NO_CHECK = 0, AS_A_WHOLE = -1 }; /* what an observation verifies: a bit for each check, or all of it */
 
 typedef struct {
@@ -187,6 +188,10 @@ Checking *checking_of(AssertionState *self, Arena *arena);
 /* Nobody will be asked for an assertion any more: what was seen instead of evidence goes. 0 where memory was refused. */
 int drop_looks(AssertionState *self, Arena *arena);
 
+/* The text around an assertion that is kept for a reviewer. 0 where more is kept than that: a locator, or an observation
+ * that did not count. */
+int text_around(const AssertionState *self, View *before, View *after);
+
 /* The same of what a reviewer may have needed of its emission. */
 void drop_material(AssertionState *self);
 
@@ -204,6 +209,9 @@ int64_t missing(const AssertionState *self); /* so many classes more the check t
 int64_t coverage_of(const AssertionState *self, Arena *arena, Ranges *unchecked);
 int settle(AssertionState *self, Arena *arena);
 int64_t classes_of_check(const AssertionState *self, size_t check);
+
+/* Whether a class verified a check by name; only where it has checks. */
+int verifies_check(const AssertionState *self, int64_t number, size_t check);
 Where where_of(const Checking *self, size_t check);
 
 /* Whether an observation saw one of these checks hold in another file than the check's own: that is Python's. */

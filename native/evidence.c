@@ -432,14 +432,26 @@ static int64_t stamp_of(const AssertionState *self, const ClassEvidence *seen, s
     return entry == NULL ? seen->ts : entry->stamps[check];
 }
 
+static int has_verified(const AssertionState *self, const ClassEvidence *seen, size_t check)
+{
+    const Verified *entry = verified_of(self->checks, seen->number);
+    return entry != NULL && entry->named >> check & 1 && stamp_of(self, seen, check) >= 0;
+}
+
 int64_t classes_of_check(const AssertionState *self, size_t check)
 {
     int64_t classes = 0;
-    for (size_t i = 0; i < self->seen_count; i++) {
-        const Verified *entry = verified_of(self->checks, self->seen[i].number);
-        classes += entry != NULL && entry->named >> check & 1 && stamp_of(self, &self->seen[i], check) >= 0;
-    }
+    for (size_t i = 0; i < self->seen_count; i++)
+        classes += has_verified(self, &self->seen[i], check);
     return classes;
+}
+
+int verifies_check(const AssertionState *self, int64_t number, size_t check)
+{
+    for (size_t i = 0; i < self->seen_count; i++)
+        if (self->seen[i].number == number && has_verified(self, &self->seen[i], check))
+            return 1;
+    return 0;
 }
 
 static size_t checks_of(const AssertionState *self) { return self->checks == NULL ? 1 : self->checks->count; }

@@ -52,7 +52,7 @@ typedef struct {
     PyObject *state, *packed, *open, *crowds, *held, *counters, *pending, *expiring, *outputs; /* the lane's own, and the block's */
     PyObject *output_type, *headers, *effects, *observers, *renewed, *changed, *verdict_texts, *functions[FUNCTION_FIELDS];
     PyObject *texts[TEXT_FIELDS]; /* what the views below point into */
-    View ledger, behind, frame, frame_type, no_text, meta;
+    View ledger, behind, frame, frame_type, no_text, meta, reviewing;
     int64_t time, latest, oldest, watermark, lane, lanes;
     int64_t k_internal, k_external, horizon, review_window, max_attempts, cap, terms_number;
     int64_t max_waiting, waiting_share; /* `max_waiting` 0: no bound */

@@ -32,10 +32,18 @@ static inline uint32_t big32(const uint8_t *at)
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
+/* One round. Nothing moves: the names of the eight words go round by one from call to call. */
+#define ROUND(a, b, c, d, e, f, g, h, i)                                                                              \
+    do {                                                                                                              \
+        uint32_t one = h + (rotate32(e, 6) ^ rotate32(e, 11) ^ rotate32(e, 25)) + (g ^ (e & (f ^ g))) + K[i] + w[i];  \
+        d += one;                                                                                                     \
+        h = one + (rotate32(a, 2) ^ rotate32(a, 13) ^ rotate32(a, 22)) + ((a & b) | (c & (a | b)));                   \
+    } while (0)
+
 static void sha256_plain(uint32_t state[8], const uint8_t *data, size_t blocks)
 {
     for (; blocks; blocks--, data += 64) {
-        uint32_t w[64], a[8];
+        uint32_t w[64];
         for (int i = 0; i < 16; i++)
             w[i] = big32(data + 4 * i);
         for (int i = 16; i < 64; i++) {
@@ -43,18 +51,21 @@ static void sha256_plain(uint32_t state[8], const uint8_t *data, size_t blocks)
             uint32_t s1 = rotate32(w[i - 2], 17) ^ rotate32(w[i - 2], 19) ^ w[i - 2] >> 10;
             w[i] = w[i - 16] + s0 + w[i - 7] + s1;
         }
-        memcpy(a, state, sizeof a);
-        for (int i = 0; i < 64; i++) {
-            uint32_t s1 = rotate32(a[4], 6) ^ rotate32(a[4], 11) ^ rotate32(a[4], 25);
-            uint32_t one = a[7] + s1 + ((a[4] & a[5]) ^ (~a[4] & a[6])) + K[i] + w[i];
-            uint32_t s0 = rotate32(a[0], 2) ^ rotate32(a[0], 13) ^ rotate32(a[0], 22);
-            uint32_t two = s0 + ((a[0] & a[1]) ^ (a[0] & a[2]) ^ (a[1] & a[2]));
-            memmove(a + 1, a, 7 * sizeof a[0]);
-            a[4] += one;
-            a[0] = one + two;
+        uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
+        uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
+        for (int i = 0; i < 64; i += 8) {
+            ROUND(a, b, c, d, e, f, g, h, i);
+            ROUND(h, a, b, c, d, e, f, g, i + 1);
+            ROUND(g, h, a, b, c, d, e, f, i + 2);
+            ROUND(f, g, h, a, b, c, d, e, i + 3);
+            ROUND(e, f, g, h, a, b, c, d, i + 4);
+            ROUND(d, e, f, g, h, a, b, c, i + 5);
+            ROUND(c, d, e, f, g, h, a, b, i + 6);
+            ROUND(b, c, d, e, f, g, h, a, i + 7);
         }
+        const uint32_t after[8] = {a, b, c, d, e, f, g, h};
         for (int i = 0; i < 8; i++)
-            state[i] += a[i];
+            state[i] += after[i];
     }
 }
 

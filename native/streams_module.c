@@ -293,7 +293,8 @@ static int take_texts(Folder *self, PyObject *texts)
     return take_text_of(self, texts, TEXT_LEDGER, &self->ledger) && take_text_of(self, texts, TEXT_BEHIND, &self->behind) &&
            take_text_of(self, texts, TEXT_FRAME, &self->frame) &&
            take_text_of(self, texts, TEXT_FRAME_TYPE, &self->frame_type) &&
-           take_text_of(self, texts, TEXT_NO_TEXT, &self->no_text) && take_text_of(self, texts, TEXT_META, &self->meta);
+           take_text_of(self, texts, TEXT_NO_TEXT, &self->no_text) && take_text_of(self, texts, TEXT_META, &self->meta) &&
+           take_text_of(self, texts, TEXT_REVIEWING, &self->reviewing);
 }
 
 static int same_classes(PyObject *classes)

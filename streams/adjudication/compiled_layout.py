@@ -158,7 +158,12 @@ class Rules(NamedTuple):
 
 
 class RecordTexts(NamedTuple):
-    """What stands in each record of a block, as JSON (`decision_json.py`)."""
+    """What stands in each record of a block, as JSON (`decision_json.py`).
+
+    Attributes:
+        reviewing: how the last member of a request for a review begins, up to the text before the assertion
+            (`reviewing.py`).
+    """
 
     ledger: bytes
     behind: bytes
@@ -166,6 +171,7 @@ class RecordTexts(NamedTuple):
     frame_type: bytes
     no_text: bytes
     meta: bytes
+    reviewing: bytes
 
 
 class VerdictTexts(NamedTuple):

@@ -116,6 +116,7 @@ class DecisionWriter:
             frame_type=_FRAME_TYPE.encode(),
             no_text=_NO_TEXT[0].encode(),
             meta=_META_UNCHANGED.encode(),
+            reviewing=f'"reviewing":{{"_untrusted_text":{{{_FRAME_TYPE},"warning":{to_json(WARNING)},"before":'.encode(),
         )
 
     def decision(
