@@ -95,7 +95,8 @@ def source_of(topic: str, first: int, next: int, id: str = "") -> Source:
 class Header(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A block's header. `time` and `watermark` are Unix milliseconds and never decrease within a lane.
 
-    `claim` is the hash of the claim under which the block was written (claims.py), where its broker has transactions.
+    `claim` is the hash of the claim under which the block was written (lane_claims.py); without transactions at the
+    broker there is none.
     """
 
     v: int = FORMAT

@@ -18,7 +18,7 @@ from msgspec.structs import force_setattr
 
 from . import inline, records, times
 from .errors import Fault, cut, schema_fault
-from .identifiers import check_names
+from .identifier_characters import check_names
 from .nesting import MAX_NESTING, deeper_than
 from .records import AnyStep, Assertion, Derived, Emission, Observation, Retrieval, Review
 from .spans import LAST_OFFSET, Span, chars_key, resolve_pointer, span_key

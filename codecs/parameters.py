@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from .identifiers import hides
+from .identifier_characters import hides
 from .nesting import MAX_NESTING, deeper_than
 from .spans import IDENTIFIER_PATTERN
 from .times import parse_time

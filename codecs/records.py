@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
 from .digests import PATTERN as DIGEST_PATTERN
-from .identifiers import DID_PATTERN
+from .identifier_characters import DID_PATTERN
 from .spans import Identifier, Span
 
 Time = (

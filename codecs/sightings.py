@@ -12,7 +12,7 @@ import msgspec
 from . import times
 from .decode import decode_json
 from .errors import Fault, schema_fault
-from .identifiers import check_names
+from .identifier_characters import check_names
 from .records import Citation, Sighting
 from .spans import span_key
 

@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from .identifiers import hides
+from .identifier_characters import hides
 
 IDENTIFIER_PATTERN = r"^[A-Za-z0-9._~:/+=@%-]{1,256}(?![\s\S])"
 Identifier = Annotated[

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from laws import Finding
 
-from sluice.codecs import canonical, dids, fast_decode, identifiers, signatures
+from sluice.codecs import canonical, dids, fast_decode, identifier_characters, signatures
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.notes import Signer
 from sluice.codecs.records import Citation
@@ -70,8 +70,8 @@ def _signature(text: str) -> None:
 
 def _names(text: str) -> None:
     """The text as one name, and as many that fit, in every place of a record that has names."""
-    identifiers.hides(text)
-    identifiers.hides(text, old_names=True)
+    identifier_characters.hides(text)
+    identifier_characters.hides(text, old_names=True)
     for test, _ in POLICY_KINDS.values():
         test(text)
     names = [text[at : at + 200] for at in range(0, len(text), 200)]

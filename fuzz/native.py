@@ -77,7 +77,7 @@ def judge(world: Any, seed: int) -> None:
 
 
 def _over_damaged(world: Any, chance: random.Random, steps: list[Any], rules: Any) -> None:
-    from sluice.streams.adjudication import compiled_core
+    from sluice.streams.adjudication import compiled_fold
 
     state = world.core.new_state(0, 1, secrets=world.SECRETS)
     policy = world.event_of(rules)
@@ -93,8 +93,8 @@ def _over_damaged(world: Any, chance: random.Random, steps: list[Any], rules: An
                     (0, 0x91, 0xC4, 0xDC, 0xDD, 0xFF, chance.randrange(256))
                 )
             packed[name] = bytes(raw[: chance.choice((len(raw), len(raw), chance.randrange(len(raw) + 1)))])
-            assert compiled_core.core is not None
-            compiled_core.core.timer(packed[name], chance.randrange(40))
+            assert compiled_fold.core is not None
+            compiled_fold.core.timer(packed[name], chance.randrange(40))
         block = world.block_of(state, height + 1, at, watermark, [world.event_of(record) for record in records])
         try:
             world.core.fold(state, block)
@@ -108,9 +108,9 @@ def run(seconds: float, seed: int) -> int:
     _load("sluice.streams._native", _path("streams"))
     _load("builders", WORLD.with_name("builders.py"))  # the world is made with them
     world = _load("native_world", WORLD)
-    from sluice.streams.adjudication import compiled_core
+    from sluice.streams.adjudication import compiled_fold
 
-    assert compiled_core.core is not None, "the sanitised core is the one that is used"
+    assert compiled_fold.core is not None, "the sanitised core is the one that is used"
     first, until = seed, time.monotonic() + seconds
     while time.monotonic() < until:
         try:

@@ -72,7 +72,7 @@ def _golden() -> ModuleType:
 
 def _core_in_use() -> bool:
     from sluice.codecs import compiled_core as codecs
-    from sluice.streams.adjudication import compiled_core as fold
+    from sluice.streams.adjudication import compiled_fold as fold
 
     return codecs.codecs is not None and fold.core is not None
 

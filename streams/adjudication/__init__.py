@@ -5,7 +5,7 @@ assertion.
 # pyright: reportUnsupportedDunderAll=false
 __all__ = [
     "checked_json",
-    "compiled_core",
+    "compiled_fold",
     "corroboration",
     "emission_state",
     "fold",

@@ -21,7 +21,7 @@ from ...codecs.times import LATEST
 from ..judging.derivation import checks_of
 from ..policy.identifiers import looks_like
 from ..policy.policy import BUILT_IN, Observer, Policy
-from . import compiled_core, grounding, waiting
+from . import compiled_fold, grounding, waiting
 from .checked_json import pieces_of, shown_at
 from .compiled_layout import (
     CODES,
@@ -61,7 +61,7 @@ def topics_of(block: Block, policy: Policy) -> bytes:
 
 def is_common(state: State, policy: Policy) -> bool:
     """Whether the core knows the rules in force; other trust modes, rules that ask more of a check than k classes, and
-    counting who has answered (answers.py) are Python's."""
+    counting who has answered (observer_answers.py) are Python's."""
     plain = state.terms[state.terms_number].checks.counts_plainly and not policy.judging.require_checks
     plain = plain and not policy.admissibility.early_settle
     return plain and policy.admissibility.trust == "observed" and 0 <= state.time <= LATEST
@@ -71,7 +71,7 @@ def folder_for(
     state: State, policy: Policy, block: Block, writer: Writer, verdicts: Verdicts, version: int
 ) -> Folder | None:
     """What folds the common part of a block, or None where Python does all of it; `version`: by whose rules."""
-    if compiled_core.core is None or not is_common(state, policy):
+    if compiled_fold.core is None or not is_common(state, policy):
         return None
     packed, unpacked, crowds, held, counters, pending, expiring = state.tables()
     tables = Tables(
@@ -88,7 +88,7 @@ def folder_for(
         renewed=verdicts.renewed,
         changed=verdicts.changed,
     )
-    return compiled_core.core.Folder(
+    return compiled_fold.core.Folder(
         tables,
         _moment(state, policy),
         _rules(policy, version),

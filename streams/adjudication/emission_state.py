@@ -431,7 +431,7 @@ class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_lik
 
     @property
     def answers(self) -> list[str]:
-        """Which observers have answered for which class (answers.py), where that may settle it."""
+        """Which observers have answered for which class (observer_answers.py), where that may settle it."""
         return [] if isinstance(self.basis, str) else [one for one in self.basis if isinstance(one, str)]
 
     @property

@@ -32,13 +32,13 @@ from ...codecs.times import parse_time
 from ..policy import adopting
 from ..policy.policy import Policy, policy_of_document
 from . import (
-    answers,
     bound,
-    compiled_core,
+    compiled_fold,
     corroboration,
     grounding,
     independence,
     mending,
+    observer_answers,
     reviewing,
     standing,
     subjects,
@@ -258,7 +258,7 @@ class _Folding:
         if self.core is not None:
             self.state.left_to_python = self.core.apply(events, self.topics, self.take_in)
             return
-        self.state.left_to_python = 0 if compiled_core.core is None else len(events)
+        self.state.left_to_python = 0 if compiled_fold.core is None else len(events)
         for event in events if self.trace is None else self.trace.each(events):
             self.take_in(event)
 
@@ -529,7 +529,7 @@ class _Folding:
             # It was looked at when it came, by the policy of then.
             if self.counts_answers and cls is not None and why != "other-checks":
                 fault = validation.unauthorised(self.checked, observation, before.record)
-                if fault is None and answers.note(self.policy, assertion_state, observation, cls):
+                if fault is None and observer_answers.note(self.policy, assertion_state, observation, cls):
                     has_all_answers = True
         if self.verdicts.judge(Moment.ARRIVAL, case):
             return
@@ -613,7 +613,7 @@ class _Folding:
 
     def comes_early(self, known: EmissionState | None, observation: Observation) -> bool:
         """Whether an observation that counts for nothing is an answer about an assertion that has yet to come."""
-        if not self.counts_answers or not answers.may_count(self.policy, observation):
+        if not self.counts_answers or not observer_answers.may_count(self.policy, observation):
             return False
         attempt = known.attempt(observation.subject.attempt) if known is not None else None
         key = span_key(observation.subject.span)
@@ -747,7 +747,7 @@ class _Folding:
             self.counts_answers
             and assertion_state.phase == Phase.PENDING
             and subjects.of_own_checks(assertion_state, observation) is not None
-            and answers.note(self.policy, assertion_state, observation, cls)
+            and observer_answers.note(self.policy, assertion_state, observation, cls)
         ):
             self.verdicts.judge(Moment.END, self.verdicts.case(assertion_state))
 

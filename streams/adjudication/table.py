@@ -14,7 +14,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 
 from ..policy.policy import Policy
-from . import compiled_core, waiting
+from . import compiled_fold, waiting
 from .emission_state import (
     AssertionState,
     Attempt,
@@ -109,9 +109,9 @@ class Table:
         crowd = self._crowds.get(emission_id)
         if crowd is not None and (waits := crowd.item(order)) is not None:
             return waits.clock, waits.due
-        if compiled_core.core is not None and emission_id not in self._open:
+        if compiled_fold.core is not None and emission_id not in self._open:
             packed = self._packed.get(emission_id)
-            found = None if packed is None else compiled_core.core.timer(packed, order)
+            found = None if packed is None else compiled_fold.core.timer(packed, order)
             if found is not NotImplemented:
                 return found
         item = self.item(emission_id, order)

@@ -53,9 +53,9 @@ REQUESTS: Final = 4
 """From this version on every request for a review ends with a record of its own, and a newer attempt ends those of
 earlier ones (verdicts.py)."""
 ANSWERS: Final = 4
-"""From this version on `early_settle` settles what every observer has answered about (answers.py)."""
+"""From this version on `early_settle` settles what every observer has answered about (observer_answers.py)."""
 NAMES: Final = 4
-"""From this version on identifiers percent-encode nothing but what needs it (codecs/identifiers.py)."""
+"""From this version on identifiers percent-encode nothing but what needs it (codecs/identifier_characters.py)."""
 SUBJECTS: Final = 4
 """From this version on an observation counts only for the record and the checks that were looked at (subjects.py)."""
 SUCCESSION: Final = 4

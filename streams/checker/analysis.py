@@ -11,18 +11,18 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from .arguments import declared_values, parameters
-from .bodies import BODIES, is_generator, is_stub
 from .calls import call_value, declare_names
 from .definitions import hoist
 from .expressions import EXPRESSIONS
 from .findings import Finding, ignores, in_characters, is_ignored
+from .function_bodies import BODIES, is_generator, is_stub
 from .machine import Machine
 from .model import GROUNDED, Environment, Function, Module
 from .returning import promise_of, returned
 from .scopes import FACES, LIBRARY_NAMES, Project, is_library
 from .statements import STATEMENTS
 from .targets import assign
-from .values import BARE_NONE
+from .value_lattice import BARE_NONE
 
 MAX_PASSES: Final = 3
 _HANDED_ON: Final = frozenset(f"{face}.{name}" for face in FACES for name in (*LIBRARY_NAMES, "*"))

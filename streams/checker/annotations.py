@@ -13,7 +13,7 @@ import msgspec
 
 from .heap import Heap
 from .model import ANY, BARE, GROUNDED, GROUNDED_SLOT, NULL, OPEN, PLAIN_SLOT, Environment, Klass, Slot, TypeForm, cells
-from .values import ANYTHING, BARE_NONE, FROM_OUTSIDE, NOTHING, PLAIN, Named, Value, join, of
+from .value_lattice import ANYTHING, BARE_NONE, FROM_OUTSIDE, NOTHING, PLAIN, Named, Value, join, of
 
 
 class Evaluator(Protocol):

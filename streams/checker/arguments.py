@@ -9,7 +9,7 @@ import msgspec
 
 from .annotations import assumed
 from .model import GROUNDED, OPEN, Arguments, Environment, Function, Given, Slot, cells
-from .values import ANYTHING, NOTHING, SOME_PLAIN, UNKNOWN, Value, derive, join, of
+from .value_lattice import ANYTHING, NOTHING, SOME_PLAIN, UNKNOWN, Value, derive, join, of
 
 if TYPE_CHECKING:
     from .machine import Machine

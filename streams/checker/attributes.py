@@ -10,7 +10,7 @@ from .calls import call_function
 from .members import field_slot, of_class
 from .model import OPEN, Arguments, Cell, Environment, Function, Klass
 from .sites import GROUNDED_FACE, UNWRAP
-from .values import ANYTHING, NOTHING, PLAIN, SOME_PLAIN, UNKNOWN, Bound, Named, Value, join, of, settled
+from .value_lattice import ANYTHING, NOTHING, PLAIN, SOME_PLAIN, UNKNOWN, Bound, Named, Value, join, of, settled
 
 if TYPE_CHECKING:
     from .machine import Machine

@@ -8,7 +8,7 @@ from .arguments import inside
 from .containers import elements
 from .model import Arguments, Environment, Given, cells, holds_wrapped
 from .sites import UNWRAP
-from .values import ANYTHING, BARE_NONE, NOTHING, SOME_PLAIN, UNKNOWN, Named, Value, derive, join, of
+from .value_lattice import ANYTHING, BARE_NONE, NOTHING, SOME_PLAIN, UNKNOWN, Named, Value, derive, join, of
 
 if TYPE_CHECKING:
     from .machine import Machine

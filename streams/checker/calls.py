@@ -14,13 +14,13 @@ import msgspec
 from . import known
 from .annotations import assumed
 from .arguments import collect, inside, meet, parameters, stranger
-from .bodies import annotated, is_generator, is_stub
 from .classes import construct
+from .function_bodies import annotated, is_generator, is_stub
 from .machine import MAX_CONTEXTS, MAX_DEPTH
 from .members import of_class
 from .model import ANY, BARE, GROUNDED, NULL, Arguments, Cell, Environment, Function, Klass, Slot, cells, holds_wrapped
 from .returning import promise_of
-from .values import (
+from .value_lattice import (
     ANYTHING,
     BARE_NONE,
     MAYBE,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from .arguments import stranger
 from .members import of_class
 from .model import BARE, Arguments, Environment, Klass, Slot, holds_wrapped
-from .values import Value, of
+from .value_lattice import Value, of
 
 if TYPE_CHECKING:
     from .machine import Machine

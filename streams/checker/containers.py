@@ -9,7 +9,7 @@ from .members import of_class
 from .model import Arguments, Cell, Environment, Given, Klass, TypeForm, cells
 from .narrowing import narrowed
 from .scopes import merge
-from .values import ANYTHING, NOTHING, PLAIN, SOME_PLAIN, UNKNOWN, Named, Value, derive, join, of
+from .value_lattice import ANYTHING, NOTHING, PLAIN, SOME_PLAIN, UNKNOWN, Named, Value, derive, join, of
 
 if TYPE_CHECKING:
     from .machine import Machine

@@ -10,7 +10,7 @@ from .calls import call_value
 from .expressions import default_slots
 from .model import Arguments, Environment, Function, Given, Klass
 from .roles import NO_ROLE
-from .values import UNKNOWN, Named, Value, of
+from .value_lattice import UNKNOWN, Named, Value, of
 
 if TYPE_CHECKING:
     from .machine import Machine

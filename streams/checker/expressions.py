@@ -29,7 +29,7 @@ from .returning import yielded
 from .roles import NO_ROLE
 from .scopes import merge
 from .targets import assign
-from .values import ANYTHING, BARE, BARE_NONE, NONE, NOTHING, PLAIN, SOME_PLAIN, Value, derive, join, of, only
+from .value_lattice import ANYTHING, BARE, BARE_NONE, NONE, NOTHING, PLAIN, SOME_PLAIN, Value, derive, join, of, only
 
 if TYPE_CHECKING:
     from .machine import Expression, Machine

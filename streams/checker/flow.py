@@ -15,7 +15,7 @@ from .narrowing import narrowed
 from .patterns import irrefutable, match_pattern
 from .scopes import merge
 from .targets import assign, bind
-from .values import ANYTHING, BARE, NOTHING, SEVERED, SOURCELESS, Value, join, of, only
+from .value_lattice import ANYTHING, BARE, NOTHING, SEVERED, SOURCELESS, Value, join, of, only
 
 if TYPE_CHECKING:
     from .machine import Machine, Statement

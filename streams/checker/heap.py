@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .model import Cell
-from .values import MAX_REFS, NOTHING, Value, join, of
+from .value_lattice import MAX_REFS, NOTHING, Value, join, of
 
 
 class Heap:

@@ -8,8 +8,8 @@ from .builtin import builtin
 from .library import Decorator, decorate, library
 from .methods import method
 from .model import Arguments, Environment
-from .standard import Partial, standard
-from .values import Named, Value
+from .standard_library import Partial, standard
+from .value_lattice import Named, Value
 
 if TYPE_CHECKING:
     from .machine import Machine

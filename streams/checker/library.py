@@ -10,7 +10,7 @@ from .arguments import inside
 from .model import Arguments, Environment, Function, cells
 from .roles import Role
 from .sites import GROUNDED_FACE, UNWRAP
-from .values import ANYTHING, MAYBE, NOTHING, SOME_PLAIN, Bound, Value, derive, of
+from .value_lattice import ANYTHING, MAYBE, NOTHING, SOME_PLAIN, Bound, Value, derive, of
 
 if TYPE_CHECKING:
     from .machine import Machine

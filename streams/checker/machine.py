@@ -18,7 +18,7 @@ from .heap import Heap
 from .model import ANY, BARE, NULL, OPEN, Arguments, Cell, Environment, Function, Module, Slot, cells, holds_wrapped
 from .scopes import EXPORTED, FACES, LIBRARY_NAMES, Project, imported, is_library
 from .sites import SITES
-from .values import ANYTHING, PLAIN, UNKNOWN, Named, Value, join, of
+from .value_lattice import ANYTHING, PLAIN, UNKNOWN, Named, Value, join, of
 
 Expression = Callable[["Machine", Environment, Any], Value]
 Statement = Callable[["Machine", Environment, Any], None]

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from .model import Function
-from .values import Bound, Named, Value
+from .value_lattice import Bound, Named, Value
 
 if TYPE_CHECKING:
     from .machine import Machine

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .model import OPEN, Function, Klass, Slot
-from .values import NOTHING, Bound, Value
+from .value_lattice import NOTHING, Bound, Value
 
 
 def of_class(klass: Klass, name: str, receiver: Value, bound: bool) -> Value:

@@ -8,8 +8,8 @@ from .arguments import inside, stranger
 from .mapped import drops_its_input, escapes
 from .model import Arguments, Cell, Environment, Given, cells, holds_wrapped
 from .sites import UNWRAP
-from .standard import replaced
-from .values import ANYTHING, BARE_NONE, NOTHING, PLAIN, SEVERED, SOME_PLAIN, UNKNOWN, Value, derive, join, of
+from .standard_library import replaced
+from .value_lattice import ANYTHING, BARE_NONE, NOTHING, PLAIN, SEVERED, SOME_PLAIN, UNKNOWN, Value, derive, join, of
 
 if TYPE_CHECKING:
     from .machine import Machine

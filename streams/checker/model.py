@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from .roles import Role
-from .values import NOTHING, WRAPPED, Value, join, settled
+from .value_lattice import NOTHING, WRAPPED, Value, join, settled
 
 GROUNDED: Final = 1
 BARE: Final = 2

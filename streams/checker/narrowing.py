@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from .values import BARE, MAYBE, NONE, UNKNOWN, WRAPPED, Named, Value, only
+from .value_lattice import BARE, MAYBE, NONE, UNKNOWN, WRAPPED, Named, Value, only
 
 if TYPE_CHECKING:
     from .machine import Machine

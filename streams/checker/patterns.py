@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .model import Environment, cells
 from .targets import bind
-from .values import ANYTHING, NOTHING, SOME_PLAIN, UNKNOWN, Value, join, of
+from .value_lattice import ANYTHING, NOTHING, SOME_PLAIN, UNKNOWN, Value, join, of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

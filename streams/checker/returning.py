@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from .model import ANY, BARE, GROUNDED, NULL, OPEN, Environment, Function, Slot, cells
-from .values import BARE as BARE_KINDS
-from .values import NONE, NOTHING, SEVERED, SOURCELESS, UNKNOWN, WRAPPED, Value, join, only
+from .value_lattice import BARE as BARE_KINDS
+from .value_lattice import NONE, NOTHING, SEVERED, SOURCELESS, UNKNOWN, WRAPPED, Value, join, only
 
 if TYPE_CHECKING:
     from .machine import Machine

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from .model import Module, State
-from .values import Named, Value, join, of
+from .value_lattice import Named, Value, join, of
 
 LIBRARY: Final = ("sluice.streams.grounded", "streams.grounded")
 """The module whose names are the contract; inside the repository itself the folder stands without its prefix."""

@@ -15,7 +15,7 @@ from .narrowing import narrowed
 from .returning import returned
 from .scopes import imported
 from .targets import assign
-from .values import BARE_NONE, SOME_PLAIN, Named, derive, of
+from .value_lattice import BARE_NONE, SOME_PLAIN, Named, derive, of
 
 if TYPE_CHECKING:
     from .machine import Machine, Statement

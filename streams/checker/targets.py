@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .containers import elements
 from .members import field_slot
 from .model import OPEN, Environment, Klass, Slot, cells
-from .values import ANYTHING, NOTHING, Named, Value, join, of
+from .value_lattice import ANYTHING, NOTHING, Named, Value, join, of
 
 if TYPE_CHECKING:
     from .machine import Machine

@@ -7,8 +7,6 @@ lane believes none of it (streams/adjudication/grounding.py): a chain can only m
 
 from ..adjudication.grounding import steps
 from .answers import Answer
-from .chain import ProvenanceChain
-from .clock import using_clock
 from .decorators import agent, grounded_pure, prompt, tool
 from .emissions import Asserted, emission
 from .errors import (
@@ -20,6 +18,8 @@ from .errors import (
     UndeclaredDiscard,
     UngroundedReturn,
 )
+from .provenance_chain import ProvenanceChain
+from .retrieval_clock import using_clock
 from .scope import discarding, discards
 from .value import Grounded, template
 from .wire import dec_hook, enc_hook, from_record, to_record

@@ -14,8 +14,8 @@ from ...codecs.errors import UsageError
 from . import answers, scope
 from .answers import GROUNDED, Answer, answer_of
 from .carrier import Cited, Parts, carries, carry, parts
-from .chain import ProvenanceChain
 from .declared import Declared, declared
+from .provenance_chain import ProvenanceChain
 from .scope import Scope
 from .value import Grounded
 

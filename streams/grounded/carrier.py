@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
-from .chain import EMPTY, ProvenanceChain, derive, merge
+from .provenance_chain import EMPTY, ProvenanceChain, derive, merge
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -21,13 +21,13 @@ from typing import Any
 
 from ...codecs.records import AgentHandoff, AnyStep, Derived, PromptTransform, Retrieval
 from ...codecs.times import format_time
-from . import answers, citations, clock, scope
+from . import answers, citations, retrieval_clock, scope
 from .answers import Answer, answer_of
 from .boundaries import PURE, Boundary, Call
 from .carrier import Cited, Parts, carries, carry, cited_by, parts
-from .chain import EMPTY, ProvenanceChain, merge
 from .citations import Strictness
 from .errors import MinConfidenceViolation, MissingDataCategory, PurityViolation, UngroundedReturn
+from .provenance_chain import EMPTY, ProvenanceChain, merge
 from .scope import Scope
 from .value import Grounded, check_claim
 
@@ -54,7 +54,7 @@ class Tool(Boundary):
                 confidence=confidence,
                 data=data,
                 source=answer.source or named,
-                timestamp=format_time(clock.present()),
+                timestamp=format_time(retrieval_clock.present()),
                 metadata=answers.as_json(answer.metadata),
             )
             return merge([*inherited, inner.chain]).then(step)

@@ -20,7 +20,7 @@ from ...codecs.records import Annotation, Assertion, Cites, Effect, Emission, Em
 from ...codecs.spans import Span
 from ...codecs.times import format_time
 from .carrier import Carrier, parts
-from .clock import present
+from .retrieval_clock import present
 from .value import Grounded, check_claim
 
 PROVENANCE: Final = "provenance"

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast, overload
 
 from ...codecs.records import AnyStep, Retrieval, Severed
 from .carrier import Carrier, T_co, apply, carry, cited_by, parts
-from .chain import ProvenanceChain, derive, merge
 from .dropping import drops_its_input
 from .errors import UngroundedReturn
 from .operands import Add, Div, Item, Mul, R_co, RAdd, RDiv, RMul, RSub, S, Sub
+from .provenance_chain import ProvenanceChain, derive, merge
 from .scope import record, record_declared, refuse_if_pure
 
 op: Final = cast(Any, operator)  # whose stubs take and give what is not annotated

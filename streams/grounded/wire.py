@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast, get_args, get_origin
 import msgspec
 
 from .carrier import UNCITED, Carrier, Cited, carry, parts
-from .chain import ProvenanceChain
+from .provenance_chain import ProvenanceChain
 from .scope import refuse_if_pure
 from .value import Grounded
 

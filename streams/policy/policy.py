@@ -124,7 +124,7 @@ class Admissibility(Part, frozen=True, gc=False):
         max_waiting_bytes: so much evidence may wait in a lane, in bytes; each listed observer has an equal share of
             it, and all others together have one (adjudication/waiting.py).
         early_settle: an assertion is settled before its horizon ends once every listed observer has answered, for each
-            class that it declares (adjudication/answers.py).
+            class that it declares (adjudication/observer_answers.py).
     """
 
     trust: Trust = "observed"

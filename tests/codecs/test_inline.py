@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from search import examples
 
 from sluice.codecs.errors import Fault
-from sluice.codecs.identifiers import hides
+from sluice.codecs.identifier_characters import hides
 from sluice.codecs.inline import parse_inline, render_inline
 from sluice.codecs.parameters import write_value
 from sluice.codecs.records import Annotation, Assertion, Cites, Emission, Retrieval

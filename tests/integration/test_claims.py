@@ -10,7 +10,7 @@ from aiokafka import AIOKafkaConsumer
 from lanes_on_kafka import Workers, assert_exactly_once, claims, ledger, load, until_read
 from msgspec.structs import replace
 
-from sluice.codecs.claims import Claim, write_claim
+from sluice.codecs.lane_claims import Claim, write_claim
 from sluice.codecs.notes import signers_of
 from sluice.topology.audit.run import AuditRequest, audit
 from sluice.topology.checkpoints.checkpointing import KEY_FILE

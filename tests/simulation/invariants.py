@@ -18,11 +18,11 @@ from sluice.codecs import compiled_core as codecs_native
 from sluice.codecs import merkle
 from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Output, Source, outputs_root, unseal
 from sluice.codecs.checkpoints import NO_CHECKPOINT, Head, parse_checkpoint
-from sluice.codecs.claims import claim_hash, is_claim, read_claim
 from sluice.codecs.errors import DoesNotHoldError
+from sluice.codecs.lane_claims import claim_hash, is_claim, read_claim
 from sluice.codecs.notes import Verifier, parse_note, signers_of
 from sluice.codecs.partition import PARTITIONERS
-from sluice.streams.adjudication import compiled_core
+from sluice.streams.adjudication import compiled_fold
 from sluice.streams.adjudication import fold as core
 from sluice.streams.attestations import framing
 from sluice.streams.sightings import binding
@@ -214,7 +214,7 @@ def fold_again(chain: Sequence[Block], lane: int, fold: Any, state: Any) -> Iter
     for block in chain:
         where = f"lane {lane}, block {block.header.height}"
         demand(block.header.outputs == root, "fold", f"{where} names other outputs of the block before")
-        with patch.object(compiled_core, "core", None), patch.object(codecs_native, "codecs", None):
+        with patch.object(compiled_fold, "core", None), patch.object(codecs_native, "codecs", None):
             outputs = fold(state, block)
             root = outputs_root(outputs)
         yield from outputs

@@ -12,7 +12,7 @@ from aiokafka.errors import KafkaError
 from msgspec.structs import replace
 
 from sluice.codecs.blocks import Block, Output
-from sluice.codecs.claims import is_claim
+from sluice.codecs.lane_claims import is_claim
 from sluice.streams.attestations.framing_state import NewestWords
 from sluice.topology.checkpoints.checkpointing import Checkpoints, Draft
 from sluice.topology.kafka import transactions

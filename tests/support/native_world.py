@@ -19,7 +19,7 @@ from sluice.codecs import compiled_core as codecs_native
 from sluice.codecs.blocks import Block, Event, EventKind, Header, Output, Source
 from sluice.codecs.digests import digest_of
 from sluice.codecs.times import format_time
-from sluice.streams.adjudication import compiled_core, snapshot
+from sluice.streams.adjudication import compiled_fold, snapshot
 from sluice.streams.adjudication import fold as core
 from sluice.streams.policy import policy
 from sluice.streams.policy.policy import (
@@ -130,7 +130,7 @@ TEXTS = (
 def pure() -> Iterator[None]:
     """Everything in Python."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled_core, "core", None)
+        patch.setattr(compiled_fold, "core", None)
         patch.setattr(codecs_native, "codecs", None)
         yield
 

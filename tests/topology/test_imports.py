@@ -30,7 +30,7 @@ FORBIDDEN_MODULES = {
     # what topology may know
     *("aiokafka", "click", "confluent_kafka", "faust", "rich", "structlog"),
 }
-ITS_CLOCK = "streams/grounded/clock.py"
+ITS_CLOCK = "streams/grounded/retrieval_clock.py"
 """Where users' programs date what they retrieve; no fold comes past it."""
 FORBIDDEN_CALLS = {"open", "print", "input", "hash", "id", "exec", "eval", "__import__", "breakpoint"}
 FORBIDDEN_METHODS = {"now", "utcnow", "today", "getpid", "urandom", "getenv"}

@@ -1,4 +1,4 @@
-"""Who owned a lane when: the claims that stand between its blocks, held against those (codecs/claims.py).
+"""Who owned a lane when: the claims that stand between its blocks, held against those (codecs/lane_claims.py).
 
 Pure: records and blocks in, divergences out.
 """
@@ -12,8 +12,8 @@ import msgspec
 from msgspec import UNSET
 
 from ...codecs.blocks import Header
-from ...codecs.claims import SignedClaim, is_claim, read_claim
 from ...codecs.errors import DoesNotHoldError, cut
+from ...codecs.lane_claims import SignedClaim, is_claim, read_claim
 from ...codecs.notes import Verifier, signers_of
 from ...streams.policy.keys import Key
 from ..ledger.export_files import Stored

@@ -11,7 +11,7 @@ import click
 from click.exceptions import Exit, NoArgsIsHelpError
 
 from ...codecs.errors import SluiceError, printable
-from .standard import standard_streams
+from .standard_streams import standard_streams
 
 INTERRUPTED = 130
 """What a shell expects of a command that Ctrl-C has ended."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...codecs.errors import UsageError
-from .filters import read_policy
+from .filter_commands import read_policy
 
 if TYPE_CHECKING:
     from ..checkpoints.trust import TrustedKey

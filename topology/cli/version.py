@@ -10,7 +10,7 @@ from ..settings import extras
 def version_line() -> str:
     """`sluice 0.1.0, compiled core 14`, or `sluice 0.1.0, pure Python`."""
     from ...codecs import compiled_core as codecs
-    from ...streams.adjudication import compiled_core as fold
+    from ...streams.adjudication import compiled_fold as fold
 
     parts = [name for name, core in (("codecs", codecs.codecs), ("fold", fold.core)) if core is not None]
     only = f" for the {parts[0]} only" if len(parts) == 1 else ""

@@ -21,7 +21,7 @@ from ..settings.settings import Settings
 from ..terminal.showing import escaped
 from ..vet.at_hand import AtHand
 from ..vet.sources import folder_of, of_events
-from ..vet.verdicts import Verdict
+from ..vet.vetted_assertions import Verdict
 from ..vet.vetting import VETTING_POLICY, Vetter
 from .demo_view import counted
 

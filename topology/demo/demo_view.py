@@ -17,9 +17,9 @@ from rich.text import Text
 
 from ..terminal.showing import checked_cell, escaped, stacked_cell
 from ..terminal.styles import STYLES
-from ..vet.verdicts import Missing, Place
+from ..vet.vetted_assertions import Missing, Place
 from ..vet.vetting import missing_of, places
-from ..vet.view import missing_line, one_line
+from ..vet.vetting_view import missing_line, one_line
 from .board import DISCARDED, Board, Entry
 
 HEADS = ("status", "what was checked", "the emitter's words", "classes seen", "reason, or valid until")

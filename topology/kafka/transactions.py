@@ -27,7 +27,7 @@ from aiokafka.errors import (
 )
 
 from ...codecs.blocks import Output
-from ...codecs.claims import KEY as CLAIM
+from ...codecs.lane_claims import KEY as CLAIM
 from ...codecs.partition import PARTITIONERS
 from ..settings.settings import Settings, bootstrap
 from .batches.packing import Packed, packed
@@ -153,7 +153,7 @@ class LaneProducer:
         Comes after `open`: whoever owned the lane before is fenced, so all that it ever committed stands before it.
 
         Args:
-            value: the record's (codecs/claims.py).
+            value: the record's (codecs/lane_claims.py).
             member: who this worker is in its group.
 
         Returns:

@@ -10,8 +10,8 @@ from aiokafka.errors import KafkaError
 
 from ...codecs.adoptions import FORMAT, Adoption, adopted_in, write_adoption
 from ...codecs.blocks import Event, EventKind, unseal
-from ...codecs.claims import is_claim
 from ...codecs.errors import UsageError
+from ...codecs.lane_claims import is_claim
 from ...codecs.notes import Signer
 from ...codecs.times import format_time
 from ...streams.policy.adopting import refusal

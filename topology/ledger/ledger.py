@@ -9,7 +9,7 @@ from typing import Protocol
 from aiokafka import TopicPartition
 
 from ...codecs.blocks import Output
-from ...codecs.claims import is_claim
+from ...codecs.lane_claims import is_claim
 from ..kafka.claiming import Member
 from ..kafka.connect import open_reader
 from ..kafka.partition_reader import HangsError, read_to_end

@@ -19,8 +19,8 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
 from ...codecs.blocks import MAX_INPUT_BYTES, Block, EventKind, unseal
-from ...codecs.claims import is_claim
 from ...codecs.errors import SluiceError
+from ...codecs.lane_claims import is_claim
 from ...streams.policy.policy import Policy, policy_of_document
 from ..kafka.connect import open_consumer, open_producer, open_reader, partitions_of, unreachable
 from ..kafka.partition_reader import last_record, read_to_end

@@ -12,8 +12,8 @@ from contextlib import aclosing
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ...codecs.blocks import Block, Event, Header, Output, unseal
-from ...codecs.claims import is_claim
 from ...codecs.errors import DoesNotHoldError
+from ...codecs.lane_claims import is_claim
 from .chain import ChainHead, demand_version
 from .interfaces import Logs
 

@@ -16,8 +16,8 @@ import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
-from ...codecs.claims import is_claim
 from ...codecs.errors import LaterVersionError, SluiceError
+from ...codecs.lane_claims import is_claim
 from ..kafka.connect import open_reader
 from ..kafka.topics import topic_name
 from ..ledger.interfaces import Fold

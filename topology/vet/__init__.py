@@ -1,3 +1,14 @@
 """Vetting without a broker: recorder, observers and fold of the stream, in one process (docs/vetting.md)."""
 
-__all__ = ["agents", "at_hand", "hook", "installing", "page", "running", "sources", "verdicts", "vetting", "view"]
+__all__ = [
+    "agents",
+    "at_hand",
+    "hook",
+    "installing",
+    "page",
+    "sources",
+    "vetted_assertions",
+    "vetting",
+    "vetting_runs",
+    "vetting_view",
+]

@@ -24,7 +24,7 @@ from ..observers.roots import Roots
 from ..settings.settings import Settings
 from .at_hand import AtHand
 from .sources import MAX_ANSWER, checkout_of, folder_of, of_answer, of_events
-from .verdicts import Verdict
+from .vetted_assertions import Verdict
 from .vetting import VETTING_POLICY, Vetter
 
 BUDGET_SECONDS: Final = 8.0

@@ -32,9 +32,9 @@ from ..settings.settings import Settings
 from .agents import AGENTS, Agent, Asked
 from .at_hand import AtHand
 from .sources import Source, folder_of, of_answer, of_events, roots_around
-from .verdicts import CONTRADICTED, Verdict
+from .vetted_assertions import CONTRADICTED, Verdict
 from .vetting import VETTING_POLICY, Vetter
-from .view import MOST_LINES, missing_line, one_line
+from .vetting_view import MOST_LINES, missing_line, one_line
 
 BUDGET_SECONDS: Final = 8.0
 MAX_INPUT: Final = 16_000_000

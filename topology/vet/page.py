@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from .verdicts import Verdict
-from .view import checked_lines, headings, one_line, summary, why
+from .vetted_assertions import Verdict
+from .vetting_view import checked_lines, headings, one_line, summary, why
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1c1c1c;

@@ -33,7 +33,7 @@ from ..observers.roots import Roots
 from ..settings.secrets import secrets_of
 from ..settings.settings import Settings
 from ..terminal.showing_checks import HELD
-from .verdicts import UNSETTLED, Missing, Place, Verdict
+from .vetted_assertions import UNSETTLED, Missing, Place, Verdict
 
 SETTLING_MS: Final = 1_000
 """The horizon behind the last look: the fold is told that so much time passes, and settles everything."""

@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from ...codecs.errors import UsageError
 from .answering import Vetted
-from .verdicts import CONTRADICTED
+from .vetted_assertions import CONTRADICTED
 
 Action = Literal["pass", "mark", "withhold"]
 MOST_NUMBERS: Final = 10

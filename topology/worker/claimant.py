@@ -1,4 +1,4 @@
-"""What a lane claims its ledger with: who this worker is, in its group and by its key (codecs/claims.py)."""
+"""What a lane claims its ledger with: who this worker is, in its group and by its key (codecs/lane_claims.py)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ...codecs.claims import Claim, write_claim
+from ...codecs.lane_claims import Claim, write_claim
 from ...codecs.notes import Signer
 from ...codecs.times import format_time
 from ..kafka.claiming import Member

@@ -26,8 +26,8 @@ from msgspec.structs import astuple, replace
 
 from ...codecs.adoptions import is_adoption, read_adoption
 from ...codecs.blocks import INPUT_KINDS, Event, EventKind, Output, Source, source_of, unseal
-from ...codecs.claims import claim_hash
 from ...codecs.errors import DoesNotHoldError
+from ...codecs.lane_claims import claim_hash
 from ...streams.adjudication.state import MAX_TIMERS
 from ...streams.adjudication.versions import TOPIC_IDS, number_of
 from ...streams.policy.policy import HOUR, Policy

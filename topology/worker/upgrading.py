@@ -16,7 +16,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from ...codecs.blocks import unseal
-from ...codecs.claims import is_claim
+from ...codecs.lane_claims import is_claim
 from ..kafka.connect import open_consumer
 from ..kafka.topics import topic_name
 from ..ledger.chain import demand_version

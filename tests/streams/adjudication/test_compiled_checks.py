@@ -30,7 +30,7 @@ from native_world import (
 from search import examples
 
 from sluice.codecs.digests import digest_of
-from sluice.streams.adjudication import checked_json, compiled_core
+from sluice.streams.adjudication import checked_json, compiled_fold
 from sluice.streams.adjudication import fold as core
 from sluice.streams.adjudication.emission_state import Place
 from sluice.streams.policy import policy
@@ -202,7 +202,7 @@ def test_one_file_is_the_cores(seen: tuple[dict[str, Any], ...], python: int, mo
 
     fold([(T, T, records)], Policy())
 
-    assert asked == (["observations"] * python if compiled_core.core is not None else [record[0] for record in records])
+    assert asked == (["observations"] * python if compiled_fold.core is not None else [record[0] for record in records])
 
 
 @pytest.mark.parametrize(
@@ -439,6 +439,6 @@ def test_what_names_its_record_and_checks_is_the_cores(
     assert [
         output.topic == "admitted" for block in found.outputs[:1] for output in block if output.topic != "verdicts"
     ] == ([True] if admitted else [])
-    if compiled_core.core is not None:
+    if compiled_fold.core is not None:
         told = 1 if early and (digest == "other" or python) else 0 if early else python
         assert left[1] == told

@@ -18,7 +18,7 @@ from sluice.codecs.blocks import Event, Output, Stretch
 from sluice.codecs.compiled_layout import fingerprint
 from sluice.codecs.record_batches import Cursor
 from sluice.codecs.records import Disposition, Effect, Status
-from sluice.streams.adjudication import compiled_core, compiled_layout, emission_state, timers
+from sluice.streams.adjudication import compiled_fold, compiled_layout, emission_state, timers
 from sluice.streams.adjudication import fold as core
 from sluice.streams.policy.policy import Policy, Privacy, PublishedVerdicts
 
@@ -35,7 +35,7 @@ def handed(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     state = core.new_state(0, 1)
     with monkeypatch.context() as patch:
-        patch.setattr(compiled_core, "core", SimpleNamespace(Folder=folder, timer=lambda *_: NotImplemented))
+        patch.setattr(compiled_fold, "core", SimpleNamespace(Folder=folder, timer=lambda *_: NotImplemented))
         core.fold(state, block_of(state, 0, T, T, [event_of(Policy())]))
         core.fold(state, block_of(state, 1, T, T, []))
     assert len(found) == len(TUPLES)
@@ -111,24 +111,24 @@ def test_the_core_is_handed_what_is_declared(monkeypatch: pytest.MonkeyPatch) ->
     assert [name for name in declared["state_number"] if not isinstance(getattr(tables.state, name), int)] == []
 
 
-@pytest.mark.skipif(compiled_core.core is None, reason="there is no compiled core")
+@pytest.mark.skipif(compiled_fold.core is None, reason="there is no compiled core")
 @pytest.mark.parametrize("number", range(4), ids=TUPLES)
 def test_a_core_takes_no_tuple_of_another_length(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """One field fewer, or one more, is refused as a whole: nothing is read for something else."""
     given = handed(monkeypatch)
-    assert compiled_core.core is not None
-    compiled_core.core.Folder(*given)  # as it is, it is taken
+    assert compiled_fold.core is not None
+    compiled_fold.core.Folder(*given)  # as it is, it is taken
 
     for other in (tuple(given[number])[:-1], (*given[number], 0), list(given[number])):
         with pytest.raises(ValueError, match="not the rules that the compiled core was made for"):
-            compiled_core.core.Folder(*given[:number], other, *given[number + 1 :])
+            compiled_fold.core.Folder(*given[:number], other, *given[number + 1 :])
 
 
-@pytest.mark.skipif(compiled_core.core is None, reason="there is no compiled core")
+@pytest.mark.skipif(compiled_fold.core is None, reason="there is no compiled core")
 def test_a_core_takes_no_field_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where two fields of unlike types change places, one is no longer what it has to be."""
     tables, moment, rules, writing = handed(monkeypatch)
-    assert compiled_core.core is not None
+    assert compiled_fold.core is not None
 
     for changed in (
         (tables._replace(packed=tables.outputs, outputs=tables.packed), moment, rules, writing),
@@ -137,7 +137,7 @@ def test_a_core_takes_no_field_for_another(monkeypatch: pytest.MonkeyPatch) -> N
         (tables, moment, rules, writing._replace(texts=writing.functions, functions=writing.texts)),
     ):
         with pytest.raises(TypeError):
-            compiled_core.core.Folder(*changed)
+            compiled_fold.core.Folder(*changed)
 
 
 @pytest.mark.parametrize(

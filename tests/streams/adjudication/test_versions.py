@@ -13,7 +13,7 @@ from native_world import pure
 
 from sluice.codecs.blocks import Block, Header, seal
 from sluice.codecs.errors import DoesNotHoldError, LaterVersionError
-from sluice.streams.adjudication import compiled_core, versions
+from sluice.streams.adjudication import compiled_fold, versions
 from sluice.streams.adjudication import fold as core
 from sluice.streams.adjudication.versions import FOLD_VERSIONS, fold_version, next_number, number_of, rules_of
 from sluice.streams.policy.policy import INADMISSIBLE, PerEffect, Policy
@@ -65,7 +65,7 @@ def test_each_block_is_folded_by_its_own_version(
     assert second == []
     assert again == lane.outputs
     assert core.counters(state)["lives"] == 2
-    assert compiled_core.core is None or versions.COMPILED == 4
+    assert compiled_fold.core is None or versions.COMPILED == 4
 
 
 @pytest.mark.usefixtures("later")

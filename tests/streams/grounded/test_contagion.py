@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sluice.codecs.records import Derived, PromptTransform, Retrieval, Severed
 from sluice.streams.adjudication import grounding
 from sluice.streams.grounded import Grounded, from_record, to_record
-from sluice.streams.grounded.chain import ProvenanceChain, merge
+from sluice.streams.grounded.provenance_chain import ProvenanceChain, merge
 
 AT = "2026-11-21T09:00:00Z"
 CATEGORIES = ["financial", "grounded", "medical", "pii"]

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from sluice.codecs.blocks import Event, Header
 from sluice.codecs.checkpoints import origin
-from sluice.codecs.claims import KEY, Claim, claim_hash, write_claim
+from sluice.codecs.lane_claims import KEY, Claim, claim_hash, write_claim
 from sluice.codecs.notes import Signer
 from sluice.codecs.times import format_time
 from sluice.topology.audit.report import Report, lines

@@ -146,8 +146,8 @@ def test_ctrl_c_is_one_word_and_130(command: str):
 @pytest.mark.parametrize(
     ("arguments", "where"),
     [
-        (["check", "-"], "sluice.topology.cli.check._in_a_deep_thread"),
-        (["consume", "--broker", "127.0.0.1:1"], "sluice.topology.cli.consume._print_lines"),
+        (["check", "-"], "sluice.topology.cli.check_command._in_a_deep_thread"),
+        (["consume", "--broker", "127.0.0.1:1"], "sluice.topology.cli.consume_command._print_lines"),
     ],
 )
 def test_ctrl_c_ends_any_command_alike(arguments: list[str], where: str, monkeypatch: pytest.MonkeyPatch):

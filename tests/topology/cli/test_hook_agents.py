@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 from vetted_world import ANSWER, FALSE, SOURCE, TRUE, make_repo
 
-from sluice.topology.cli import hook as hook_command
+from sluice.topology.cli import hook_command as hook_command
 from sluice.topology.cli import main
 from sluice.topology.vet import last_messages
 from sluice.topology.vet.agents import AGENTS

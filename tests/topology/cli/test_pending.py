@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from sluice.codecs.times import parse_time
 from sluice.streams.policy.policy import DEFAULT_POLICY
 from sluice.topology.brokers import EmbeddedBroker
-from sluice.topology.cli import consume as consume_cli
+from sluice.topology.cli import consume_command as consume_cli
 from sluice.topology.cli import main, pending
 from sluice.topology.kafka.connect import open_producer
 from sluice.topology.ledger import policies

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from sluice.topology.brokers import EmbeddedBroker
-from sluice.topology.cli import consume as consume_cli
+from sluice.topology.cli import consume_command as consume_cli
 from sluice.topology.cli import main
 from sluice.topology.kafka.connect import open_producer
 from sluice.topology.settings.settings import Settings

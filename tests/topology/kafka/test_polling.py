@@ -17,7 +17,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from sluice.codecs.blocks import GENESIS, MAX_INPUT_BYTES, Block, Event, EventKind, Header, Source, outputs_root
 from sluice.codecs.quarantine import read_quarantine
 from sluice.codecs.times import format_time
-from sluice.streams.adjudication import compiled_core, fold
+from sluice.streams.adjudication import compiled_fold, fold
 from sluice.streams.adjudication.fold import event_for
 from sluice.streams.policy.policy import Policy
 from sluice.topology.kafka.batches import unpacking
@@ -334,7 +334,7 @@ async def test_a_batch_longer_than_its_answer_stops_its_lane_and_passes_nothing(
     assert "nobody can tell where it ends" in str(refusals.stopped[PLACES[0]].error)
 
 
-@pytest.mark.skipif(compiled_core.core is None, reason="an install without the compiled core")
+@pytest.mark.skipif(compiled_fold.core is None, reason="an install without the compiled core")
 async def test_what_was_fetched_is_what_the_core_was_made_for(monkeypatch: pytest.MonkeyPatch):
     """From the wire to the verdict: a common emission and its evidence never reach the fold in Python.
 

@@ -136,7 +136,7 @@ def test_wrong_usage_is_one_sentence(file, arguments, said):
 
 def test_the_command_has_the_scopes_of_the_server():
     """Named twice, so that the command line need not load the SDK."""
-    from sluice.topology.cli import mcp
+    from sluice.topology.cli import mcp_command
     from sluice.topology.mcp.server import SCOPES
 
-    assert mcp.SCOPES == SCOPES
+    assert mcp_command.SCOPES == SCOPES

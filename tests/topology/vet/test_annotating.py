@@ -19,7 +19,7 @@ from sluice.topology.observers.roots import Roots
 from sluice.topology.settings.settings import Settings
 from sluice.topology.vet.at_hand import AtHand, kinds_wanted
 from sluice.topology.vet.sources import Source, of_answer, of_events
-from sluice.topology.vet.verdicts import Verdict
+from sluice.topology.vet.vetted_assertions import Verdict
 from sluice.topology.vet.vetting import VETTING_POLICY, Vetter
 
 SAME_BYTES = msgspec.structs.replace(

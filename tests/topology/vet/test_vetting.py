@@ -17,11 +17,11 @@ from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.nameable_files import tracked
 from sluice.topology.observers.roots import Roots
 from sluice.topology.settings.settings import Settings
-from sluice.topology.vet import view
+from sluice.topology.vet import vetting_view
 from sluice.topology.vet.at_hand import AtHand
 from sluice.topology.vet.page import page
 from sluice.topology.vet.sources import Source, of_answer, of_events
-from sluice.topology.vet.verdicts import UNSETTLED, Verdict
+from sluice.topology.vet.vetted_assertions import UNSETTLED, Verdict
 from sluice.topology.vet.vetting import VETTING_POLICY, Vetter
 
 ONE = msgspec.structs.replace(
@@ -78,7 +78,7 @@ def test_one_kind_of_evidence_is_below_the_floor(tmp_path: Path, repo: Path, ins
     assert (true.status, false.status) == ("below-floor", "contradicted")
     assert true.missing[-1].reason == "1 of 2 kinds of evidence bear it out"
     assert not true.unsupported
-    told = view.summary([true, false])
+    told = vetting_view.summary([true, false])
     assert "fewer than the 2 kinds of evidence that the policy wants" in told[0]
     assert "--policy" in told[0]
     assert told[-1] == "2 statements: 1 below-floor, 1 contradicted"
@@ -98,7 +98,7 @@ def test_what_the_checks_do_not_cover_is_not_shown_as_admitted(repo: Path, instr
     (verdict,) = vetted(answered(false, repo, instruments), repo, instruments, ONE)
     assert (verdict.status, verdict.label) == ("admitted", "admitted in part")
     assert verdict.unchecked
-    text = "\n".join(view.lines([verdict]))
+    text = "\n".join(vetting_view.lines([verdict]))
     assert text.startswith("admitted in part: ")
     assert text.endswith("1 statement: 1 admitted in part")
     assert "[unchecked]" in text

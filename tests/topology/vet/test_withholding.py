@@ -21,7 +21,7 @@ from sluice.record import ToolCall
 from sluice.topology.vet import answering
 from sluice.topology.vet.answering import AnswerVetter, Vetted
 from sluice.topology.vet.replies import replies_of
-from sluice.topology.vet.verdicts import Verdict
+from sluice.topology.vet.vetted_assertions import Verdict
 from sluice.topology.vet.withholding import Rules, disarmed, marked, outcome_of, rules_of
 
 RIGHT = "`MAX_RETRIES` is 5 in `limits.py`."

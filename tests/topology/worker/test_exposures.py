@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from sluice.streams.policy.keys import Key
 from sluice.streams.policy.policy import DEFAULT_POLICY, Policy, Reviewers
 from sluice.streams.policy.toml_reader import load_policy
-from sluice.topology.cli.policy import policy_text
+from sluice.topology.cli.policy_command import policy_text
 from sluice.topology.ledger.folds import folds
 from sluice.topology.worker.exposures import Exposures
 

@@ -15,8 +15,8 @@ from search import examples
 from structlog.testing import capture_logs
 
 from sluice.codecs.blocks import MAX_EVENTS, EventKind, Header, outputs_root, seal
-from sluice.codecs.claims import claim_hash, read_claim
 from sluice.codecs.errors import DoesNotHoldError
+from sluice.codecs.lane_claims import claim_hash, read_claim
 from sluice.codecs.quarantine import quarantine
 from sluice.streams.policy.policy import Admissibility, Policy
 from sluice.topology.kafka.claiming import Member, NotAMemberError

@@ -13,7 +13,7 @@ import msgspec
 
 from ...codecs.errors import SluiceError, UsageError, printable
 from ..settings.settings import load_settings
-from .filters import read_policy
+from .filter_commands import read_policy
 from .options import root, root_setting
 
 BUDGET = 8.0

@@ -11,7 +11,7 @@ from .arguments import stranger
 from .builtin import lifted
 from .containers import awaited, elements
 from .model import Arguments, Cell, Environment, Function, Given, cells
-from .values import ANYTHING, NOTHING, PLAIN, Value, join, of
+from .value_lattice import ANYTHING, NOTHING, PLAIN, Value, join, of
 
 if TYPE_CHECKING:
     from .machine import Machine

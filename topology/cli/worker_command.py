@@ -10,7 +10,7 @@ import click
 from ...codecs.errors import UsageError
 from ..settings.settings import Settings, load_settings
 from .options import broker, log_level, partitions, topic_prefix
-from .policy import policy_text
+from .policy_command import policy_text
 
 if TYPE_CHECKING:
     from ...streams.policy.policy import Policy

@@ -20,7 +20,7 @@ from sluice.codecs.strict_schema import strict_emission_schema
 from sluice.codecs.times import parse_time
 from sluice.streams.policy.policy import DEFAULT_POLICY
 from sluice.topology.cli import main
-from sluice.topology.cli.filters import read_policy
+from sluice.topology.cli.filter_commands import read_policy
 from sluice.topology.kafka.input_records import prepare
 
 GREP = "substrate.grep"

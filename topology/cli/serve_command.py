@@ -112,7 +112,7 @@ def serve(
     """
     from ..mcp.door import Door
     from ..serve.running import Service, run_service
-    from .proofs import read_verifier
+    from .proof_commands import read_verifier
 
     provider = _provider(public_url, oidc_issuer, oidc_client_id, oidc_client_secret_file, rules, asked)
     if public_url is not None:

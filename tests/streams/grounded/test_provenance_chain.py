@@ -11,7 +11,7 @@ from sluice.codecs.decode import decode_emission
 from sluice.codecs.records import AgentHandoff, Derived, Discard, Emission, PromptTransform, Retrieval, Severed
 from sluice.streams.adjudication import grounding
 from sluice.streams.grounded import Grounded, ProvenanceChain, emission, steps
-from sluice.streams.grounded.chain import EMPTY, MAX_DEPTH, MAX_STEPS, derive, merge
+from sluice.streams.grounded.provenance_chain import EMPTY, MAX_DEPTH, MAX_STEPS, derive, merge
 
 AT = "2026-11-21T09:00:00Z"
 ONE = Retrieval(source="one.md", timestamp=AT, data=["grounded"], confidence=0.9, metadata={"page": [1]})

@@ -19,7 +19,7 @@ from ...codecs.errors import UsageError
 from ...streams.policy.policy import Policy
 from ..settings.settings import Settings, load_settings
 from .ending import INTERRUPTED
-from .filters import read_policy
+from .filter_commands import read_policy
 from .options import root
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _show_answer(settings: Settings) -> None:
     """The first half: an answer, vetted. Nothing where the examples are about something else."""
     from ..demo import answer
     from ..demo.demo import examples
-    from ..vet import view
+    from ..vet import vetting_view
 
     folder = examples()
     if folder is None or not answer.is_about(folder, settings.root):
@@ -95,12 +95,12 @@ def _show_answer(settings: Settings) -> None:
         console = Console()
         for line in answer.introduction(answered):
             console.print(Text(line))
-        view.print_table(answered.verdicts, console)
+        vetting_view.print_table(answered.verdicts, console)
         for line in answer.between():
             console.print(Text(line))
         return
     _print(answer.introduction(answered))
-    _print(view.lines(answered.verdicts))
+    _print(vetting_view.lines(answered.verdicts))
     _print(answer.between())
 
 

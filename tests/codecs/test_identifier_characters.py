@@ -8,7 +8,7 @@ from builders import emission_value, encoded, observation_value, review_value, s
 
 from sluice.codecs import decode, fast_decode
 from sluice.codecs.errors import Fault
-from sluice.codecs.identifiers import DID_PATTERN, hides
+from sluice.codecs.identifier_characters import DID_PATTERN, hides
 from sluice.codecs.sightings import decode_sighting
 
 NOW = "2026-11-21T09:00:00Z"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from search import examples
 
 from sluice.codecs.blocks import Header, seal, unseal
-from sluice.codecs.claims import Claim, claim_hash, read_claim, write_claim
 from sluice.codecs.errors import DoesNotHoldError
+from sluice.codecs.lane_claims import Claim, claim_hash, read_claim, write_claim
 from sluice.codecs.notes import Signer, signers_of
 
 SIGNER = Signer("sluice/test", b"s" * 32)

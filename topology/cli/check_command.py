@@ -21,7 +21,7 @@ import msgspec
 
 from ...codecs.errors import printable
 from ..settings.files import open_plain
-from .standard import write_document
+from .standard_streams import write_document
 
 if TYPE_CHECKING:
     from ...streams.checker import Finding, Report, Source

@@ -13,7 +13,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from sluice.topology.cli import by_hand as by_hand_module
+from sluice.topology.cli import look_by_hand as by_hand_module
 from sluice.topology.cli import main
 from sluice.topology.settings.settings import Settings
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from sluice.codecs.notes import Signer
 from sluice.topology.cli import main
-from sluice.topology.cli import proofs as commands
+from sluice.topology.cli import proof_commands as commands
 
 KEY = str(SIGNER.verifier)
 

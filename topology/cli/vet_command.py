@@ -13,14 +13,14 @@ import click
 
 from ...codecs.errors import UsageError, printable
 from ..settings.settings import Settings, load_settings
-from .filters import read_policy
+from .filter_commands import read_policy
 from .lines import write_escaped_line
 from .options import root, root_setting
 
 if TYPE_CHECKING:
     from ...record.transcripts import Format
-    from ..vet.running import Job, Named, Read, Unread
-    from ..vet.verdicts import Verdict
+    from ..vet.vetted_assertions import Verdict
+    from ..vet.vetting_runs import Job, Named, Read, Unread
 
 FORMATS = ("claude-code", "codex", "openhands", "swe-agent", "markdown")
 BAR_AFTER = 1.0
@@ -68,11 +68,11 @@ def vet(
         sluice vet session.jsonl --json | jq 'select(.status == "contradicted") | .statement'
     """
     from ..observers.roots import Roots
-    from ..vet.running import Job, Running, Unread, processes_for
     from ..vet.sources import roots_around
-    from ..vet.verdicts import CONTRADICTED
+    from ..vet.vetted_assertions import CONTRADICTED
     from ..vet.vetting import VETTING_POLICY
-    from ..vet.view import Tally
+    from ..vet.vetting_runs import Job, Running, Unread, processes_for
+    from ..vet.vetting_view import Tally
 
     if last and every:
         raise UsageError("--last and --all contradict each other")
@@ -137,8 +137,8 @@ def _named(name: str, form: str | None) -> Named:
         UsageError: it cannot be opened, or is of no known format.
     """
     from ...record.transcripts import detect
-    from ..vet.running import Named
     from ..vet.sources import STANDARD_INPUT, demand_readable, is_answer
+    from ..vet.vetting_runs import Named
 
     demand_readable(name)
     if form == "markdown" or (form is None and is_answer(name)):
@@ -157,7 +157,7 @@ def _report(one: Unread) -> None:
 def _send(job: Job, broker: str) -> None:
     from ...record import KafkaSink
     from ..observers.instruments import Instruments
-    from ..vet.running import Told, told
+    from ..vet.vetting_runs import Told, told
 
     number = 0
     with closing(Instruments(job.settings)) as instruments, KafkaSink(broker) as sink:
@@ -181,14 +181,14 @@ def _write_page(path: str, verdicts: Sequence[Verdict], name: str) -> None:
 
 
 def _show(verdicts: Sequence[Verdict]) -> None:
-    from ..vet import view
+    from ..vet import vetting_view
 
     if sys.stdout.isatty():
         from rich.console import Console
 
-        view.print_table(verdicts, Console())
+        vetting_view.print_table(verdicts, Console())
         return
-    for line in view.lines(verdicts):
+    for line in vetting_view.lines(verdicts):
         sys.stdout.buffer.write(line.encode() + b"\n")
     sys.stdout.buffer.flush()
 

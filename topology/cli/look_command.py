@@ -22,8 +22,8 @@ from ..observers.observation_record import signing_of
 from ..observers.roots import Roots
 from ..settings import logs
 from ..settings.settings import Settings, load_settings
-from .by_hand import try_by_hand
 from .lines import files_argument, run_filter
+from .look_by_hand import try_by_hand
 from .options import broker, log_level, root, root_setting, topic_prefix
 
 _substrates = click.option(

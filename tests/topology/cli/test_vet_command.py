@@ -255,8 +255,8 @@ def test_a_table_escapes_what_a_terminal_would_obey(tmp_path: Path, repo: Path):
     """And takes square brackets for square brackets."""
     from rich.console import Console
 
-    from sluice.topology.vet.verdicts import Verdict
-    from sluice.topology.vet.view import print_table
+    from sluice.topology.vet.vetted_assertions import Verdict
+    from sluice.topology.vet.vetting_view import print_table
 
     out = StringIO()
     verdict = Verdict("em", None, HOSTILE, "contradicted", "", ["[red]x\x1b[0m"], [], [], None)
@@ -277,12 +277,12 @@ class Terminal(StringIO):
 
 def test_a_bar_counts_bytes_from_the_beginning(monkeypatch: pytest.MonkeyPatch):
     """It is there while the file is read, on a terminal alone, and leaves nothing behind."""
-    from sluice.topology.cli import vet
+    from sluice.topology.cli import vet_command
 
-    monkeypatch.setattr(vet, "BAR_AFTER", 0.0)
+    monkeypatch.setattr(vet_command, "BAR_AFTER", 0.0)
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
-    with vet._progress(100) as read:
+    with vet_command._progress(100) as read:
         read(50)
         for _ in range(1_000):
             if "50%" in terminal.getvalue():
@@ -292,6 +292,6 @@ def test_a_bar_counts_bytes_from_the_beginning(monkeypatch: pytest.MonkeyPatch):
     assert "50%" in terminal.getvalue()
     plain = StringIO()
     monkeypatch.setattr("sys.stderr", plain)
-    with vet._progress(100) as read:
+    with vet_command._progress(100) as read:
         read(50)
     assert plain.getvalue() == ""

@@ -18,7 +18,7 @@ from ..settings.clock import now_ms
 from ..settings.settings import Settings, load_settings
 from . import bars
 from .options import broker, topic_prefix
-from .policy import policy_text
+from .policy_command import policy_text
 
 if TYPE_CHECKING:
     from ...streams.policy.policy import Policy

@@ -17,10 +17,10 @@ import msgspec
 from ...codecs import times
 from ...codecs.errors import UsageError
 from ..settings.settings import Settings, load_settings
-from .filters import read_policy
+from .filter_commands import read_policy
 from .listed_keys import listed_keys
 from .options import broker, topic_prefix
-from .proofs import read_verifier
+from .proof_commands import read_verifier
 
 if TYPE_CHECKING:
     from ..audit.models import AuditProgress

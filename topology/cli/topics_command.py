@@ -10,7 +10,7 @@ import click
 
 from ..settings.settings import Settings, load_settings
 from .options import broker, partitions, replication, retention, topic_prefix
-from .policy import policy_text
+from .policy_command import policy_text
 
 
 @click.group()

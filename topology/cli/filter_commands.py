@@ -18,8 +18,8 @@ from ...streams.policy.toml_reader import load_policy, locate
 from ..kafka.input_records import INPUT_TOPICS, prepare, read_record
 from ..settings.settings import Settings, load_settings
 from .lines import files_argument, run_filter, run_filter_many
-from .policy import policy_text, warnings_of
-from .standard import write_document
+from .policy_command import policy_text, warnings_of
+from .standard_streams import write_document
 
 
 @click.command()

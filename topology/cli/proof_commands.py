@@ -337,7 +337,7 @@ def profile(obj: dict[str, Any], folder: Path, base: str, apart: bool, **names: 
     from ...streams.policy.toml_writer import to_toml
     from ..checkpoints.profile_keys import Parties, Places, make_keys, make_secret_for, replaced, with_keys
     from ..settings.settings import load_settings
-    from .policy import policy_text
+    from .policy_command import policy_text
 
     parties = Parties(**names)
     if not any(parties):

@@ -12,9 +12,9 @@ from vetted_world import ANSWER, FALSE, TRUE, claude_session
 
 from sluice.codecs.errors import UnreachableError, UsageError
 from sluice.topology.settings.settings import Settings
-from sluice.topology.vet import running
-from sluice.topology.vet.running import Job, Named, Running, Unread, Vetted, processes_for
+from sluice.topology.vet import vetting_runs
 from sluice.topology.vet.vetting import VETTING_POLICY
+from sluice.topology.vet.vetting_runs import Job, Named, Running, Unread, Vetted, processes_for
 
 
 def job_of(tmp_path: Path, repo: Path, *, last: bool = False) -> Job:
@@ -59,7 +59,7 @@ def test_the_last_turn_alone_is_vetted(tmp_path: Path, repo: Path):
 @pytest.mark.parametrize("processes", [1, 2])
 def test_progress_is_told_in_bytes(tmp_path: Path, repo: Path, processes: int, monkeypatch: pytest.MonkeyPatch):
     """Of what was read of the transcripts; of one process, since each reads all of it."""
-    monkeypatch.setattr(running, "WORTH_IT", 0)
+    monkeypatch.setattr(vetting_runs, "WORTH_IT", 0)
     job, read = job_of(tmp_path, repo), list[int]()
     with Running(job, processes) as under_way:
         for _ in under_way.results(read.append):
@@ -100,8 +100,8 @@ def test_only_what_is_worth_it_is_shared(tmp_path: Path, repo: Path, monkeypatch
     """Not what is small, what can be read once, or the last turn alone; and no more than there are processors."""
     job = job_of(tmp_path, repo)
     assert processes_for(job, 8) == 1
-    monkeypatch.setattr(running, "WORTH_IT", 1)
-    assert [processes_for(job, number) for number in (1, 2, 64)] == [1, 2, running.MOST_PROCESSES]
+    monkeypatch.setattr(vetting_runs, "WORTH_IT", 1)
+    assert [processes_for(job, number) for number in (1, 2, 64)] == [1, 2, vetting_runs.MOST_PROCESSES]
     assert processes_for(job._replace(last=True), 8) == 1
     assert processes_for(job._replace(files=[*job.files, Named("-")]), 8) == 1
 

@@ -8,7 +8,7 @@ import click
 
 from ..settings.settings import load_settings
 from .options import partitions, replication, topic_prefix
-from .standard import write_document
+from .standard_streams import write_document
 
 
 @click.command()

@@ -26,7 +26,7 @@ from ..observers.roots import Roots
 from ..settings.settings import Settings
 from .at_hand import AtHand
 from .sources import STANDARD_INPUT, Turn, folder_of, of_answer, read_answer, turns_of
-from .verdicts import Verdict
+from .vetted_assertions import Verdict
 from .vetting import Vetter
 
 MOST_PROCESSES: Final = 4

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ..terminal.showing import escaped
 from ..terminal.styles import STYLES
-from .verdicts import ADMITTED, BELOW_FLOOR, CONTRADICTED, UNANNOTATED, Missing, Place, Verdict
+from .vetted_assertions import ADMITTED, BELOW_FLOOR, CONTRADICTED, UNANNOTATED, Missing, Place, Verdict
 
 HEADS = ("verdict", "statement, and what was checked", "where, and what was missing")
 MOST_LINES = 6
