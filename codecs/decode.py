@@ -116,7 +116,7 @@ def decode_emission(data: bytes | None, *, old_names: bool = False) -> Emission 
 
     Args:
         data: the record's value.
-        old_names: whether its identifiers are looked at by the rules before fold version 4 (`identifiers.hides`).
+        old_names: whether its identifiers obey the rules before fold version 4 (`identifier_characters.hides`).
     """
     emission = decode_json(data, _emissions)
     if isinstance(emission, Fault):

@@ -66,7 +66,7 @@ def parse_inline(emission: Emission, *, old_names: bool = False) -> Emission:
 
     Args:
         emission: as it came.
-        old_names: whether observation ids are looked at by the rules before fold version 4 (`identifiers.hides`).
+        old_names: whether observation ids obey the rules before fold version 4 (`identifier_characters.hides`).
     """
     text, groups = _take_groups(emission.text or "", emission.vocabulary, old_names)
     spans = sentences(text, (group.position for group in groups))

@@ -35,7 +35,7 @@ def read_value(key: str, raw: str, *, old_names: bool = False) -> Any:
     Args:
         key: of the parameter.
         raw: its text, percent-encoded.
-        old_names: whether identifiers are looked at by the rules before fold version 4 (`identifiers.hides`).
+        old_names: whether identifiers obey the rules before fold version 4 (`identifier_characters.hides`).
     """
     value = _decoded(raw)
     if value is None:

@@ -30,7 +30,7 @@ def decode_sighting(data: bytes | None, *, old_names: bool = False) -> Sighting 
 
     Args:
         data: the record's value.
-        old_names: whether its identifiers are looked at by the rules before fold version 4 (`identifiers.hides`).
+        old_names: whether its identifiers obey the rules before fold version 4 (`identifier_characters.hides`).
     """
     sighting = decode_json(data, _sightings)
     if isinstance(sighting, Fault):

@@ -66,7 +66,7 @@ def _response(part: dict[str, Any]) -> object:
 
 
 def arguments_of(value: object) -> dict[str, Any]:
-    """As `values.arguments`, with nothing in it that JSON does not hold."""
+    """As `foreign_json.arguments`, with nothing in it that JSON does not hold."""
     given = arguments(value)
     try:
         return members(decode(json.dumps(given).encode()))
