@@ -1,8 +1,10 @@
 """Records as strangers send them: emissions, observations, reviews, sightings and attestations, for all tests.
 
-Each builder returns a JSON-ready value with the least that a good record has. Keywords set or replace members and say
-what a test is about; `None` stays `null` (`present` removes it). The forms that tests need are made of a value by
-`encoded`, `keyed` and `decoded`, or by writing its topic beside it.
+A builder `*_value` returns a JSON-ready value with the least that a good record has; `emission`, `observation`,
+`review` and `sighting` return it with its topic, as lanes of the tests take it. Keywords set or replace members and
+say what a test is about; `None` stays `null` (`present` removes it). Other forms are made of a value by `encoded`,
+`keyed`, `decoded` and `observed`. No other module of the tests defines functions of these names
+(tools/check_builders.py): what else a test needs is a scenario, has a scenario's name, and calls these.
 """
 
 from __future__ import annotations
@@ -11,11 +13,15 @@ from typing import Any
 
 import msgspec
 
+from sluice.codecs.blocks import Event, EventKind
 from sluice.codecs.decode import decode_emission
 from sluice.codecs.errors import Fault
-from sluice.codecs.records import Emission
+from sluice.codecs.records import Emission, Observation
+from sluice.streams.policy.policy import DEFAULT_POLICY, PerEffect
 
 Value = dict[str, Any]
+Record = tuple[str, Value]
+"""A topic and a value."""
 Time = int | str
 """Milliseconds since the epoch, or RFC 3339: records may say either."""
 
@@ -42,10 +48,23 @@ def assertion_value(text: str = TEXT, *provenance: str | Value, **fields: Any) -
     return {"span": span_of(text), **({"provenance": notes} if notes else {}), **fields}
 
 
-def emission_value(emission_id: str = "em-1", text: str = TEXT, *, at: Time = T, **fields: Any) -> Value:
-    """An emission made at `at`, of one assertion over its text with an annotation of grep, unless told otherwise."""
-    assertions = [assertion_value(text, GREP)]
+def emission_value(
+    emission_id: str = "em-1", text: str = TEXT, *, at: Time = T, claim: Value | None = None, **fields: Any
+) -> Value:
+    """An emission made at `at`, of one assertion over its text with an annotation of grep, unless told otherwise.
+
+    `claim` sets or replaces members of that assertion, `fields` those of the emission.
+    """
+    assertions = [assertion_value(text, GREP, **(claim or {}))]
     return {"emission_id": emission_id, "emitted_at": at, "text": text, "assertions": assertions, **fields}
+
+
+def text_value(
+    emission_id: str = "em-1", text: str = "It is out. [substrate.git.log]", *, at: Time | None = None, **fields: Any
+) -> Value:
+    """An emission as a client hands it over: a text with its annotations in it, and no list of assertions."""
+    when = {} if at is None else {"emitted_at": at}
+    return {"emission_id": emission_id, **when, "text": text, **fields}
 
 
 def observation_value(
@@ -102,6 +121,39 @@ def attestation_value(**fields: Any) -> Value:
     }
 
 
+def emission(emission_id: str = "em-1", text: str = TEXT, **fields: Any) -> Record:
+    """An emission (`emission_value`) for its topic."""
+    return "emissions", emission_value(emission_id, text, **fields)
+
+
+def observation(substrate_class: str = GREP, outcome: str = "corroborates", **fields: Any) -> Record:
+    """An observation (`observation_value`) for its topic."""
+    return "observations", observation_value(substrate_class, outcome, **fields)
+
+
+def review(decision: str = "admit", **fields: Any) -> Record:
+    """A review (`review_value`) for its topic."""
+    return "reviews", review_value(decision, **fields)
+
+
+def sighting(observation_id: str = "sha256:e3b0", **fields: Any) -> Record:
+    """A sighting (`sighting_value`) for its topic."""
+    return "sightings", sighting_value(observation_id, **fields)
+
+
+def event(
+    offset: int = 0, value: bytes = b"v", *, source: int = 0, kind: EventKind = EventKind.RECORD, time: int = 7
+) -> Event:
+    """An event of a block, with the key `k` and no headers."""
+    return Event(kind, source, offset, time, [], b"k", value)
+
+
+def dispositions(how: Any, **others: Any) -> dict[str, PerEffect]:
+    """What a policy does with each inadmissible assertion: `how` with all, but for those that `others` name."""
+    every = {**dict.fromkeys(DEFAULT_POLICY.disposition, how), **others}
+    return {status: PerEffect(internal=given, external=given) for status, given in every.items()}
+
+
 def encoded(value: Value) -> bytes:
     """The value of a Kafka record."""
     return msgspec.json.encode(value)
@@ -117,3 +169,8 @@ def decoded(value: Value) -> Emission:
     found = decode_emission(encoded(value))
     assert not isinstance(found, Fault), found
     return found
+
+
+def observed(value: Value) -> Observation:
+    """An observation as the fold holds it."""
+    return msgspec.convert(value, Observation)

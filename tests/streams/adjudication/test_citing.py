@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import assertion_value, decoded, emission_value
+from builders import decoded, emission_value
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,9 +25,8 @@ MTIME, COUNT, BRIEF = "substrate.fs.mtime", "substrate.do.sse-count", "substrate
 TEXT = "CHANGELOG.md has an entry dated 2026-05-25."
 
 
-def emission(*provenance: dict[str, Any], text: str = TEXT, **fields: Any) -> Emission:
-    assertion = assertion_value(text, **{"provenance": list(provenance), **fields})
-    return decoded(emission_value(text=text, attempt=2, assertions=[assertion]))
+def declaring(*provenance: dict[str, Any], text: str = TEXT, **fields: Any) -> Emission:
+    return decoded(emission_value(text=text, attempt=2, claim={"provenance": list(provenance), **fields}))
 
 
 def cited(one: Emission, classes: tuple[str, ...] = (READ,)) -> list[tuple[bytes, dict[str, Any]]]:
@@ -46,7 +45,7 @@ def said(text: str, substrate_class: str, **locator: Any) -> list[str]:
 
 def test_a_citation_says_what_the_test_needs():
     """The assertion, the bare class, the terms; keyed by what it cites."""
-    ((key, value),) = cited(emission({"substrate_class": f"1.0.{READ}", "observation_id": "sha256:e3b0"}))
+    ((key, value),) = cited(declaring({"substrate_class": f"1.0.{READ}", "observation_id": "sha256:e3b0"}))
 
     assert key == b"sha256:e3b0"
     assert value == {
@@ -70,7 +69,7 @@ def test_declared_checks_go_along_with_what_they_cover():
     checks = ["defines(2026-05-25, section)"]
     annotation = {"substrate_class": READ, "observation_id": "o-1", "locator": {"path": "CHANGELOG.md"}}
 
-    ((_, value),) = cited(emission(annotation, checks=checks))
+    ((_, value),) = cited(declaring(annotation, checks=checks))
 
     assert value["checks"] == checks
     assert value["form"] == "declared"
@@ -81,7 +80,7 @@ def test_declared_checks_go_along_with_what_they_cover():
 
 def test_a_statement_too_short_for_a_check_has_its_words_alone():
     """They never count."""
-    ((_, value),) = cited(emission({"substrate_class": READ, "observation_id": "o-1"}, text="It is `a_b`."))
+    ((_, value),) = cited(declaring({"substrate_class": READ, "observation_id": "o-1"}, text="It is `a_b`."))
 
     assert value["terms"] == ["code:a_b"]
     assert "checks" not in value
@@ -102,7 +101,7 @@ def test_a_statement_too_short_for_a_check_has_its_words_alone():
 )
 def test_what_cites_nothing_that_may_be_seen_is_not_cited(annotation: dict[str, Any]):
     """No id, another class, no class, a terminal; and no id that may hold credentials in clear [S §12]."""
-    assert cited(emission(annotation)) == []
+    assert cited(declaring(annotation)) == []
 
 
 def test_annotations_that_cite_the_same_are_one_citation():
@@ -110,14 +109,14 @@ def test_annotations_that_cite_the_same_are_one_citation():
     one = {"substrate_class": READ, "observation_id": "o-1"}
     other = one | {"locator": {"path": "docs/a.md"}}
 
-    assert len(cited(emission(one, one))) == 1
-    assert len(cited(emission(one, other))) == 2
+    assert len(cited(declaring(one, one))) == 1
+    assert len(cited(declaring(one, other))) == 2
 
 
 def test_an_emission_is_cited_within_bounds(monkeypatch: pytest.MonkeyPatch):
     """Of text that is read, and of what is written; what lies beyond is told."""
     provenance = [{"substrate_class": READ, "observation_id": f"o-{number}"} for number in range(9)]
-    one = emission(*provenance)
+    one = declaring(*provenance)
     (assertion,) = one.assertions or ()
     for name, most in (("MAX_READ", 3 * len(TEXT)), ("MAX_BYTES", 900)):
         with monkeypatch.context() as patched:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import msgspec
 import pytest
-from builders import observation_value
+from builders import observation_value, observed
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -69,9 +68,8 @@ def assertion_state(*claims: Claim, k: int = 2, emitter: str | None = "bot", **f
     )
 
 
-def observation(ts: int, cls: str = GREP, observation_id: str = "o1", **fields: Any) -> Observation:
-    value = observation_value(cls, span={"chars": (0, 4)}, at=ts, observation_id=observation_id, **fields)
-    return msgspec.convert(value, Observation)
+def saw(ts: int, cls: str = GREP, observation_id: str = "o1", **fields: Any) -> Observation:
+    return observed(observation_value(cls, span={"chars": (0, 4)}, at=ts, observation_id=observation_id, **fields))
 
 
 def corroborate(one: AssertionState, *seen: Observation, policy: Policy = OBSERVED) -> list[bool]:
@@ -100,7 +98,7 @@ def test_evidence_is_fresh_from_w_before_to_horizon_after_emission(ts: int, coun
     """Both ends are included [S §3]."""
     one = assertion_state()
 
-    assert corroborate(one, observation(ts)) == [counts]
+    assert corroborate(one, saw(ts)) == [counts]
     assert classes(one) == [GREP] * counts
     assert corroboration.is_fresh(one, 100, ts) == counts
 
@@ -109,8 +107,8 @@ def test_only_what_is_too_old_has_aged() -> None:
     """Evidence from after the horizon is not old: it does not make an assertion one that aged out."""
     late, old = assertion_state(), assertion_state()
 
-    corroborate(late, observation(1051))
-    corroborate(old, observation(899))
+    corroborate(late, saw(1051))
+    corroborate(old, saw(899))
 
     assert (late.aged, old.aged) == (False, True)
 
@@ -119,7 +117,7 @@ def test_two_observations_of_one_class_count_once() -> None:
     """Whoever made them [S §7]; the newest is the one that is named."""
     one = assertion_state()
 
-    corroborate(one, observation(1000), observation(1010, observer="observer-2", observation_id="o2"))
+    corroborate(one, saw(1000), saw(1010, observer="observer-2", observation_id="o2"))
 
     assert classes(one) == [GREP]
     assert one.fresh == 1
@@ -130,7 +128,7 @@ def test_what_is_not_newer_is_no_news() -> None:
     """The same instant again, or an earlier one, changes nothing that counts."""
     one = assertion_state()
 
-    assert corroborate(one, observation(1010), observation(1010, observer="other"), observation(990)) == [
+    assert corroborate(one, saw(1010), saw(1010, observer="other"), saw(990)) == [
         True,
         False,
         False,
@@ -142,7 +140,7 @@ def test_after_admission_newer_evidence_counts_however_late_it_comes() -> None:
     """For renewal the horizon does not matter; what lies before t - W never counts."""
     one = assertion_state(valid_until=1300)
 
-    assert corroborate(one, observation(5000), observation(899, GIT), observation(699, GIT)) == [True, True, False]
+    assert corroborate(one, saw(5000), saw(899, GIT), saw(699, GIT)) == [True, True, False]
 
 
 # ---------------------------------------------------------------- trust
@@ -152,7 +150,7 @@ def test_in_declared_mode_observers_add_nothing() -> None:
     """The count is over the annotations; what observers saw still holds contradictions off."""
     one = assertion_state()
 
-    assert corroborate(one, observation(1000), policy=trusting("declared")) == [False]
+    assert corroborate(one, saw(1000), policy=trusting("declared")) == [False]
     assert classes(one) == []
     assert corroboration.contradict(one, GREP, 999) == "outweighed"
 
@@ -199,7 +197,7 @@ def test_in_both_mode_a_class_counts_when_declared_and_observed(declared: list[C
     """With the same observation id where one was declared; no declared time is needed."""
     one = assertion_state(*declared)
 
-    assert corroborate(one, observation(1000), policy=trusting("both")) == [counts]
+    assert corroborate(one, saw(1000), policy=trusting("both")) == [counts]
 
 
 @pytest.mark.parametrize(
@@ -227,8 +225,8 @@ def test_evidence_below_the_confidence_floor_may_not_count() -> None:
     """[C §7]: the floor itself is enough."""
     policy = trusting("observed", min_confidence=0.5)
 
-    assert corroboration.barred(policy, assertion_state(), observation(1000, confidence=0.49)) == "low-confidence"
-    assert corroboration.barred(policy, assertion_state(), observation(1000, confidence=0.5)) is None
+    assert corroboration.barred(policy, assertion_state(), saw(1000, confidence=0.49)) == "low-confidence"
+    assert corroboration.barred(policy, assertion_state(), saw(1000, confidence=0.5)) is None
 
 
 @pytest.mark.parametrize(("emitter", "counts"), [("bot", False), ("other", True), (None, True)])
@@ -237,8 +235,8 @@ def test_a_substrate_that_the_emitter_can_write_to_is_no_evidence(emitter: str |
     policy = Policy(observers={"observer-1": Observer(writable_by=["bot"])})
     one = assertion_state(emitter=emitter)
 
-    assert corroboration.barred(policy, one, observation(1000)) == (None if counts else "writable-by-emitter")
-    assert corroboration.barred(policy, one, observation(1000, observer="observer-2")) is None
+    assert corroboration.barred(policy, one, saw(1000)) == (None if counts else "writable-by-emitter")
+    assert corroboration.barred(policy, one, saw(1000, observer="observer-2")) is None
 
 
 @pytest.mark.parametrize(
@@ -262,10 +260,10 @@ def test_state_of_the_emitters_vendor_is_no_evidence(emitter: str | None, owner:
 
     for name in ("substrate.mcp.brief", "1.0.substrate.mcp.brief"):
         for outcome in ("corroborates", "contradicts"):
-            seen = observation(1000, name, outcome=outcome, looked_at=looked)
+            seen = saw(1000, name, outcome=outcome, looked_at=looked)
             assert corroboration.barred(policy, one, seen) == (None if counts else "owned-by-vendor")
             assert corroboration.barred(Policy(), one, seen) is None
-    assert corroboration.barred(policy, one, observation(1000, GREP, looked_at=looked)) is None
+    assert corroboration.barred(policy, one, saw(1000, GREP, looked_at=looked)) is None
 
 
 @pytest.mark.parametrize(
@@ -281,7 +279,7 @@ def test_state_of_the_emitters_vendor_is_no_evidence(emitter: str | None, owner:
 )
 def test_an_observation_speaks_for_a_class_of_the_vocabulary_only(name: str, cls: str | None) -> None:
     """Bare or anchored; terminals never count, and unknown classes are not guessed at."""
-    assert corroboration.class_of(observation(1000, name)) == cls
+    assert corroboration.class_of(saw(1000, name)) == cls
 
 
 # ---------------------------------------------------------------- negatives
@@ -296,7 +294,7 @@ def test_a_contradiction_counts_unless_it_is_older_than_w_before_emission(ts: in
 def test_a_contradiction_is_held_against_corroborations_of_its_class() -> None:
     """One that is newer stands against it, whoever saw it and in whatever order they came; equal times do not."""
     one = assertion_state()
-    corroborate(one, observation(1030), observation(1010))
+    corroborate(one, saw(1030), saw(1010))
 
     assert corroboration.contradict(one, GREP, 1029) == "outweighed"
     assert corroboration.contradict(one, GREP, 1030) is None
@@ -306,7 +304,7 @@ def test_a_contradiction_is_held_against_corroborations_of_its_class() -> None:
 def test_corroboration_that_does_not_count_stands_against_a_contradiction_all_the_same() -> None:
     """It was seen, if too late to admit by: a stalled observer's old news does not undo it."""
     one = assertion_state()
-    corroborate(one, observation(2000))
+    corroborate(one, saw(2000))
 
     assert classes(one) == []
     assert corroboration.contradict(one, GREP, 1999) == "outweighed"
@@ -316,21 +314,21 @@ def test_an_unknown_observation_unmasks_only_what_was_declared() -> None:
     """The class and the id must be those of an annotation [S §11.1]."""
     one = assertion_state(Claim(GREP, "o1", None), Claim(CODE, None, None))
 
-    assert corroboration.unmask(one, observation(1000), GREP, 1000) is None
-    assert corroboration.unmask(one, observation(1000, observation_id="o2"), GREP, 1000) == "not-declared"
-    assert corroboration.unmask(one, observation(1000), GIT, 1000) == "not-declared"
-    assert corroboration.unmask(one, observation(1000), CODE, 1000) == "not-declared"
-    assert corroboration.unmask(one, observation(1000), GREP, 899) == "too-old"
+    assert corroboration.unmask(one, saw(1000), GREP, 1000) is None
+    assert corroboration.unmask(one, saw(1000, observation_id="o2"), GREP, 1000) == "not-declared"
+    assert corroboration.unmask(one, saw(1000), GIT, 1000) == "not-declared"
+    assert corroboration.unmask(one, saw(1000), CODE, 1000) == "not-declared"
+    assert corroboration.unmask(one, saw(1000), GREP, 899) == "too-old"
 
 
 def test_a_true_annotation_does_not_cover_for_an_invented_one() -> None:
     """Only corroboration of the same id since then stands against an `unknown-observation`."""
     one = assertion_state(Claim(GREP, "o1", None), Claim(GREP, "o2", None))
-    corroborate(one, observation(1030, observation_id="o1"), observation(1010, observation_id="o1"))
+    corroborate(one, saw(1030, observation_id="o1"), saw(1010, observation_id="o1"))
 
-    assert corroboration.unmask(one, observation(1029, observation_id="o1"), GREP, 1029) == "outweighed"
-    assert corroboration.unmask(one, observation(1030, observation_id="o1"), GREP, 1030) is None
-    assert corroboration.unmask(one, observation(1029, observation_id="o2"), GREP, 1029) is None
+    assert corroboration.unmask(one, saw(1029, observation_id="o1"), GREP, 1029) == "outweighed"
+    assert corroboration.unmask(one, saw(1030, observation_id="o1"), GREP, 1030) is None
+    assert corroboration.unmask(one, saw(1029, observation_id="o2"), GREP, 1029) is None
 
 
 # ---------------------------------------------------------------- validity
@@ -339,7 +337,7 @@ def test_a_true_annotation_does_not_cover_for_an_invented_one() -> None:
 def test_validity_is_the_kth_largest_of_newest_time_and_w() -> None:
     """With k = 2 the second latest end counts: until then two classes are fresh."""
     one = assertion_state(k=2)
-    corroborate(one, observation(1000, GREP), observation(950, GIT), observation(1040, CODE))
+    corroborate(one, saw(1000, GREP), saw(950, GIT), saw(1040, CODE))
 
     assert corroboration.validity(one) == 1140  # ends at 1100, 1250, 1140
 
@@ -347,7 +345,7 @@ def test_validity_is_the_kth_largest_of_newest_time_and_w() -> None:
 def test_below_k_nothing_carries() -> None:
     """An assertion without enough classes has no validity at all."""
     one = assertion_state(k=2)
-    corroborate(one, observation(1000, GREP))
+    corroborate(one, saw(1000, GREP))
 
     assert corroboration.validity(one) == -1
 
@@ -355,7 +353,7 @@ def test_below_k_nothing_carries() -> None:
 def test_no_validity_goes_beyond_the_longest() -> None:
     """`arrival + max_validity`, however new the evidence."""
     one = assertion_state(k=1, valid_until=1100)
-    corroborate(one, observation(9000))
+    corroborate(one, saw(9000))
 
     assert corroboration.validity(one) == one.longest
 
@@ -373,8 +371,8 @@ def test_the_order_in_which_evidence_comes_does_not_matter(
     shuffling.shuffle(shuffled)
     one, other = assertion_state(k=k), assertion_state(k=k)
 
-    corroborate(one, *(observation(ts, cls) for cls, ts in evidence))
-    corroborate(other, *(observation(ts, cls) for cls, ts in shuffled))
+    corroborate(one, *(saw(ts, cls) for cls, ts in evidence))
+    corroborate(other, *(saw(ts, cls) for cls, ts in shuffled))
 
     newest: dict[str, int] = {}
     for cls, ts in evidence:
@@ -407,9 +405,9 @@ def test_the_order_in_which_evidence_comes_does_not_matter(
 def test_a_corroboration_that_does_not_count_says_why(trust: Trust, ts: int, cls: str, why: str | None) -> None:
     """Age before what was declared; nothing of an undeclared one makes the assertion aged."""
     one = assertion_state(Claim(CODE, None, None))
-    corroborate(one, observation(1000, CODE))
+    corroborate(one, saw(1000, CODE))
 
-    assert whys(one, observation(ts, cls), policy=trusting(trust)) == [why]
+    assert whys(one, saw(ts, cls), policy=trusting(trust)) == [why]
     assert one.aged == (why == "too-old" and trust == "observed")
 
 
@@ -417,9 +415,9 @@ def test_a_corroboration_that_does_not_count_says_why(trust: Trust, ts: int, cls
 def test_of_what_is_older_and_was_not_declared_it_is_said_that_it_was_not_declared(cls: str) -> None:
     """It would not be news either, but that is not why."""
     one = assertion_state(Claim(GIT, None, None))
-    corroborate(one, observation(1000, cls))
+    corroborate(one, saw(1000, cls))
 
-    assert whys(one, observation(990, cls), policy=trusting("both")) == ["not-declared"]
+    assert whys(one, saw(990, cls), policy=trusting("both")) == ["not-declared"]
 
 
 def test_of_several_rules_against_it_the_last_that_would_have_to_give_way_is_named() -> None:
@@ -430,12 +428,10 @@ def test_of_several_rules_against_it_the_last_that_would_have_to_give_way_is_nam
         judging=Judging(require_checks=True),
         observers={"observer-1": Observer(writable_by=["bot"])},
     )
-    strange = observation(1000, observer="observer-2", **said)
-    checked = observation(1000, observer="observer-2", verified=[0], **said)
+    strange = saw(1000, observer="observer-2", **said)
+    checked = saw(1000, observer="observer-2", verified=[0], **said)
 
-    assert (
-        corroboration.barred(policy, assertion_state(emitter="bot"), observation(1000, **said)) == "writable-by-emitter"
-    )
+    assert corroboration.barred(policy, assertion_state(emitter="bot"), saw(1000, **said)) == "writable-by-emitter"
     assert corroboration.barred(policy, assertion_state(emitter="bot"), strange) == "checks-required"
     assert corroboration.barred(policy, assertion_state(emitter="bot"), checked) == "judge-not-accepted"
     trusted = replace(policy, judging=Judging(require_checks=True, accept=["model"]))

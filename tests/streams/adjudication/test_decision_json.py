@@ -6,19 +6,17 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import assertion_value, emission_value, observation_value, span_of
+from builders import attestation_value, dispositions, emission, observation, span_of
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from sluice.codecs.records import OUTPUTS
 from sluice.streams.policy.policy import (
-    DEFAULT_POLICY,
     Admissibility,
     ConfusablesByEffect,
     Floor,
     LeastObservers,
-    PerEffect,
     Policy,
     PrivacyRules,
     Sanitation,
@@ -48,33 +46,24 @@ CHAIN = [
         "confidence": 0.5,
     },
 ]
-ATTESTATION = {
-    "claim_hash": "0x" + "0" * 64,
-    "validator_did": "did:x:y",
-    "verdict": "SUPPORTED",
-    "consensus_domain": "scientific-default",
-    "rationale": 'it "is" <b>so</b>',
-}
+ATTESTATION = attestation_value(verdict="SUPPORTED", rationale='it "is" <b>so</b>')
 
 
 def rules(disposition: Any = "review", **fields: Any) -> Policy:
-    either = PerEffect(internal=disposition, external=disposition)
     return Policy(
         admissibility=Admissibility(k=Floor(internal=2, external=3)),
-        disposition=dict.fromkeys(DEFAULT_POLICY.disposition, either),
+        disposition=dispositions(disposition),
         sanitation=Sanitation(confusables=ConfusablesByEffect(internal="replace", external="reject")),
         **fields,
     )
 
 
-def emission(text: str, **claim: Any) -> tuple[str, dict[str, Any]]:
-    assertions = [assertion_value(text, GREP, **claim)]
-    fields: dict[str, Any] = {"emitter": {"system": "bot"}, "contexts": {"ctx": "nothing"}}
-    return "emissions", emission_value(text=text, at=T, assertions=assertions, **fields)
+def bot_says(text: str, **claim: Any) -> tuple[str, dict[str, Any]]:
+    return emission(text=text, at=T, claim=claim, emitter={"system": "bot"}, contexts={"ctx": "nothing"})
 
 
-def observation(cls: str, text: str, span: Any = None, **fields: Any) -> tuple[str, dict[str, Any]]:
-    return "observations", observation_value(cls, span=span or span_of(text), at=T + 1, **fields)
+def borne_out(cls: str, text: str, span: Any = None, **fields: Any) -> tuple[str, dict[str, Any]]:
+    return observation(cls, span=span or span_of(text), at=T + 1, **fields)
 
 
 def written(new_lane: Any, policy: Policy, *records: tuple[str, Any]) -> list[tuple[str, bytes]]:
@@ -94,9 +83,9 @@ def assert_faithful(records: list[tuple[str, bytes]]) -> None:
 @given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=40), st.booleans())
 def test_any_text_is_escaped(new_lane: Any, text: str, enough: bool) -> None:
     """Quotes, backslashes, controls and whatever the sanitiser leaves: the record is its struct's JSON."""
-    evidence = [observation(cls, text) for cls in (CODE, GREP)[: 2 if enough else 1]]
+    evidence = [borne_out(cls, text) for cls in (CODE, GREP)[: 2 if enough else 1]]
 
-    records = written(new_lane, rules(), emission(text), *evidence)
+    records = written(new_lane, rules(), bot_says(text), *evidence)
 
     assert [topic for topic, _ in records] == (["admitted"] * 2 if enough else ["inadmissible", "review-requests"])
     assert_faithful(records)
@@ -122,12 +111,12 @@ def test_every_member_that_may_be_absent(new_lane: Any, claim: dict[str, Any], d
     text = '{"a<b": "it is \u201cso\u201d"} <b>\u200b'
     policy = rules(disposition, privacy=PrivacyRules("omitted", "omitted") if omitted else PrivacyRules())
     seen = [
-        observation(CODE, text, claim.get("span"), attestation=ATTESTATION, tier="identity-bound"),
-        observation(GREP, text, claim.get("span")),
+        borne_out(CODE, text, claim.get("span"), attestation=ATTESTATION, tier="identity-bound"),
+        borne_out(GREP, text, claim.get("span")),
     ]
 
     for evidence in ([], seen[:1], seen):
-        records = written(new_lane, policy, emission(text, **claim), *evidence)
+        records = written(new_lane, policy, bot_says(text, **claim), *evidence)
 
         assert records
         assert_faithful(records)
@@ -139,9 +128,9 @@ def test_records_of_assertions_that_need_several_observers(new_lane: Any, observ
     policy = rules()
     least = LeastObservers(internal=2, external=2)
     policy = replace(policy, admissibility=replace(policy.admissibility, min_observers=least, k=Floor(internal=1)))
-    seen = [observation(CODE, "text", observer=f"observer-{number}") for number in range(observers)]
+    seen = [borne_out(CODE, "text", observer=f"observer-{number}") for number in range(observers)]
 
-    records = written(new_lane, policy, emission("text"), *seen)
+    records = written(new_lane, policy, bot_says("text"), *seen)
 
     assert [topic for topic, _ in records] == (
         ["admitted"] * 2 if observers == 2 else ["inadmissible", "review-requests"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import emission_value, observation_value, review_value
+from builders import dispositions, emission, observation, review
 from msgspec.structs import replace
 
 from sluice.codecs import blocks
@@ -27,22 +27,9 @@ GIT, GREP, CODE = "substrate.git.log", "substrate.grep", "substrate.code.read"
 TEXT = "It is so."
 
 
-def policy(**fields: Any) -> Policy:
+def nothing_discarded(**fields: Any) -> Policy:
     """The reference policy with other admissibility, nothing discarded."""
-    shown = PerEffect(internal="review", external="review")
-    return Policy(admissibility=Admissibility(**fields), disposition=dict.fromkeys(Policy().disposition, shown))
-
-
-def emission(name: str = "em-1", at: int = T, **fields: Any) -> tuple[str, dict[str, Any]]:
-    return "emissions", emission_value(name, at=at, **fields)
-
-
-def observation(cls: str, at: int = T, name: str = "em-1", attempt: int = 0, **fields: Any) -> tuple[str, Any]:
-    return "observations", observation_value(cls, emission_id=name, attempt=attempt, at=at, **fields)
-
-
-def review(decision: str = "admit", name: str = "em-1", **fields: Any) -> tuple[str, dict[str, Any]]:
-    return "reviews", review_value(decision, emission_id=name, **fields)
+    return Policy(admissibility=Admissibility(**fields), disposition=dispositions("review"))
 
 
 def words(outputs: list[Any]) -> list[tuple[str, str]]:
@@ -88,14 +75,14 @@ def test_the_inputs_of_this_fold_are_those_of_the_design() -> None:
 
 def test_the_first_policy_is_in_force_from_the_second_block(new_lane: Any) -> None:
     """Its hash is what the second block's header names."""
-    lane = new_lane(policy(), T)
+    lane = new_lane(nothing_discarded(), T)
     assert lane.state.policy is None
-    assert lane.state.policy_hash == policy().hash
+    assert lane.state.policy_hash == nothing_discarded().hash
 
     lane.block(T + 1, [emission()])
 
-    assert lane.state.policy == policy()
-    assert lane.ledger[1].header.policy == policy().hash
+    assert lane.state.policy == nothing_discarded()
+    assert lane.ledger[1].header.policy == nothing_discarded().hash
 
 
 # ---------------------------------------------------------------- clocks
@@ -103,7 +90,7 @@ def test_the_first_policy_is_in_force_from_the_second_block(new_lane: Any) -> No
 
 def test_what_waits_for_evidence_waits_on_the_watermark(new_lane: Any) -> None:
     """However late it is, an assertion stays pending until the watermark has passed its pending time."""
-    lane = new_lane(policy(horizon=MINUTE), T)
+    lane = new_lane(nothing_discarded(horizon=MINUTE), T)
     lane.block(T, [emission()])
 
     assert lane.block(T + HOUR, watermark=T + MINUTE) == []
@@ -112,8 +99,8 @@ def test_what_waits_for_evidence_waits_on_the_watermark(new_lane: Any) -> None:
 
 def test_evidence_without_its_emission_waits_on_the_watermark_too(new_lane: Any) -> None:
     """It is matched as long as the watermark stands, and dropped and counted once that has passed the horizon."""
-    lane = new_lane(policy(horizon=MINUTE, k=policy().admissibility.k), T)
-    lane.block(T, [observation(GREP), observation(GIT), observation(GIT, name="em-2")])
+    lane = new_lane(nothing_discarded(horizon=MINUTE, k=nothing_discarded().admissibility.k), T)
+    lane.block(T, [observation(GREP), observation(GIT), observation(GIT, emission_id="em-2")])
 
     outputs = lane.block(T + HOUR, [emission(at=T)], watermark=T + MINUTE)
     lane.block(T + HOUR, watermark=T + MINUTE + 1)
@@ -125,7 +112,7 @@ def test_evidence_without_its_emission_waits_on_the_watermark_too(new_lane: Any)
 
 def test_what_expires_runs_on_time(new_lane: Any) -> None:
     """A validity ends by the block's time, that instant still included, whatever the watermark says."""
-    lane = new_lane(policy(), T)
+    lane = new_lane(nothing_discarded(), T)
     lane.block(T, [emission(), observation(GREP), observation(GIT)])
 
     assert lane.block(T + HOUR, watermark=T) == []
@@ -134,7 +121,7 @@ def test_what_expires_runs_on_time(new_lane: Any) -> None:
 
 def test_clocks_never_go_back(new_lane: Any) -> None:
     """A header with an earlier time or watermark is folded at the latest one seen: nothing comes to life again."""
-    lane = new_lane(policy(), T)
+    lane = new_lane(nothing_discarded(), T)
     lane.block(T + DAY)
 
     outputs = lane.block(T, [emission(at=T - 1)], watermark=T)
@@ -145,7 +132,7 @@ def test_clocks_never_go_back(new_lane: Any) -> None:
 
 def test_due_timers_fire_in_the_order_of_their_instants_on_either_clock(new_lane: Any) -> None:
     """A block after a long sleep says what blocks in between would have said, in the same order."""
-    rules = policy(horizon=2 * MINUTE, window=dict.fromkeys(CLASSES_1_0, MINUTE))
+    rules = nothing_discarded(horizon=2 * MINUTE, window=dict.fromkeys(CLASSES_1_0, MINUTE))
     rules = replace(
         rules, disposition={**rules.disposition, "unverified-inference": _refuse(), "unannotated": _refuse()}
     )
@@ -168,7 +155,7 @@ def _refuse() -> PerEffect:
 
 def test_a_newer_attempt_s_word_ends_an_earlier_life_that_would_have_decayed_later(new_lane: Any) -> None:
     """The other way round: refused at T + 2 min, the earlier life ends without a word of its own."""
-    rules = policy(horizon=2 * MINUTE)
+    rules = nothing_discarded(horizon=2 * MINUTE)
     rules = replace(rules, disposition={**rules.disposition, "unverified-inference": _refuse()})
     lane = new_lane(rules, T)
     lane.block(T, [emission(), observation(GREP), observation(GIT)])  # admitted until T + 1 h
@@ -185,9 +172,9 @@ def test_a_newer_attempt_s_word_ends_an_earlier_life_that_would_have_decayed_lat
 
 def test_at_most_ten_thousand_timers_fire_in_a_block_earliest_first(new_lane: Any) -> None:
     """After an outage the lane closes empty blocks at one time until nothing is due; each of them is bounded."""
-    lane = new_lane(policy(horizon=MINUTE), T)
+    lane = new_lane(nothing_discarded(horizon=MINUTE), T)
     for part in range(4):
-        lane.block(T + part, [observation(GIT, name=f"em-{part}-{number}") for number in range(3000)])
+        lane.block(T + part, [observation(GIT, emission_id=f"em-{part}-{number}") for number in range(3000)])
     late = T + HOUR
     assert core.due(lane.state, late, late) == core.MAX_TIMERS + 1
 
@@ -205,9 +192,9 @@ def test_at_most_ten_thousand_timers_fire_in_a_block_earliest_first(new_lane: An
 
 def test_the_bound_is_over_both_clocks(new_lane: Any) -> None:
     """Pending ends and memories together are no more than ten thousand a block."""
-    lane = new_lane(policy(horizon=MINUTE, review_window=HOUR), T)
-    lane.block(T, [emission(name=f"em-{number}", assertions=[]) for number in range(6000)])  # memories only
-    lane.block(T, [observation(GIT, name=f"other-{number}") for number in range(6000)])
+    lane = new_lane(nothing_discarded(horizon=MINUTE, review_window=HOUR), T)
+    lane.block(T, [emission(emission_id=f"em-{number}", assertions=[]) for number in range(6000)])  # memories only
+    lane.block(T, [observation(GIT, emission_id=f"other-{number}") for number in range(6000)])
     late = T + 2 * DAY
 
     lane.block(late)
@@ -219,7 +206,7 @@ def test_the_bound_is_over_both_clocks(new_lane: Any) -> None:
 
 def test_the_next_due_is_a_millisecond_after_the_earliest_instant(new_lane: Any) -> None:
     """An idle lane knows when to wake: at the earliest end on either clock, and not before."""
-    lane = new_lane(policy(), T)
+    lane = new_lane(nothing_discarded(), T)
     assert core.next_due(lane.state) == (None, None)
 
     lane.block(T, [emission(), observation(GREP), observation(GIT)])
@@ -232,7 +219,7 @@ def test_the_next_due_is_a_millisecond_after_the_earliest_instant(new_lane: Any)
 
 def test_what_waits_for_a_watermark_that_does_not_come_asks_for_a_block_a_second(new_lane: Any) -> None:
     """So that `max_stall`, which counts running time, runs on an idle lane as well."""
-    lane = new_lane(policy(horizon=MINUTE), T)
+    lane = new_lane(nothing_discarded(horizon=MINUTE), T)
     lane.block(T, [emission()])
     assert core.next_due(lane.state) == (T + MINUTE + 1, T + MINUTE + 1)
 
@@ -248,8 +235,8 @@ STALL = {"horizon": 10 * SECOND, "max_stall": 20 * SECOND}
 
 def test_a_watermark_that_stands_still_bounds_the_wait_by_max_stall(new_lane: Any) -> None:
     """What waits is over after horizon and `max_stall` of running time, give or take the second it is counted in."""
-    lane = new_lane(policy(**STALL), T)
-    lane.block(T, [emission(), observation(GIT, name="em-2")], watermark=T)
+    lane = new_lane(nothing_discarded(**STALL), T)
+    lane.block(T, [emission(), observation(GIT, emission_id="em-2")], watermark=T)
     closed = []
     for half_second in range(1, 80):
         time = T + half_second * 500
@@ -264,7 +251,7 @@ def test_a_watermark_that_stands_still_bounds_the_wait_by_max_stall(new_lane: An
 
 def test_time_in_which_the_lane_did_not_run_counts_as_a_second(new_lane: Any) -> None:
     """A lane that sleeps for hours between blocks closes nothing before thirty of them have passed."""
-    lane = new_lane(policy(**STALL, max_validity=30 * DAY), T)
+    lane = new_lane(nothing_discarded(**STALL, max_validity=30 * DAY), T)
     lane.block(T, [emission()], watermark=T)
 
     outputs = [lane.block(T + hour * HOUR, watermark=T) for hour in range(1, 34)]
@@ -275,7 +262,7 @@ def test_time_in_which_the_lane_did_not_run_counts_as_a_second(new_lane: Any) ->
 
 def test_what_the_watermark_closes_is_not_counted_as_stalled(new_lane: Any) -> None:
     """`stalled` is told only where evidence may have been left unread."""
-    lane = new_lane(policy(**STALL), T)
+    lane = new_lane(nothing_discarded(**STALL), T)
     lane.block(T, [emission()], watermark=T)
     for second in range(1, 40):
         lane.block(T + second * SECOND, watermark=T + second * SECOND)
@@ -313,7 +300,7 @@ def test_what_is_wrong_with_a_record_makes_it_a_dead_letter(
     new_lane: Any, record: tuple[str, Any], reason: str, part: str
 ) -> None:
     """With its reason, a sentence that names the place, its source, its key, and its bytes untouched."""
-    lane = new_lane(replace(policy(), observers={"narrow": Observer(classes=[GREP])}), T)
+    lane = new_lane(replace(nothing_discarded(), observers={"narrow": Observer(classes=[GREP])}), T)
 
     outputs = lane.block(T, [record])
 
@@ -336,7 +323,7 @@ def test_what_is_wrong_with_a_record_makes_it_a_dead_letter(
 )
 def test_times_on_a_bound_pass(new_lane: Any, record: tuple[str, Any]) -> None:
     """`max_skew` ahead and `max_validity` back are still allowed."""
-    assert new_lane(policy(), T).block(T, [record]) == []
+    assert new_lane(nothing_discarded(), T).block(T, [record]) == []
 
 
 @pytest.mark.parametrize(
@@ -349,7 +336,7 @@ def test_times_on_a_bound_pass(new_lane: Any, record: tuple[str, Any]) -> None:
 )
 def test_a_date_from_the_future_is_found_wherever_an_emission_names_one(new_lane: Any, claim: dict[str, Any]) -> None:
     """Annotations and chains, inner ones included: it would never grow old."""
-    lane = new_lane(policy(), T)
+    lane = new_lane(nothing_discarded(), T)
 
     reason, detail = dead(lane.block(T, [emission(assertions=[{"span": {"chars": [0, 9]}, **claim}])]))
 
@@ -367,8 +354,8 @@ def test_a_record_in_the_partition_of_its_key_passes_and_in_another_does_not(new
     mine = _lane_of("em-1", 8, partitioner)
     other = (mine + 1) % 8
 
-    right = new_lane(policy(), T, mine, 8, partitioner)
-    wrong = new_lane(policy(), T, other, 8, partitioner)
+    right = new_lane(nothing_discarded(), T, mine, 8, partitioner)
+    wrong = new_lane(nothing_discarded(), T, other, 8, partitioner)
 
     assert right.block(T, [emission(), observation(GREP), review("refuse")])[0].topic == "inadmissible"
     reason, detail = dead(wrong.block(T, [emission()]))
@@ -380,7 +367,7 @@ def test_a_record_in_the_partition_of_its_key_passes_and_in_another_does_not(new
 @pytest.mark.parametrize("key", [None, b"em-2", b"\xff", b""])
 def test_a_key_that_is_not_the_emission_id_is_misrouted(new_lane: Any, topic: str, key: bytes | None) -> None:
     """Another id, no id, or no text: evidence would not meet its emission."""
-    lane = new_lane(policy(), T)
+    lane = new_lane(nothing_discarded(), T)
     values = dict([emission(), observation(GREP), review()])
     place = core.INPUTS.index(topic)
     event = core.event_for(place, 0, T, [], key, msgspec.json.encode(values[topic]))
@@ -423,7 +410,7 @@ def test_a_key_that_is_itself_enormous_is_not_kept() -> None:
 
 def test_an_oversize_record_s_dead_letter_has_its_hash_length_and_source(new_lane: Any) -> None:
     """Instead of its bytes."""
-    lane = new_lane(policy(), T)
+    lane = new_lane(nothing_discarded(), T)
     value = b"{" + b" " * 1_000_000 + b"}"
 
     outputs = lane.block(T, [("observations", value)])
@@ -438,7 +425,7 @@ def test_an_oversize_record_s_dead_letter_has_its_hash_length_and_source(new_lan
 
 def test_offsets_that_retention_has_deleted_are_counted_as_lost(new_lane: Any) -> None:
     """A recorded gap says where it begins and where the input goes on; it has no output."""
-    lane = new_lane(policy(), T)
+    lane = new_lane(nothing_discarded(), T)
     gap = Event(EventKind.GAP, 1, 40, T, [], None, b"100")
 
     assert lane.block(T, [("observations", gap)]) == []
@@ -447,7 +434,7 @@ def test_offsets_that_retention_has_deleted_are_counted_as_lost(new_lane: Any) -
 
 def test_a_batch_that_could_not_be_read_is_a_dead_letter_and_counted(new_lane: Any) -> None:
     """The dead letter says what the ledger has of it; the counter, how many offsets it took."""
-    lane = new_lane(policy(), T)
+    lane = new_lane(nothing_discarded(), T)
     event = quarantine(1, 40, 43, T, "too-large", b"bomb")
 
     (output,) = lane.block(T, [("observations", event)])
@@ -474,7 +461,7 @@ def test_a_record_of_a_topic_that_this_fold_does_not_take_in_is_a_dead_letter() 
     event = core.event_for(0, 3, T, [], b"em-1", b"{}")
     header = replace(_block(1, []).header, sources=[Source("sightings", 3, 4)])
     state = core.new_state(0, 1)
-    core.fold(state, _block(0, [Event(EventKind.POLICY, 0, 0, T, [], None, policy().document)]))
+    core.fold(state, _block(0, [Event(EventKind.POLICY, 0, 0, T, [], None, nothing_discarded().document)]))
 
     (output,) = core.fold(state, blocks.seal(header, [event])[0])
 
@@ -484,7 +471,7 @@ def test_a_record_of_a_topic_that_this_fold_does_not_take_in_is_a_dead_letter() 
 
 def test_a_bad_record_stops_nothing(new_lane: Any) -> None:
     """What stands after it in the block is folded as if it were not there."""
-    lane = new_lane(policy(), T)
+    lane = new_lane(nothing_discarded(), T)
 
     outputs = lane.block(T, [("emissions", b"\xff"), emission(), ("observations", b""), observation(GREP)])
 
@@ -503,7 +490,7 @@ def _fates(lane: Any) -> int:
 
 def test_an_admission_by_review_that_changes_nothing_is_accounted_for(new_lane: Any) -> None:
     """A second reviewer who admits in the same instant leaves an output, or a count."""
-    lane = new_lane(policy(), T)
+    lane = new_lane(nothing_discarded(), T)
     lane.block(T, [emission(), review()])
     outputs, before = len(lane.outputs), _fates(lane)
 
@@ -515,7 +502,7 @@ def test_an_admission_by_review_that_changes_nothing_is_accounted_for(new_lane: 
 def test_evidence_that_waited_and_does_not_count_is_accounted_for(new_lane: Any) -> None:
     """The same observation is not-counted before its emission as it would be after it."""
     old = observation(GREP, at=T - HOUR - 1)
-    before, after = new_lane(policy(), T), new_lane(policy(), T)
+    before, after = new_lane(nothing_discarded(), T), new_lane(nothing_discarded(), T)
 
     before.block(T, [old, emission()])
     after.block(T, [emission(), old])
@@ -529,7 +516,7 @@ def test_evidence_that_waited_and_does_not_count_is_accounted_for(new_lane: Any)
 
 def test_a_policy_is_in_force_from_the_block_after(new_lane: Any) -> None:
     """Records beside it, before and after, are still decided under the one before, and say so."""
-    first, second = policy(), policy(min_confidence=0.5)
+    first, second = nothing_discarded(), nothing_discarded(min_confidence=0.5)
     lane = new_lane(first, T)
     low = {"span": {"chars": [0, 9]}, "confidence": 0.4, "kind": "refusal"}
     doubtful = {"span": {"chars": [0, 9]}, "confidence": 0.4}
@@ -548,8 +535,8 @@ def test_a_policy_is_in_force_from_the_block_after(new_lane: Any) -> None:
 
 def test_the_last_of_several_policies_in_a_block_holds(new_lane: Any) -> None:
     """None of the others is ever in force."""
-    lane = new_lane(policy(), T)
-    second, third = policy(min_confidence=0.5), policy(min_confidence=0.25)
+    lane = new_lane(nothing_discarded(), T)
+    second, third = nothing_discarded(min_confidence=0.5), nothing_discarded(min_confidence=0.25)
 
     lane.block(T, [("policies", second), ("policies", third)])
     lane.block(T)
@@ -573,20 +560,20 @@ def test_the_last_of_several_policies_in_a_block_holds(new_lane: Any) -> None:
 )
 def test_a_document_that_is_no_policy_is_a_dead_letter_and_stops_nothing(new_lane: Any, document: bytes) -> None:
     """The policy before it stays in force, and the lane goes on: the ledger keeps such a document for ever."""
-    lane = new_lane(policy(), T)
+    lane = new_lane(nothing_discarded(), T)
 
     outputs = lane.block(T, [("policies", document)])
     lane.block(T, [emission(), observation(GREP)])
     lane.block(T + HOUR)
 
     assert words(outputs) == [("dead-letters", "schema")]
-    assert lane.state.policy == policy()
+    assert lane.state.policy == nothing_discarded()
 
 
 def test_lives_keep_the_floor_horizon_and_longest_validity_that_they_started_with(new_lane: Any) -> None:
     """A stricter policy closes nothing early that is under way, and a laxer one admits nothing of it."""
-    strict = policy(k=replace(Policy().admissibility.k, internal=3), horizon=SECOND, max_validity=2 * SECOND)
-    lane = new_lane(policy(max_validity=HOUR), T)
+    strict = nothing_discarded(k=replace(Policy().admissibility.k, internal=3), horizon=SECOND, max_validity=2 * SECOND)
+    lane = new_lane(nothing_discarded(max_validity=HOUR), T)
     lane.block(T, [emission(), emission("em-2"), ("policies", strict)])
 
     outputs = lane.block(T + MINUTE, [observation(cls, at=T) for cls in (GREP, GIT)])
@@ -599,8 +586,8 @@ def test_lives_keep_the_floor_horizon_and_longest_validity_that_they_started_wit
 
 def test_lives_keep_the_windows_that_they_started_with(new_lane: Any) -> None:
     """What an assertion's evidence is worth does not change under it: W is one of its bounds."""
-    longer = policy(window=dict.fromkeys(CLASSES_1_0, 4 * HOUR))
-    lane = new_lane(policy(), T)
+    longer = nothing_discarded(window=dict.fromkeys(CLASSES_1_0, 4 * HOUR))
+    lane = new_lane(nothing_discarded(), T)
     lane.block(T, [emission(), observation(GREP), observation(GIT), ("policies", longer)])
 
     outputs = lane.block(T + MINUTE, [observation(GREP, at=T + MINUTE), observation(GIT, at=T + MINUTE)])
@@ -611,9 +598,9 @@ def test_lives_keep_the_windows_that_they_started_with(new_lane: Any) -> None:
 
 def test_too_old_is_judged_by_the_smallest_max_validity_in_force_since_emission(new_lane: Any) -> None:
     """While a shorter one was in force, the memory of the emission may have ended; a longer one brings none back."""
-    lane = new_lane(policy(max_validity=10 * HOUR), T)
-    lane.block(T, [("policies", policy(max_validity=2 * HOUR))])
-    lane.block(T + MINUTE, [("policies", policy(max_validity=10 * HOUR))])
+    lane = new_lane(nothing_discarded(max_validity=10 * HOUR), T)
+    lane.block(T, [("policies", nothing_discarded(max_validity=2 * HOUR))])
+    lane.block(T + MINUTE, [("policies", nothing_discarded(max_validity=10 * HOUR))])
     lane.block(T + 2 * MINUTE)
     later = T + 3 * HOUR
 
@@ -632,7 +619,7 @@ def test_too_old_is_judged_by_the_smallest_max_validity_in_force_since_emission(
 
 def test_no_change_of_policy_lets_a_repetition_in_as_new(new_lane: Any) -> None:
     """An emission dated ahead within the skew, under a policy that ends before that date, is remembered as well."""
-    short, long = policy(max_validity=2 * HOUR), policy(max_validity=10 * HOUR)
+    short, long = nothing_discarded(max_validity=2 * HOUR), nothing_discarded(max_validity=10 * HOUR)
     ahead = emission(at=T + 20 * SECOND, assertions=[])  # nothing of it lives on
     lane = new_lane(short, T)
     lane.block(T, [ahead, ("policies", long)])
@@ -647,8 +634,8 @@ def test_no_change_of_policy_lets_a_repetition_in_as_new(new_lane: Any) -> None:
 
 def test_passing_over_a_block_takes_policies_and_clocks_only(new_lane: Any) -> None:
     """Below the restore bound nothing else can still matter; the hash and the time are those of a full fold."""
-    lane = new_lane(policy(), T)
-    lane.block(T + 1, [emission(), ("policies", policy(min_confidence=0.5))])
+    lane = new_lane(nothing_discarded(), T)
+    lane.block(T + 1, [emission(), ("policies", nothing_discarded(min_confidence=0.5))])
     lane.block(T + 2, [emission("em-2")])
     state = core.new_state(0, 1)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import assertion_value, emission_value, present
+from builders import assertion_value, dispositions, emission, observation, present
 from msgspec.structs import replace
 from native_world import Raw, fold, pure
 from native_world import T as THEN
@@ -26,8 +26,7 @@ TEXT = "`MAX` is 1000."
 SPAN = {"chars": [0, len(TEXT)]}
 READ, GREP, LOG = "substrate.code.read", "substrate.grep", "substrate.git.log"
 CHECKS = ["equals(MAX, 1000, path=a.py)", "defines(MAX, path=a.py)"]
-AGAIN = PerEffect(internal="re-emit", external="re-emit")
-POLICY = replace(DEFAULT_POLICY, disposition=dict.fromkeys(DEFAULT_POLICY.disposition, AGAIN))
+POLICY = replace(DEFAULT_POLICY, disposition=dispositions("re-emit"))
 
 
 @pytest.fixture(params=[False, True], ids=["compiled", "pure"], autouse=True)
@@ -37,18 +36,16 @@ def core_in_use(request: pytest.FixtureRequest) -> Any:
         yield
 
 
-def emission(**fields: Any) -> tuple[str, Any]:
+def checked(**fields: Any) -> tuple[str, Any]:
     text = fields.pop("text", TEXT)
     own = {name: fields.pop(name) for name in ("checks", "provenance", "kind") if name in fields}
     assertion = present(assertion_value(text, READ, **{"checks": CHECKS, **own}))
-    return "emissions", emission_value(text=text, at=T, assertions=[assertion], **fields)
+    return emission(text=text, assertions=[assertion], **{"at": T, **fields})
 
 
 def seen(cls: str, outcome: str, at: int = T + 1, **fields: Any) -> tuple[str, Any]:
-    subject = {"emission_id": "em-1", "span": SPAN, "attempt": fields.pop("attempt", 0)}
-    subject |= {name: fields.pop(name) for name in ("span",) if name in fields}
-    value = {"observation_id": "x", "substrate_class": cls, "observed_at": at, "observer": "o-1", "subject": subject}
-    return "observations", value | {"outcome": outcome} | fields
+    about = {"span": SPAN, "attempt": 0, "observation_id": "x", "observer": "o-1"}
+    return observation(cls, outcome, at=at, **about | fields)
 
 
 def check(holds: bool | None, reason: str | None = None, **place: Any) -> dict[str, Any]:
@@ -79,7 +76,7 @@ def test_it_names_the_missing_checks_and_who_saw_what_instead(new_lane: Any):
     lines = [3, 3]
     reported = [check(False, "differs", path="a.py", lines=lines), check(None, "not-found", path="a.py")]
     records = [
-        emission(),
+        checked(),
         seen(GREP, "corroborates", verified=[0], coverage="whole", detail={"checks": [check(True), check(None)]}),
         seen(READ, "contradicts", T + 1, refuted=[0], detail={"checks": reported}),
     ]
@@ -124,7 +121,7 @@ def test_it_names_the_missing_checks_and_who_saw_what_instead(new_lane: Any):
 def test_it_names_the_words_that_were_not_found(new_lane: Any):
     """Of an assertion that declares no check; each once, though two classes missed it."""
     missing = {"found": [], "missing": ["1000", "`MAX`"], "reason": "terms-missing"}
-    records = [emission(checks=None), seen(READ, "absent", detail=missing), seen(GREP, "absent", detail=missing)]
+    records = [checked(checks=None), seen(READ, "absent", detail=missing), seen(GREP, "absent", detail=missing)]
 
     found = request_of(new_lane, records)
 
@@ -139,7 +136,7 @@ def test_it_names_the_words_that_were_not_found(new_lane: Any):
 @pytest.mark.parametrize("outcome", ["absent", "unavailable", "terms-present"])
 def test_what_counts_for_nothing_is_reported_all_the_same(new_lane: Any, outcome: str):
     """And still counts for nothing."""
-    found = request_of(new_lane, [emission(), seen(READ, outcome), seen(GREP, "corroborates", verified=[0, 1])])
+    found = request_of(new_lane, [checked(), seen(READ, outcome), seen(GREP, "corroborates", verified=[0, 1])])
 
     assert (found["missing_floor"], found["classes_seen"]) == (1, [GREP])
     assert [(one["substrate_class"], one["outcome"]) for one in found["looks"]] == [(READ, outcome)]
@@ -147,7 +144,7 @@ def test_what_counts_for_nothing_is_reported_all_the_same(new_lane: Any, outcome
 
 def test_the_last_look_of_a_class_is_reported(new_lane: Any):
     """By its time, not by the order of coming."""
-    records = [emission(), seen(READ, "absent", T + 2), seen(READ, "unavailable", T + 1), seen(READ, "absent", T + 2)]
+    records = [checked(), seen(READ, "absent", T + 2), seen(READ, "unavailable", T + 1), seen(READ, "absent", T + 2)]
 
     (look,) = request_of(new_lane, records)["looks"]
 
@@ -156,7 +153,7 @@ def test_the_last_look_of_a_class_is_reported(new_lane: Any):
 
 def test_a_class_that_bears_it_out_since_saw_nothing_instead(new_lane: Any):
     """What it saw before is no reason to mend anything."""
-    records = [emission(), seen(READ, "absent", T + 1), seen(READ, "corroborates", T + 2, verified=[0, 1])]
+    records = [checked(), seen(READ, "absent", T + 1), seen(READ, "corroborates", T + 2, verified=[0, 1])]
 
     found = request_of(new_lane, records)
 
@@ -165,7 +162,7 @@ def test_a_class_that_bears_it_out_since_saw_nothing_instead(new_lane: Any):
 
 def test_a_check_that_nobody_knows_is_missing_by_its_number(new_lane: Any):
     """Its text is the emitter's; its name says that it is unknown."""
-    found = request_of(new_lane, [emission(checks=["levitates(<b>x</b>)"])])
+    found = request_of(new_lane, [checked(checks=["levitates(<b>x</b>)"])])
 
     (missing,), (asked,) = found["missing_checks"], found["mending"]["_untrusted_text"]["asked"]
     assert (missing["number"], missing["name"], missing["classes"]) == (0, "unknown", [])
@@ -175,14 +172,14 @@ def test_a_check_that_nobody_knows_is_missing_by_its_number(new_lane: Any):
 
 def test_the_check_that_the_words_give_has_the_number_0(new_lane: Any):
     """Of an assertion that declares none."""
-    found = request_of(new_lane, [emission(checks=None)])
+    found = request_of(new_lane, [checked(checks=None)])
 
     assert [(one["number"], one["name"]) for one in found["missing_checks"]] == [(0, "equals")]
 
 
 def test_the_attempts_that_are_left_are_counted(new_lane: Any):
     """Of three, the second leaves one; of the last one a reviewer is asked instead."""
-    one = emission(attempt=1)[1]
+    one = checked(attempt=1)[1]
 
     assert request_of(new_lane, [("emissions", one)])["attempts_left"] == 1
     assert requests(new_lane, [("emissions", one | {"attempt": 2})]) == []
@@ -190,7 +187,7 @@ def test_the_attempts_that_are_left_are_counted(new_lane: Any):
 
 def test_the_record_that_the_request_shares_is_what_it_was(new_lane: Any):
     """Its frame, id and hash: who knows requests of before reads the same."""
-    records = [emission(), seen(READ, "absent", detail={"missing": ["x"], "reason": "terms-missing"})]
+    records = [checked(), seen(READ, "absent", detail={"missing": ["x"], "reason": "terms-missing"})]
     lane = new_lane(POLICY, T)
     outputs = [*lane.block(T + 1, records), *lane.block(END)]
     (record, request) = [output.value for output in outputs]
@@ -203,11 +200,9 @@ def test_the_record_that_the_request_shares_is_what_it_was(new_lane: Any):
 
 def test_a_review_is_asked_for_without_a_word_on_mending(new_lane: Any):
     """A person sees what was seen; only emitters are told how to mend."""
-    review = replace(
-        POLICY, disposition=dict.fromkeys(POLICY.disposition, PerEffect(internal="review", external="review"))
-    )
+    review = replace(POLICY, disposition=dispositions("review"))
 
-    found = request_of(new_lane, [emission(), seen(READ, "absent")], review, topic="review-requests")
+    found = request_of(new_lane, [checked(), seen(READ, "absent")], review, topic="review-requests")
 
     assert found.keys().isdisjoint(("attempts_left", "mend_until", "missing_checks", "mending"))
     assert [one["outcome"] for one in found["looks"]] == ["absent"]
@@ -219,7 +214,7 @@ def test_a_review_is_asked_for_without_a_word_on_mending(new_lane: Any):
 def test_an_attempt_in_time_takes_the_place_of_the_one_before(new_lane: Any):
     """And is admitted by its own evidence."""
     lane = new_lane(POLICY, T)
-    lane.block(T + 1, [emission()])
+    lane.block(T + 1, [checked()])
     (_, request) = lane.block(END)
     until = T + POLICY.admissibility.max_validity
 
@@ -227,7 +222,7 @@ def test_an_attempt_in_time_takes_the_place_of_the_one_before(new_lane: Any):
     bears_out = [
         seen(cls, "corroborates", until - 1, attempt=1, verified=[0, 1], coverage="whole") for cls in (READ, GREP)
     ]
-    outputs = lane.block(until, [emission(**again), *bears_out])
+    outputs = lane.block(until, [checked(**again), *bears_out])
 
     assert request.value["mend_until"] == "2026-09-22T14:13:20Z"
     assert [(one.topic, one.value["attempt"]) for one in outputs] == [("admitted", 1)]
@@ -236,11 +231,11 @@ def test_an_attempt_in_time_takes_the_place_of_the_one_before(new_lane: Any):
 def test_an_attempt_that_comes_too_late_does_not_count(new_lane: Any):
     """With the answer's own time it is a dead letter one millisecond later, when the lane has forgotten the first."""
     until = T + POLICY.admissibility.max_validity
-    late = emission(attempt=1)
+    late = checked(attempt=1)
 
     for at, topics in ((until, []), (until + 1, ["dead-letters"])):
         lane = new_lane(POLICY, T)
-        lane.block(T + 1, [emission()])
+        lane.block(T + 1, [checked()])
         lane.block(END)
         outputs = lane.block(at, [late])
         assert [one.topic for one in outputs] == topics
@@ -251,7 +246,7 @@ def test_a_later_policy_may_shorten_it(new_lane: Any):
     """The request says what holds when it is written."""
     shorter = replace(POLICY, admissibility=replace(POLICY.admissibility, max_validity=2 * 60 * MINUTE))
     lane = new_lane(POLICY, T)
-    lane.block(T + 1, [emission(), ("policies", shorter)])
+    lane.block(T + 1, [checked(), ("policies", shorter)])
     lane.block(T + 2)
     (_, request) = lane.block(END)
 
@@ -268,7 +263,7 @@ def test_a_term_with_markup_and_instructions_stays_in_the_frame_sanitised(new_la
     """Nowhere else, and without what makes it more than words."""
     detail = {"missing": [HOSTILE[:70]], "reason": HOSTILE, "checks": [check(None, HOSTILE, path=HOSTILE)]}
 
-    found = request_of(new_lane, [emission(), seen(READ, "absent", detail=detail)])
+    found = request_of(new_lane, [checked(), seen(READ, "absent", detail=detail)])
 
     frame = json.dumps(found.pop("mending"), ensure_ascii=False)
     assert "Ignore" in frame
@@ -286,7 +281,7 @@ def test_an_observer_that_tells_much_is_cut_short(new_lane: Any):
         "checks": [check(None, long, path="p" * 4000)] * 20,
         "text": long,
     }
-    records = [emission(checks=[f'contains("{number}")' for number in range(20)])]
+    records = [checked(checks=[f'contains("{number}")' for number in range(20)])]
     lane = new_lane(POLICY, T)
     lane.block(T + 1, records)
     before = sum(map(len, snapshot.dump(lane.state)))
@@ -307,7 +302,7 @@ def test_an_emission_cannot_make_the_request_huge(new_lane: Any):
     reported = [check(None, "not-found", path="ü" * 200, lines=[1, 2], commit="c" * 64)] * 20
     looks = [seen(cls, "absent", detail={"missing": ["é" * 80] * 9, "checks": reported}) for cls in mending.CLASSES]
 
-    found = request_of(new_lane, [emission(checks=checks), *looks])
+    found = request_of(new_lane, [checked(checks=checks), *looks])
 
     assert len(found["missing_checks"]) == len(found["mending"]["_untrusted_text"]["asked"]) == 20
     assert all(
@@ -331,7 +326,7 @@ def test_an_emission_cannot_make_the_request_huge(new_lane: Any):
 )
 def test_what_an_observer_tells_in_no_agreed_form_is_left_out(new_lane: Any, detail: Any):
     """The look itself is told."""
-    found = request_of(new_lane, [emission(), seen(READ, "absent", detail=detail)])
+    found = request_of(new_lane, [checked(), seen(READ, "absent", detail=detail)])
 
     assert [one["outcome"] for one in found["looks"]] == ["absent"]
     assert found["mending"]["_untrusted_text"]["missing_terms"] == []
@@ -344,7 +339,7 @@ def test_who_may_not_count_is_not_reported(new_lane: Any):
     doubtful = seen(READ, "absent", confidence=0.4, detail={"missing": ["x"]})
     judged = seen(GREP, "absent", judge="stranger", detail={"missing": ["y"]})
 
-    found = request_of(new_lane, [emission(), doubtful, judged], careful)
+    found = request_of(new_lane, [checked(), doubtful, judged], careful)
 
     assert (found["looks"], found["mending"]["_untrusted_text"]["missing_terms"]) == ([], [])
 
@@ -355,7 +350,7 @@ def test_what_names_somebody_is_not_kept(new_lane: Any):
     bound = seen("substrate.unix.peercred", "absent", refuted=[0], detail=detail)
     plain = seen(READ, "absent", tier="identity-bound", detail=detail)
 
-    found = request_of(new_lane, [emission(), bound, plain])
+    found = request_of(new_lane, [checked(), bound, plain])
 
     assert "alice" not in json.dumps(found["mending"]["_untrusted_text"])
     assert len(found["looks"]) == 2
@@ -368,7 +363,7 @@ def test_commits_leave_only_where_observation_ids_do(given: Any, commits: int):
     detail = {"checks": [check(None, "not-found", path="a.py", commit="a" * 40)]}
     records: list[Raw | Policy] = [
         (topic, b"em-1", json.dumps(value).encode(), [])
-        for topic, value in (emission(emitted_at=THEN), seen(LOG, "absent", THEN, detail=detail))
+        for topic, value in (checked(emitted_at=THEN), seen(LOG, "absent", THEN, detail=detail))
     ]
 
     outputs = fold([(THEN, THEN, records), (THEN + 11 * MINUTE, THEN + 11 * MINUTE, [])], policy).outputs
@@ -381,10 +376,9 @@ def test_a_thousand_assertions_make_a_thousand_small_requests(new_lane: Any):
     """Each about its own, each bounded, in the order of the answer."""
     spans = [[2 * number, 2 * number + 1] for number in range(1000)]
     assertions = [{"span": {"chars": span}, "provenance": [{"substrate_class": READ}]} for span in spans]
-    value = {"emission_id": "em-1", "emitted_at": T, "text": "x " * 1000, "assertions": assertions}
     looks = [seen(READ, "absent", span={"chars": span}, detail={"missing": ["x"]}) for span in spans]
 
-    found = requests(new_lane, [("emissions", value), *looks])
+    found = requests(new_lane, [emission(text="x " * 1000, at=T, assertions=assertions), *looks])
 
     assert [one["span"]["chars"] for one in found] == spans
     assert all(one["mending"]["_untrusted_text"]["missing_terms"] == ["x"] for one in found)
@@ -401,14 +395,14 @@ def state_size(lane: Any) -> int:
 @pytest.mark.parametrize("status", ["admitted", "reviewed"])
 def test_nothing_is_kept_behind_the_verdict(new_lane: Any, status: str):
     """An admission, or the last attempt that a reviewer decides, needs no looks any more."""
-    disposition = {**POLICY.disposition, "below-floor": PerEffect(internal="review", external="review")}
+    disposition = dispositions("re-emit", **{"below-floor": "review"})
     policy = replace(POLICY, disposition=disposition)
     with_looks, without = new_lane(policy, T), new_lane(policy, T)
     look = seen(GREP, "absent", T + 1, detail={"missing": ["x" * 80] * 5})
     evidence = [seen(cls, "corroborates", T + 2, verified=[0, 1], coverage="whole") for cls in (READ, GREP)]
     evidence = evidence if status == "admitted" else evidence[:1]
     for lane, looks in ((with_looks, [look]), (without, [])):
-        lane.block(T + 1, [emission(), *looks])
+        lane.block(T + 1, [checked(), *looks])
         lane.block(T + 2, evidence)
     held = state_size(with_looks) - state_size(without)
 
@@ -431,8 +425,8 @@ def test_a_policy_that_sends_nothing_back_keeps_nothing(new_lane: Any):
     rules = replace(DEFAULT_POLICY, disposition=given)
     lane, other = new_lane(rules, T), new_lane(rules, T)
     look = seen(GREP, "absent", detail={"missing": ["x" * 80] * 5})
-    lane.block(T + 1, [emission(), look])
-    other.block(T + 1, [emission()])
+    lane.block(T + 1, [checked(), look])
+    other.block(T + 1, [checked()])
 
     assert state_size(lane) - state_size(other) < 20  # the counter
     assert mending.effects_with_looks(DEFAULT_POLICY) == frozenset()
@@ -446,7 +440,7 @@ def test_a_ledger_of_an_earlier_version_folds_as_it_did(
     """Its requests say no more than they said, and its lanes keep nothing for them."""
     monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=version))
 
-    found = request_of(new_lane, [emission(), seen(READ, "absent", detail={"missing": ["x"]})])
+    found = request_of(new_lane, [checked(), seen(READ, "absent", detail={"missing": ["x"]})])
 
     assert found.keys().isdisjoint(("attempts_left", "mend_until", "missing_checks", "looks", "mending"))
     assert found["missing_floor"] == 2
@@ -457,7 +451,7 @@ def test_what_came_under_an_earlier_version_is_asked_for_by_ours(new_lane: Any, 
     lane = new_lane(POLICY, T)
     with monkeypatch.context() as patch:
         patch.setattr(core, "FOLD_VERSION", fold_version(number=2))
-        lane.block(T + 1, [emission(), seen(READ, "terms-present")])
+        lane.block(T + 1, [checked(), seen(READ, "terms-present")])
     lane.block(T + 2, [seen(GREP, "absent")])
 
     (_, request) = lane.block(END)
@@ -468,7 +462,7 @@ def test_what_came_under_an_earlier_version_is_asked_for_by_ours(new_lane: Any, 
 
 def test_looks_outlive_a_restart(new_lane: Any):
     """A snapshot has them."""
-    records = [emission(), seen(READ, "absent", detail={"missing": ["x"], "checks": [check(False, "differs")]})]
+    records = [checked(), seen(READ, "absent", detail={"missing": ["x"], "checks": [check(False, "differs")]})]
     lane = new_lane(POLICY, T)
     lane.block(T + 1, records)
     lane.state = snapshot.load(list(snapshot.dump(lane.state)))

@@ -6,18 +6,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from builders import T, assertion_value, emission_value, observation_value
+from builders import TEXT, T, assertion_value, dispositions, emission, observation, observation_value, review
 from foreign_signing import key_of, public, sign
 from msgspec.structs import replace
 
 from sluice.streams.adjudication import fold as core
 from sluice.streams.policy.policy import (
     DEFAULT_POLICY,
-    INADMISSIBLE,
     Admissibility,
     Judging,
     Observer,
-    PerEffect,
     Policy,
     Sightings,
 )
@@ -27,18 +25,17 @@ MINUTE = 60_000
 KEYS = {name: key_of(number) for number, name in enumerate(("one", "two", "other", "mute"), 1)}
 
 
-def policy(*, early: bool = True, observers: dict[str, list[str]] | None = None, **fields: Any) -> Policy:
+def answered_early(*, early: bool = True, observers: dict[str, list[str]] | None = None, **fields: Any) -> Policy:
     """One observer of grep and two of code.read unless told otherwise; what is not admitted is written down."""
     given = {"one": [GREP, READ], "two": [READ]} if observers is None else observers
     listed = {name: Observer(public_key=public(KEYS[name]), classes=classes) for name, classes in given.items()}
-    shown = PerEffect(internal="review", external="review")
     rules = Admissibility(early_settle=early)
-    fields = {"observers": listed, "disposition": dict.fromkeys(INADMISSIBLE, shown), **fields}
+    fields = {"observers": listed, "disposition": dispositions("review"), **fields}
     return Policy(admissibility=rules, **fields)
 
 
-def emission(*classes: str) -> tuple[str, dict[str, Any]]:
-    return "emissions", emission_value(assertions=[assertion_value("It is so.", *classes)])
+def declaring(*classes: str) -> tuple[str, dict[str, Any]]:
+    return emission(assertions=[assertion_value(TEXT, *classes)])
 
 
 def answer(name: str, cls: str, outcome: str = "absent", *, signed: bool = True, **fields: Any) -> tuple[str, Any]:
@@ -57,8 +54,8 @@ def settled(lane: Any, records: list[Any], at: int = T) -> list[str]:
 @pytest.fixture
 def lane(new_lane: Any) -> Any:
     """Of which the assertion declares both classes."""
-    found = new_lane(policy(), T)
-    found.block(T, [emission(GREP, READ)])
+    found = new_lane(answered_early(), T)
+    found.block(T, [declaring(GREP, READ)])
     return found
 
 
@@ -88,16 +85,16 @@ def test_enough_is_admitted_without_waiting_for_all(lane: Any) -> None:
 
 def test_it_is_off_unless_it_is_asked_for(new_lane: Any) -> None:
     """By default everything waits for its horizon."""
-    lane = new_lane(policy(early=False), T)
-    assert settled(lane, [emission(GREP, READ), *(answer(*one) for one in ALL)]) == []
+    lane = new_lane(answered_early(early=False), T)
+    assert settled(lane, [declaring(GREP, READ), *(answer(*one) for one in ALL)]) == []
     assert settled(lane, [], T + 11 * MINUTE) == ["no-corroboration"]
 
 
 def test_earlier_versions_wait(new_lane: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What ledgers of version 3 gave they go on giving."""
     monkeypatch.setattr(core, "FOLD_VERSION", core.fold_version(number=3))
-    lane = new_lane(policy(), T)
-    assert settled(lane, [emission(GREP, READ), *(answer(*one) for one in ALL)]) == []
+    lane = new_lane(answered_early(), T)
+    assert settled(lane, [declaring(GREP, READ), *(answer(*one) for one in ALL)]) == []
 
 
 @pytest.mark.parametrize(
@@ -141,20 +138,20 @@ def test_an_answer_behind_unavailable_counts(lane: Any, first: bool) -> None:
 @pytest.mark.parametrize(
     ("rules", "classes"),
     [
-        (policy(), []),
-        (policy(sightings=Sightings(classes=[GREP])), [GREP, READ]),
-        (policy(), [GREP, READ, READ]),
-        (policy(observers={"one": [GREP], "two": [GREP]}), [GREP, READ]),
-        (policy(observers={}), [GREP, READ]),
-        (policy(judging=Judging(accept=["checks", "arbiter"])), [GREP, READ]),
-        (replace(policy(), observers={**policy().observers, "mute": Observer()}), [GREP, READ]),
+        (answered_early(), []),
+        (answered_early(sightings=Sightings(classes=[GREP])), [GREP, READ]),
+        (answered_early(), [GREP, READ, READ]),
+        (answered_early(observers={"one": [GREP], "two": [GREP]}), [GREP, READ]),
+        (answered_early(observers={}), [GREP, READ]),
+        (answered_early(judging=Judging(accept=["checks", "arbiter"])), [GREP, READ]),
+        (replace(answered_early(), observers={**answered_early().observers, "mute": Observer()}), [GREP, READ]),
     ],
     ids=["no-class", "bound-by-sightings", "class-twice", "nobody-for-a-class", "nobody", "judges", "no-key"],
 )
 def test_where_nobody_can_tell_the_horizon_settles(new_lane: Any, rules: Policy, classes: list[str]) -> None:
     """Everybody who is listed answers, for all classes, and the assertion still waits."""
     lane = new_lane(rules, T)
-    lane.block(T, [emission(*classes)])
+    lane.block(T, [declaring(*classes)])
     every = [answer(name, cls) for name, one in rules.observers.items() for cls in one.classes or [GREP, READ]]
     assert settled(lane, every * 2) == []
     assert len(settled(lane, [], T + 11 * MINUTE)) == 1
@@ -166,17 +163,17 @@ def test_where_nobody_can_tell_the_horizon_settles(new_lane: Any, rules: Policy,
 )
 def test_what_came_before_its_emission_is_an_answer(new_lane: Any, outcome: str, found: str) -> None:
     """Whatever it found: the assertion is settled on arrival, as if the emission had come first."""
-    lane = new_lane(policy(observers={"one": [GREP]}), T)
+    lane = new_lane(answered_early(observers={"one": [GREP]}), T)
     lane.block(T, [answer("one", GREP, outcome)])
 
-    assert settled(lane, [emission(GREP)]) == [found]
+    assert settled(lane, [declaring(GREP)]) == [found]
     assert (lane.state.asides, lane.state.live) == (0, 1)
 
 
 def test_an_early_answer_has_one_fate(new_lane: Any) -> None:
     """It waits, then it counts for nothing; or its emission never comes, and it is unmatched."""
-    for records, fate in (([emission(GREP)], "not-counted"), ([], "unmatched")):
-        lane = new_lane(policy(observers={"one": [GREP]}), T)
+    for records, fate in (([declaring(GREP)], "not-counted"), ([], "unmatched")):
+        lane = new_lane(answered_early(observers={"one": [GREP]}), T)
         lane.block(T, [answer("one", GREP)])
         assert {name: count for name, count in lane.state.counters.items() if count} == {}
         assert lane.state.asides == 1
@@ -193,23 +190,23 @@ def test_an_early_answer_has_one_fate(new_lane: Any) -> None:
     [
         answer("one", GREP, "unavailable"),
         answer("one", GREP, judge="other"),
-        ("observations", observation_value(GREP, "absent", observer="stranger")),
+        observation(GREP, "absent", observer="stranger"),
     ],
     ids=["no look", "of another judge", "of nobody who is awaited"],
 )
 def test_what_is_no_answer_does_not_wait(new_lane: Any, record: Any) -> None:
     """What a stranger did not see is worth no memory."""
-    lane = new_lane(policy(observers={"one": [GREP]}), T)
+    lane = new_lane(answered_early(observers={"one": [GREP]}), T)
     lane.block(T, [record])
 
     assert lane.state.asides == 0
     assert lane.state.counters["not-counted"] == 1
-    assert settled(lane, [emission(GREP)]) == []
+    assert settled(lane, [declaring(GREP)]) == []
 
 
 def test_early_answers_wait_within_the_bounds_of_evidence(new_lane: Any) -> None:
     """A listed observer that answers about an emission that never comes fills its own share, and no more."""
-    rules = policy(observers={"one": [GREP], "two": [GREP]})
+    rules = answered_early(observers={"one": [GREP], "two": [GREP]})
     rules = replace(rules, admissibility=replace(rules.admissibility, max_waiting=3))
     lane = new_lane(rules, T)
     many = [answer("one", GREP, at=T - number) for number in range(10)]
@@ -223,36 +220,35 @@ def test_early_answers_wait_within_the_bounds_of_evidence(new_lane: Any) -> None
 
 def test_what_waited_unsigned_is_no_answer_once_signatures_are_asked_for(new_lane: Any) -> None:
     """It was heard under a policy that gave its observer no key."""
-    lane = new_lane(replace(policy(observers={"one": [GREP]}), observers={"one": Observer()}), T)
+    lane = new_lane(replace(answered_early(observers={"one": [GREP]}), observers={"one": Observer()}), T)
     lane.block(T, [answer("one", GREP, "terms-present", signed=False)])
-    lane.block(T, [("policies", policy(observers={"one": [GREP]}))])
-    assert settled(lane, [emission(GREP)]) == []
+    lane.block(T, [("policies", answered_early(observers={"one": [GREP]}))])
+    assert settled(lane, [declaring(GREP)]) == []
     assert settled(lane, [answer("one", GREP)]) == ["not-checked"]
 
 
 def test_the_answers_are_kept_over_a_policy_that_does_not_count_them(new_lane: Any) -> None:
     """What was answered was answered; meanwhile nothing is settled, and what needs a reviewer is told as ever."""
-    lane = new_lane(policy(), T)
-    lane.block(T, [emission(GREP, READ), *(answer(*one) for one in ALL[:2])])
-    lane.block(T, [("policies", policy(early=False))])
+    lane = new_lane(answered_early(), T)
+    lane.block(T, [declaring(GREP, READ), *(answer(*one) for one in ALL[:2])])
+    lane.block(T, [("policies", answered_early(early=False))])
     assert settled(lane, [answer(*ALL[2])]) == []
-    lane.block(T, [("policies", policy())])
+    lane.block(T, [("policies", answered_early())])
     assert settled(lane, [answer(*ALL[2])]) == ["no-corroboration"]
 
-    other = new_lane(policy(verdicts="none"), T)
-    other.block(T, [emission(GREP, READ), *(answer(*one) for one in ALL[:2])])
-    other.block(T, [("policies", policy(early=False))])
+    other = new_lane(answered_early(verdicts="none"), T)
+    other.block(T, [declaring(GREP, READ), *(answer(*one) for one in ALL[:2])])
+    other.block(T, [("policies", answered_early(early=False))])
     assert settled(other, [], T + 11 * MINUTE) == ["no-corroboration"]
-    review = {"emission_id": "em-1", "span": {"chars": [0, 9]}, "decision": "admit", "reviewer": "r"}
-    spoken = [one.value["status"] for one in other.block(T + 12 * MINUTE, [("reviews", review)])]
+    spoken = [one.value["status"] for one in other.block(T + 12 * MINUTE, [review()])]
     assert spoken == ["reviewed", "admitted"]
 
 
 def test_the_policy_says_so(new_lane: Any) -> None:
     """A warning where it settles nothing."""
     at = "admissibility.early_settle"
-    unkeyed = replace(policy(), observers={"mute": Observer(), **policy().observers})
-    assert at not in dict(policy().warnings())
+    unkeyed = replace(answered_early(), observers={"mute": Observer(), **answered_early().observers})
+    assert at not in dict(answered_early().warnings())
     assert "mute" in dict(unkeyed.warnings())[at]
-    assert dict(policy(observers={}).warnings())[at] == "lists nobody"
+    assert dict(answered_early(observers={}).warnings())[at] == "lists nobody"
     assert b"early_settle" not in DEFAULT_POLICY.document

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import assertion_value, emission_value, observation_value, span_of
+from builders import attestation_value, dispositions, emission, observation, span_of
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -17,11 +17,9 @@ from sluice.codecs.canonical import canonical_hash
 from sluice.streams.adjudication import fold as core
 from sluice.streams.policy.policy import (
     CAPS,
-    DEFAULT_POLICY,
     Admissibility,
     ConfusablesByEffect,
     Floor,
-    PerEffect,
     Policy,
     PrivacyRules,
     Sanitation,
@@ -33,23 +31,14 @@ GIT, GREP, CODE = "substrate.git.log", "substrate.grep", "substrate.code.read"
 CHARS = {"chars": [0, 9]}
 
 
-def policy(k: int = 1, disposition: str = "review", **fields: Any) -> Policy:
-    either: Any = PerEffect(internal=disposition, external=disposition)  # type: ignore[arg-type]
-    return Policy(
-        admissibility=Admissibility(k=Floor(internal=k, external=3)),
-        disposition=dict.fromkeys(DEFAULT_POLICY.disposition, either),
-        **fields,
-    )
+def disposing(k: int = 1, disposition: str = "review", **fields: Any) -> Policy:
+    rules = Admissibility(k=Floor(internal=k, external=3))
+    return Policy(admissibility=rules, disposition=dispositions(disposition), **fields)
 
 
-def emission(text: str = "It is so.", attempt: int = 0, span: Any = None, **claim: Any) -> tuple[str, dict[str, Any]]:
-    assertions = [assertion_value(text, GREP, **{"span": span or span_of(text), **claim})]
-    value = emission_value(text=text, at=T, assertions=assertions, attempt=attempt, emitter={"system": "bot"})
-    return "emissions", value
-
-
-def observation(cls: str = GREP, at: int = T, span: Any = None, **fields: Any) -> tuple[str, dict[str, Any]]:
-    return "observations", observation_value(cls, span=span, at=at, **{"attempt": 0, **fields})
+def bot_says(text: str = "It is so.", attempt: int = 0, span: Any = None, **claim: Any) -> tuple[str, dict[str, Any]]:
+    claim = {"span": span or span_of(text), **claim}
+    return emission(text=text, at=T, claim=claim, attempt=attempt, emitter={"system": "bot"})
 
 
 def admitted(new_lane: Any, rules: Policy, *records: tuple[str, Any]) -> dict[str, Any]:
@@ -64,7 +53,7 @@ def admitted(new_lane: Any, rules: Policy, *records: tuple[str, Any]) -> dict[st
 
 def test_an_output_s_id_is_a_hash_of_what_it_names(new_lane: Any) -> None:
     """The first 32 hex digits of SHA-256 over emission id, attempt, span key, status and revision, joined by U+001F."""
-    value = admitted(new_lane, policy(), emission(attempt=2), observation(attempt=2))
+    value = admitted(new_lane, disposing(), bot_says(attempt=2), observation(attempt=2))
 
     named = "\x1f".join(["em-1", "2", "c:0-9", "admitted", "1"])
     assert value["id"] == sha256(named.encode()).hexdigest()[:32]
@@ -81,14 +70,14 @@ def test_an_output_s_id_is_a_hash_of_what_it_names(new_lane: Any) -> None:
 def test_the_kafka_key_is_the_emission_and_the_span_key(new_lane: Any, span: dict[str, Any], key: str) -> None:
     """Compaction by it leaves each assertion's last word."""
     claim = {"assertion": "It is so."} if "chars" not in span else {}
-    (output,) = new_lane(policy(), T).block(T, [emission(span=span, **claim), observation(span=span)])
+    (output,) = new_lane(disposing(), T).block(T, [bot_says(span=span, **claim), observation(span=span)])
 
     assert (output.key, output.value["emission_id"]) == (key, "em-1")
 
 
 def test_outputs_carry_cloudevents_attributes_in_binary_mode(new_lane: Any) -> None:
     """`ce_id` is the topic and the id; the time is the block's, in which it was decided."""
-    (output,) = new_lane(policy(), T, lane=0).block(T, [emission(), observation()])
+    (output,) = new_lane(disposing(), T, lane=0).block(T, [bot_says(), observation()])
 
     assert output.headers == {
         "ce_specversion": "1.0",
@@ -102,8 +91,8 @@ def test_outputs_carry_cloudevents_attributes_in_binary_mode(new_lane: Any) -> N
 
 def test_the_trace_context_of_an_emission_passes_through_to_every_word_about_it(new_lane: Any) -> None:
     """`traceparent` stands on the admission and on the decay an hour later."""
-    lane = new_lane(policy(), T)
-    _, value = emission()
+    lane = new_lane(disposing(), T)
+    _, value = bot_says()
     event = core.event_for(
         0, 0, T, [("other", b"x"), ("traceparent", b"00-ab-cd-01")], b"em-1", msgspec.json.encode(value)
     )
@@ -116,13 +105,13 @@ def test_the_trace_context_of_an_emission_passes_through_to_every_word_about_it(
 
 def test_no_two_outputs_of_a_story_have_one_id(new_lane: Any) -> None:
     """Inadmissible record and request share an id and differ in topic; every `ce_id` is unique."""
-    lane = new_lane(policy(k=2), T)
+    lane = new_lane(disposing(k=2), T)
     records = [
-        [emission()],
-        [emission(attempt=1), observation(attempt=1)],
+        [bot_says()],
+        [bot_says(attempt=1), observation(attempt=1)],
         [observation(GIT, attempt=1)],
-        [observation(GREP, T + 5, attempt=1), observation(GIT, T + 5, attempt=1)],
-        [emission(attempt=2), observation(attempt=2)],
+        [observation(GREP, at=T + 5, attempt=1), observation(GIT, at=T + 5, attempt=1)],
+        [bot_says(attempt=2), observation(attempt=2)],
     ]
     outputs = [one for step, given in enumerate(records) for one in lane.block(T + 10 * step, given)]
     outputs += lane.block(T + 2 * HOUR)
@@ -139,13 +128,13 @@ def test_no_two_outputs_of_a_story_have_one_id(new_lane: Any) -> None:
 def test_an_admission_says_all_that_the_design_shows(new_lane: Any) -> None:
     """The record of docs/reference/records.md, field by field."""
     chain = [{"step": "retrieval", "source": "a.md", "data": ["pii"]}]
-    lane = new_lane(policy(k=2), T)
+    lane = new_lane(disposing(k=2), T)
     outputs = lane.block(
         T + 1,
         [
-            emission(grounded=True, confidence=0.93, chain=chain),
-            observation(GREP, T + 1),
-            observation(GIT, T, observer="observer-2"),
+            bot_says(grounded=True, confidence=0.93, chain=chain),
+            observation(GREP, at=T + 1),
+            observation(GIT, at=T, observer="observer-2"),
         ],
     )
     value = outputs[0].value
@@ -181,7 +170,7 @@ def test_an_admission_says_all_that_the_design_shows(new_lane: Any) -> None:
         "admitted_at": "2027-01-15T08:00:00.001Z",
         "valid_until": "2027-01-15T09:00:00Z",
         "canonicalisation_version": "0.3",
-        "policy": policy(k=2).hash,
+        "policy": disposing(k=2).hash,
         "ledger": {"partition": 0, "height": 1, "index": 0, "block": lane.ledger[-1].hash},
     }
     assert {name: value[name] for name in expected} == expected
@@ -190,9 +179,9 @@ def test_an_admission_says_all_that_the_design_shows(new_lane: Any) -> None:
 
 def test_what_does_not_apply_is_absent(new_lane: Any) -> None:
     """No reason on an admission, no basis on an inadmissible record, no confidence where none was declared."""
-    lane = new_lane(policy(), T)
-    (word,) = lane.block(T, [emission(), observation()])
-    record, request = lane.block(T, [emission(attempt=1, kind="denial", provenance={"substrate_class": "tarot"})])
+    lane = new_lane(disposing(), T)
+    (word,) = lane.block(T, [bot_says(), observation()])
+    record, request = lane.block(T, [bot_says(attempt=1, kind="denial", provenance={"substrate_class": "tarot"})])
 
     assert not {"reason", "disposition", "citation", "confidence"} & set(word.value)
     assert not {"basis", "admitted_at", "valid_until", "citation"} & set(record.value)
@@ -207,8 +196,8 @@ def test_what_does_not_apply_is_absent(new_lane: Any) -> None:
 
 def test_a_request_says_what_is_missing(new_lane: Any) -> None:
     """`missing_floor` is k minus the count; `classes_seen` names what was corroborated, fresh or not."""
-    lane = new_lane(policy(k=3), T)
-    lane.block(T, [emission(), observation(GREP), observation(CODE, at=T - 2 * HOUR)])
+    lane = new_lane(disposing(k=3), T)
+    lane.block(T, [bot_says(), observation(GREP), observation(CODE, at=T - 2 * HOUR)])
 
     record, request = lane.block(T + HOUR)
 
@@ -221,8 +210,8 @@ def test_a_request_says_what_is_missing(new_lane: Any) -> None:
 
 def test_admitted_and_renewed_carry_the_text_and_closing_words_carry_none(new_lane: Any) -> None:
     """Compaction may leave only the last of them; a consumer of a closing word has the text already."""
-    lane = new_lane(policy(), T)
-    outputs = lane.block(T, [emission(chain=[{"step": "retrieval"}]), observation()])
+    lane = new_lane(disposing(), T)
+    outputs = lane.block(T, [bot_says(chain=[{"step": "retrieval"}]), observation()])
     outputs += lane.block(T + 1, [observation(at=T + 1)])
     outputs += lane.block(T + 2 * HOUR)
 
@@ -238,9 +227,9 @@ def test_admitted_and_renewed_carry_the_text_and_closing_words_carry_none(new_la
 
 def test_a_refusal_by_policy_says_that_something_was_withheld_not_what(new_lane: Any) -> None:
     """On `admitted`, basis `policy`, with the reason and without the text; an emitter's own refusal has its text."""
-    lane = new_lane(policy(disposition="refuse"), T)
-    record, refused = lane.block(T, [emission(provenance={"substrate_class": "tarot"})])
-    (own,) = lane.block(T, [emission(attempt=1, kind="refusal")])
+    lane = new_lane(disposing(disposition="refuse"), T)
+    record, refused = lane.block(T, [bot_says(provenance={"substrate_class": "tarot"})])
+    (own,) = lane.block(T, [bot_says(attempt=1, kind="refusal")])
 
     assert (refused.topic, refused.value["status"], refused.value["basis"]) == ("admitted", "refused", "policy")
     assert refused.value["reason"] == "unknown-class"
@@ -252,9 +241,9 @@ def test_a_refusal_by_policy_says_that_something_was_withheld_not_what(new_lane:
 
 def test_a_citation_violation_names_context_and_quote_as_the_span_counts(new_lane: Any) -> None:
     """Offsets are those of the emission's text, as the span's own are."""
-    lane = new_lane(policy(), T)
+    lane = new_lane(disposing(), T)
     text = "Listen. He said “no” to me."
-    _, value = emission(text, span={"chars": [8, 27]}, cites={"context": "ctx-1", "strictly": True})
+    _, value = bot_says(text, span={"chars": [8, 27]}, cites={"context": "ctx-1", "strictly": True})
 
     record = lane.block(T, [("emissions", value | {"contexts": {"ctx-1": "“yes”"}})])[0]
 
@@ -266,8 +255,8 @@ def test_a_citation_violation_names_context_and_quote_as_the_span_counts(new_lan
 def test_the_canonical_hash_is_over_kind_and_text_as_they_were_said(new_lane: Any) -> None:
     """Anybody can compute it from the emission; capping the shown text does not change it."""
     text = "It is so, " * 30
-    rules = policy(sanitation=Sanitation(caps={**CAPS, "assertion": 20}))
-    value = admitted(new_lane, rules, emission(text, kind="denial"), observation(span={"chars": [0, len(text)]}))
+    rules = disposing(sanitation=Sanitation(caps={**CAPS, "assertion": 20}))
+    value = admitted(new_lane, rules, bot_says(text, kind="denial"), observation(span={"chars": [0, len(text)]}))
 
     expected, version = canonical_hash({"assertion": text, "kind": "denial"})
     assert (value["canonical_hash"], value["canonicalisation_version"]) == (expected, version) == (expected, "0.3")
@@ -293,7 +282,7 @@ def _without_frames(value: Any) -> Any:
 
 def test_text_is_sanitised_in_the_frame_and_every_change_is_reported(new_lane: Any) -> None:
     """Markup and invisible characters go, and `_meta` says where they stood."""
-    value = admitted(new_lane, policy(), emission(ATTACK), observation(span={"chars": [0, len(ATTACK)]}))
+    value = admitted(new_lane, disposing(), bot_says(ATTACK), observation(span={"chars": [0, len(ATTACK)]}))
 
     shown = value["_untrusted_text"]["assertion"]
     assert "<b>" not in shown
@@ -308,9 +297,9 @@ def test_nothing_that_an_emitter_wrote_as_text_stands_outside_the_frame(new_lane
         {"step": "retrieval", "source": ATTACK, "metadata": {ATTACK: [ATTACK]}},
         {"step": "severed", "reason": ATTACK},
     ]
-    lane = new_lane(policy(), T)
-    outputs = lane.block(T, [emission(ATTACK, chain=chain), observation(span={"chars": [0, len(ATTACK)]})])
-    outputs += lane.block(T, [emission(ATTACK, attempt=1, provenance={"substrate_class": ATTACK}, chain=chain)])
+    lane = new_lane(disposing(), T)
+    outputs = lane.block(T, [bot_says(ATTACK, chain=chain), observation(span={"chars": [0, len(ATTACK)]})])
+    outputs += lane.block(T, [bot_says(ATTACK, attempt=1, provenance={"substrate_class": ATTACK}, chain=chain)])
 
     assert len(outputs) == 3
     for one in outputs:
@@ -322,11 +311,11 @@ def test_nothing_that_an_emitter_wrote_as_text_stands_outside_the_frame(new_lane
 def test_a_span_is_no_way_around_the_frame(new_lane: Any) -> None:
     """Outside the frame a JSON pointer stands as the identifier that its key is; what hides a text is none."""
     hidden = {"path": "/" + ATTACK}
-    refused = new_lane(policy(), T).block(T, [emission("x", span=hidden, assertion="It is so.")])
+    refused = new_lane(disposing(), T).block(T, [bot_says("x", span=hidden, assertion="It is so.")])
     assert [output.topic for output in refused] == ["dead-letters"]
 
     span = {"path": "/<b>x</b>](y)".replace("</", "<~1")}
-    value = admitted(new_lane, policy(), emission("x", span=span, assertion="It is so."), observation(span=span))
+    value = admitted(new_lane, disposing(), bot_says("x", span=span, assertion="It is so."), observation(span=span))
 
     assert "\u202e" not in outside(value)
     assert "<b>" not in outside(value)
@@ -335,7 +324,7 @@ def test_a_span_is_no_way_around_the_frame(new_lane: Any) -> None:
 def test_what_an_observer_wrote_as_detail_goes_nowhere(new_lane: Any) -> None:
     """Details and locators are for `explain`; only identifiers of an observation are passed on."""
     seen = observation(detail={"found": [ATTACK]}, locator={"path": ATTACK})
-    value = admitted(new_lane, policy(), emission(), seen)
+    value = admitted(new_lane, disposing(), bot_says(), seen)
 
     assert "Ignore" not in msgspec.json.encode(value).decode()
 
@@ -352,10 +341,10 @@ def test_confusables_in_the_frame_follow_the_effect_s_rule(
     new_lane: Any, rule: Any, effect: str, shown: str, present: bool
 ) -> None:
     """`replace` writes ASCII and records it, `flag` leaves them and says that they are there."""
-    rules = policy(sanitation=Sanitation(confusables=ConfusablesByEffect(internal=rule, external=rule)))
+    rules = disposing(sanitation=Sanitation(confusables=ConfusablesByEffect(internal=rule, external=rule)))
     rules = replace(rules, admissibility=Admissibility(k=Floor(internal=1, external=1)))
 
-    value = admitted(new_lane, rules, emission("It is sо.", effect=effect), observation())
+    value = admitted(new_lane, rules, bot_says("It is sо.", effect=effect), observation())
 
     assert value["_untrusted_text"]["assertion"] == shown
     assert value["_meta"]["confusables_present"] == present
@@ -364,9 +353,9 @@ def test_confusables_in_the_frame_follow_the_effect_s_rule(
 
 def test_a_rejected_text_is_shown_to_the_reviewer_with_its_confusables_replaced(new_lane: Any) -> None:
     """Whoever decides about it has to read it."""
-    rules = policy(sanitation=Sanitation(confusables=ConfusablesByEffect(internal="reject")))
+    rules = disposing(sanitation=Sanitation(confusables=ConfusablesByEffect(internal="reject")))
 
-    record, request = new_lane(rules, T).block(T, [emission("It is sо.")])
+    record, request = new_lane(rules, T).block(T, [bot_says("It is sо.")])
 
     assert record.value["reason"] == "confusable-text"
     assert request.value["_untrusted_text"]["assertion"] == "It is so."
@@ -376,7 +365,7 @@ def test_a_rejected_text_is_shown_to_the_reviewer_with_its_confusables_replaced(
 def test_whatever_the_text_the_record_is_framed_and_identified_alike(new_lane: Any, text: str) -> None:
     """Sanitation changes what is shown, never the id, the key, or the hash of what was said."""
     span = {"chars": [0, len(text)]}
-    value = admitted(new_lane, policy(), emission(text), observation(span=span))
+    value = admitted(new_lane, disposing(), bot_says(text), observation(span=span))
 
     assert value["span"] == span
     assert value["canonical_hash"] == canonical_hash({"assertion": text, "kind": "assertion"})[0]
@@ -390,7 +379,7 @@ def test_whatever_the_text_the_record_is_framed_and_identified_alike(new_lane: A
 def test_the_chain_is_the_emission_s_own_then_a_retrieval_per_evidence_then_the_hand_off(new_lane: Any) -> None:
     """From the source to whoever passed the assertion on [C §3]."""
     chain = [{"step": "retrieval", "source": "a.md"}, {"step": "prompt-transform", "model": "m"}]
-    value = admitted(new_lane, policy(k=2), emission(chain=chain), observation(GREP), observation(GIT))
+    value = admitted(new_lane, disposing(k=2), bot_says(chain=chain), observation(GREP), observation(GIT))
 
     assert value["_untrusted_text"]["chain"] == [
         *chain,
@@ -409,13 +398,13 @@ def test_the_chain_is_the_emission_s_own_then_a_retrieval_per_evidence_then_the_
 
 def test_observation_ids_leave_only_where_privacy_lets_them(new_lane: Any) -> None:
     """Neither the evidence nor the chain names one that is omitted; the identity-bound tier is never clear [S §12]."""
-    hidden = policy(privacy=PrivacyRules(observation_ids="omitted"))
-    hashed = policy(privacy=PrivacyRules(observation_ids="hashed"))
+    hidden = disposing(privacy=PrivacyRules(observation_ids="omitted"))
+    hashed = disposing(privacy=PrivacyRules(observation_ids="hashed"))
     bound = observation(tier="identity-bound")
     values = [
-        admitted(new_lane, hidden, emission(), observation()),
-        admitted(new_lane, hashed, emission(), observation()),
-        admitted(new_lane, policy(), emission(), bound),
+        admitted(new_lane, hidden, bot_says(), observation()),
+        admitted(new_lane, hashed, bot_says(), observation()),
+        admitted(new_lane, disposing(), bot_says(), bound),
     ]
 
     for value in values:
@@ -430,27 +419,21 @@ def test_sources_in_a_chain_can_be_left_out(new_lane: Any) -> None:
         inner,
         {"step": "derived", "operator": "+", "left": [inner], "right": [{"step": "derived", "right": [inner]}]},
     ]
-    rules = policy(privacy=PrivacyRules(chain_sources="omitted"))
+    rules = disposing(privacy=PrivacyRules(chain_sources="omitted"))
 
-    value = admitted(new_lane, rules, emission(chain=chain), observation())
+    value = admitted(new_lane, rules, bot_says(chain=chain), observation())
 
     shown = msgspec.json.encode(value).decode()
     assert "secret" not in shown
     assert shown.count('"step":"retrieval"') == 4
 
 
-ATTESTATION = {
-    "claim_hash": "0x" + "ab" * 32,
-    "validator_did": "did:web:university.example",
-    "verdict": "SUPPORTED",
-    "consensus_domain": "scientific-default",
-    "rationale": "Because it is\u202e so.",
-}
+ATTESTATION = attestation_value(verdict="SUPPORTED", rationale="Because it is\u202e so.")
 
 
 def test_an_attestation_comes_framed_with_the_evidence_that_carries_it(new_lane: Any) -> None:
     """Typed, sanitised and wrapped as on `grounded` [V §5.1]."""
-    value = admitted(new_lane, policy(), emission(), observation(attestation=ATTESTATION))
+    value = admitted(new_lane, disposing(), bot_says(), observation(attestation=ATTESTATION))
 
     (framed,) = value["_untrusted_text"]["attestations"]
     assert (framed["validator_did"], framed["verdict"]) == (ATTESTATION["validator_did"], "SUPPORTED")
@@ -459,7 +442,7 @@ def test_an_attestation_comes_framed_with_the_evidence_that_carries_it(new_lane:
 
 def test_a_mistyped_attestation_is_left_out_and_the_observation_stands(new_lane: Any) -> None:
     """What a validator wrote wrongly does not undo what an observer saw."""
-    value = admitted(new_lane, policy(), emission(), observation(attestation={**ATTESTATION, "verdict": "MAYBE"}))
+    value = admitted(new_lane, disposing(), bot_says(), observation(attestation={**ATTESTATION, "verdict": "MAYBE"}))
 
     assert value["_untrusted_text"]["attestations"] == []
     assert value["classes"] == [GREP]
@@ -470,7 +453,7 @@ def test_a_mistyped_attestation_is_left_out_and_the_observation_stands(new_lane:
 
 def test_a_dead_letter_keeps_the_input_s_headers_behind_its_own(new_lane: Any) -> None:
     """Reason, detail and source first; a header that an input brings cannot pass for ours."""
-    lane = new_lane(policy(), T)
+    lane = new_lane(disposing(), T)
     headers = [("sluice-reason", b"none"), ("traceparent", b"00-1")]
     event = core.event_for(2, 7, T, headers, b"em-1", b"{]")
 

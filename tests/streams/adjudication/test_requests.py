@@ -9,19 +9,26 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import assertion_value, emission_value, observation_value, review_value, span_of
+from builders import (
+    assertion_value,
+    dispositions,
+    emission,
+    emission_value,
+    observation,
+    present,
+    review_value,
+    span_of,
+)
 from fold_laws import U, World, run, worlds
 from hypothesis import HealthCheck, given, settings
 from msgspec.structs import replace
 from search import examples
 
 from sluice.streams.policy.policy import (
-    DEFAULT_POLICY,
     Admissibility,
     Floor,
     LeastReviewers,
     Observer,
-    PerEffect,
     Policy,
     PrivacyRules,
     Reviewers,
@@ -34,31 +41,23 @@ GREP = "substrate.grep"
 TEXT = "It is so."
 
 
-def policy(disposition: str = "review", reviewers: int = 1, **fields: Any) -> Policy:
+def reviewing(disposition: str = "review", reviewers: int = 1, **fields: Any) -> Policy:
     """Everything that is not admitted goes to a reviewer for an hour; what a reviewer refuses is disposed of so."""
-    to_review: Any = PerEffect(internal="review", external="review")
-    given: Any = PerEffect(internal=disposition, external=disposition)  # type: ignore[arg-type]
     return Policy(
         admissibility=Admissibility(k=Floor(internal=2, external=3), review_window=WINDOW),
-        disposition={**dict.fromkeys(DEFAULT_POLICY.disposition, to_review), "rejected": given},
+        disposition=dispositions("review", rejected=disposition),
         reviewers=Reviewers(min_reviewers=LeastReviewers(internal=reviewers, external=reviewers)),
         **fields,
     )
 
 
-def emission(attempt: int = 0, at: int = T, **fields: Any) -> tuple[str, dict[str, Any]]:
-    claim = assertion_value(TEXT, GREP, span=span_of(TEXT))
-    return "emissions", emission_value(text=TEXT, at=at, assertions=[claim], attempt=attempt, **fields)
-
-
-def review(decision: str = "admit", reviewer: str | None = "ada", attempt: int = 0) -> tuple[str, dict[str, Any]]:
-    value = review_value(decision, reviewer=reviewer, attempt=attempt, span=span_of(TEXT))
-    return "reviews", {name: item for name, item in value.items() if item is not None}
+def decided(decision: str = "admit", reviewer: str | None = "ada", attempt: int = 0) -> tuple[str, dict[str, Any]]:
+    return "reviews", present(review_value(decision, reviewer=reviewer, attempt=attempt))
 
 
 def asked(new_lane: Any, rules: Policy | None = None) -> Any:
     """A lane with an open request."""
-    lane = new_lane(rules or policy(), T)
+    lane = new_lane(rules or reviewing(), T)
     lane.block(T, [emission()])
     lane.block(T + HOUR)
     assert [one.value["status"] for one in said(lane)] == ["unverified-inference"]
@@ -82,9 +81,9 @@ def last(lane: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("decision", ["admit", "refuse"])
 def test_a_review_ends_its_request_and_says_who_decided_what(new_lane: Any, disposition: str, decision: str) -> None:
     """With the revision of the request, and no text; whatever the policy does with what a reviewer refuses."""
-    lane = asked(new_lane, policy(disposition))
+    lane = asked(new_lane, reviewing(disposition))
 
-    lane.block(T + HOUR + 1, [review(decision, "ada")])
+    lane.block(T + HOUR + 1, [decided(decision, "ada")])
 
     request, end = said(lane)
     assert (end.key, end.value["attempt"], end.value["revision"]) == (request.key, 0, request.value["revision"])
@@ -114,7 +113,7 @@ def test_a_newer_attempt_ends_the_request_and_a_review_of_the_old_one_is_late(ne
 
     lane.block(T + HOUR + 1, [emission(attempt=1, at=T + HOUR + 1)])
     assert (last(lane)["status"], last(lane)["attempt"], last(lane)["superseded_by"]) == ("superseded", 0, 1)
-    (letter,) = lane.block(T + HOUR + 2, [review("admit", attempt=0)])
+    (letter,) = lane.block(T + HOUR + 2, [decided("admit", attempt=0)])
 
     assert letter.headers["sluice-reason"] == "late-review"
 
@@ -125,7 +124,7 @@ def test_a_newer_attempt_that_is_refused_ends_no_request(new_lane: Any) -> None:
     forged = [emission(attempt=7), emission(attempt=1, at=T - 3 * DAY), ("emissions", b"{}")]
 
     letters = lane.block(T + HOUR + 1, forged)
-    lane.block(T + HOUR + 2, [review("admit")])
+    lane.block(T + HOUR + 2, [decided("admit")])
 
     reasons = [one.headers["sluice-reason"] for one in letters]
     assert reasons == ["attempt-out-of-order", "too-old", "schema"]
@@ -134,10 +133,10 @@ def test_a_newer_attempt_that_is_refused_ends_no_request(new_lane: Any) -> None:
 
 def test_an_end_may_come_in_the_block_of_its_request(new_lane: Any) -> None:
     """The request is written first, then its end, in the order in which things happened."""
-    lane = new_lane(policy(), T)
+    lane = new_lane(reviewing(), T)
     lane.block(T, [emission()])
 
-    lane.block(T + HOUR, [review("refuse")])
+    lane.block(T + HOUR, [decided("refuse")])
 
     assert [one.value["status"] for one in said(lane)] == ["unverified-inference", "reviewed"]
     places = [one.value["ledger"]["index"] for one in said(lane)]
@@ -151,7 +150,7 @@ def test_a_request_that_a_newer_attempt_makes_stands_behind_the_end_of_the_old_o
 
     lane.block(
         T + HOUR + 1,
-        [("emissions", emission_value(text=TEXT, at=T + HOUR, assertions=[unknown], attempt=1))],
+        [emission(text=TEXT, at=T + HOUR, assertions=[unknown], attempt=1)],
     )
 
     assert [(one.value["attempt"], one.value["status"]) for one in said(lane)] == [
@@ -165,7 +164,7 @@ def test_whoever_reviews_twice_ends_nothing_twice(new_lane: Any) -> None:
     """The second word finds what the first one left: a refusal takes an admission back, another admission is late."""
     lane = asked(new_lane)
 
-    outputs = lane.block(T + HOUR + 1, [review("admit"), review("admit"), review("refuse"), review("refuse")])
+    outputs = lane.block(T + HOUR + 1, [decided("admit"), decided("admit"), decided("refuse"), decided("refuse")])
 
     assert [one.value["status"] for one in said(lane)] == ["unverified-inference", "reviewed"]
     assert [one.value["status"] for one in outputs if one.topic == "admitted"] == ["admitted", "rejected"]
@@ -175,9 +174,9 @@ def test_whoever_reviews_twice_ends_nothing_twice(new_lane: Any) -> None:
 
 def test_a_review_of_what_nobody_asked_about_ends_nothing(new_lane: Any) -> None:
     """A refusal of something pending decides it, and there was no request."""
-    lane = new_lane(policy(), T)
+    lane = new_lane(reviewing(), T)
 
-    lane.block(T, [emission(), review("refuse")])
+    lane.block(T, [emission(), decided("refuse")])
     lane.block(T + 2 * DAY)
 
     assert said(lane) == []
@@ -188,11 +187,11 @@ def test_a_review_of_what_nobody_asked_about_ends_nothing(new_lane: Any) -> None
 
 def test_the_first_of_two_reviewers_leaves_the_request_open_and_it_says_so(new_lane: Any) -> None:
     """The whole request is written again, since compaction leaves only the last record of a key."""
-    lane = asked(new_lane, policy(reviewers=2))
+    lane = asked(new_lane, reviewing(reviewers=2))
     assert (last(lane)["reviewers_needed"], last(lane)["admitted_by"]) == (2, [])
     first = last(lane)
 
-    lane.block(T + HOUR + 1, [review("admit", "ada")])
+    lane.block(T + HOUR + 1, [decided("admit", "ada")])
 
     again = last(lane)
     assert (again["admitted_by"], again["reviewers_needed"]) == (["ada"], 2)
@@ -200,16 +199,16 @@ def test_the_first_of_two_reviewers_leaves_the_request_open_and_it_says_so(new_l
     assert again["_untrusted_text"] == first["_untrusted_text"]
     assert (again["revision"], "ended_at" in again) == (first["revision"] + 1, False)
 
-    lane.block(T + HOUR + 2, [review("admit", "bob")])
+    lane.block(T + HOUR + 2, [decided("admit", "bob")])
     assert (last(lane)["status"], last(lane)["reviewer"]) == ("reviewed", "bob")
     assert [one.value["status"] for one in said(lane)].count("reviewed") == 1
 
 
 def test_one_reviewer_who_admits_twice_is_one(new_lane: Any) -> None:
     """The second word changes nothing, and the request is not written again for it."""
-    lane = asked(new_lane, policy(reviewers=2))
+    lane = asked(new_lane, reviewing(reviewers=2))
 
-    lane.block(T + HOUR + 1, [review("admit", "ada"), review("admit", "ada"), review("admit", "ada")])
+    lane.block(T + HOUR + 1, [decided("admit", "ada"), decided("admit", "ada"), decided("admit", "ada")])
 
     assert len(said(lane)) == 2
     assert lane.state.counters["not-counted"] == 2
@@ -218,10 +217,10 @@ def test_one_reviewer_who_admits_twice_is_one(new_lane: Any) -> None:
 @pytest.mark.parametrize("end", ["refuse", "expire", "supersede"])
 def test_a_request_that_one_of_two_has_admitted_ends_like_any_other(new_lane: Any, end: str) -> None:
     """By one refusal, by its window, which the first admission does not move, or by a newer attempt."""
-    lane = asked(new_lane, policy(reviewers=2))
-    lane.block(T + HOUR + 1, [review("admit", "ada")])
+    lane = asked(new_lane, reviewing(reviewers=2))
+    lane.block(T + HOUR + 1, [decided("admit", "ada")])
 
-    records = {"refuse": [review("refuse", "bob")], "supersede": [emission(attempt=1, at=T + HOUR)]}.get(end, [])
+    records = {"refuse": [decided("refuse", "bob")], "supersede": [emission(attempt=1, at=T + HOUR)]}.get(end, [])
     lane.block(T + HOUR + WINDOW + (1 if end == "expire" else 0), records)
 
     ends = {"refuse": "reviewed", "expire": "expired", "supersede": "superseded"}
@@ -244,15 +243,15 @@ def told(
     located = {"substrate_class": GREP, "observation_id": "o-1", "ts": T, "locator": {"path": "a.py", "lines": [1, 2]}}
     given = {"provenance": [located, {"substrate_class": READ}], "checks": [CHECK], **fields}
     claim = assertion_value("It is so.", span=PART, **given)
-    lane = new_lane(rules or policy(), T)
-    lane.block(T, [("emissions", emission_value(text=LONG, at=T, assertions=[claim]))])
+    lane = new_lane(rules or reviewing(), T)
+    lane.block(T, [emission(text=LONG, at=T, assertions=[claim])])
     lane.block(T + 1, seen)
     lane.block(T + HOUR)
     return last(lane)
 
 
 def look(cls: str, outcome: str = "corroborates", at: int = T, **fields: Any) -> tuple[str, dict[str, Any]]:
-    return "observations", observation_value(cls, outcome, span=PART, at=at, **{"attempt": 0, **fields})
+    return observation(cls, outcome, span=PART, at=at, **{"attempt": 0, **fields})
 
 
 def test_a_request_carries_what_was_claimed_and_the_text_around_it(new_lane: Any) -> None:
@@ -333,11 +332,11 @@ def test_a_request_says_what_did_not_count_and_why(new_lane: Any, seen: Any, why
 
 def test_a_captured_observer_is_named_as_such(new_lane: Any) -> None:
     """What the emitter can write to counts for nothing, and the reviewer is told so."""
-    rules = policy(observers={"observer-1": Observer(writable_by=["bot"])})
+    rules = reviewing(observers={"observer-1": Observer(writable_by=["bot"])})
     claim = assertion_value(TEXT, GREP, span=span_of(TEXT))
     lane = new_lane(rules, T)
-    lane.block(T, [("emissions", emission_value(text=TEXT, at=T, assertions=[claim], emitter={"system": "bot"}))])
-    lane.block(T, [("observations", observation_value(GREP, at=T, span=span_of(TEXT), attempt=0))])
+    lane.block(T, [emission(text=TEXT, at=T, assertions=[claim], emitter={"system": "bot"})])
+    lane.block(T, [observation(GREP, at=T, span=span_of(TEXT), attempt=0)])
     lane.block(T + HOUR)
 
     assert [one["why"] for one in last(lane)["not_counted"]] == ["writable-by-emitter"]
@@ -345,8 +344,8 @@ def test_a_captured_observer_is_named_as_such(new_lane: Any) -> None:
 
 def test_what_came_before_its_emission_and_did_not_count_is_told_as_well(new_lane: Any) -> None:
     """It waited, and was weighed when the emission came."""
-    lane = new_lane(policy(), T)
-    lane.block(T, [("observations", observation_value(GREP, at=T - 2 * HOUR, span=span_of(TEXT), attempt=0))])
+    lane = new_lane(reviewing(), T)
+    lane.block(T, [observation(GREP, at=T - 2 * HOUR, span=span_of(TEXT), attempt=0)])
     lane.block(T, [emission()])
     lane.block(T + HOUR)
 
@@ -355,7 +354,7 @@ def test_what_came_before_its_emission_and_did_not_count_is_told_as_well(new_lan
 
 def test_strangers_hide_no_listed_observer(new_lane: Any) -> None:
     """Names cost nothing: of observers that the policy does not list only five are told."""
-    rules = policy(observers={name: Observer() for name in ("one", "two")})
+    rules = reviewing(observers={name: Observer() for name in ("one", "two")})
     flood = [look(GREP, "absent", observer=f"stranger-{number}") for number in range(100)]
     listed = [look(GREP, "absent", observer=name) for name in ("one", "two")]
 
@@ -377,7 +376,7 @@ def test_the_newest_of_a_class_and_observer_is_told(new_lane: Any) -> None:
 
 def test_what_only_repeats_evidence_that_counts_is_not_told(new_lane: Any) -> None:
     """An older look of a class that counts says nothing new."""
-    rules = policy()
+    rules = reviewing()
     request = told(new_lane, look(GREP, at=T + 1), look(GREP, at=T, observer="another"), rules=rules, checks=None)
 
     assert (request["classes_seen"], request["not_counted"]) == ([GREP], [])
@@ -386,8 +385,8 @@ def test_what_only_repeats_evidence_that_counts_is_not_told(new_lane: Any) -> No
 def test_a_terminal_and_a_class_of_no_vocabulary_are_told(new_lane: Any) -> None:
     """The terminal by its name; the other's name is the emitter's word, and stands in the frame."""
     claim = assertion_value(TEXT, "tarot <b>", "unverified-inference", span=span_of(TEXT))
-    lane = new_lane(policy(), T)
-    lane.block(T, [("emissions", emission_value(text=TEXT, at=T, assertions=[claim]))])
+    lane = new_lane(reviewing(), T)
+    lane.block(T, [emission(text=TEXT, at=T, assertions=[claim])])
 
     request = last(lane)
     assert [one["substrate_class"] for one in request["annotations"]] == ["unknown", "unverified-inference"]
@@ -408,15 +407,12 @@ def test_a_hostile_emitter_makes_no_large_request(new_lane: Any, reviewers: int)
     ]
     checks = [f'contains("{number}{"y" * 1900}", path=a.py)' for number in range(20)]
     claim = assertion_value("It is so.", span={"chars": [start, start + 9]}, provenance=annotations, checks=checks)
-    lane = new_lane(policy(reviewers=reviewers), T)
-    lane.block(T, [("emissions", emission_value(text=text, at=T, assertions=[claim]))])
+    lane = new_lane(reviewing(reviewers=reviewers), T)
+    lane.block(T, [emission(text=text, at=T, assertions=[claim])])
     names = [f"o{number}-" + "z" * 240 for number in range(50)]
     lane.block(
         T,
-        [
-            ("observations", observation_value(GREP, "absent", span=claim["span"], at=T, attempt=0, observer=name))
-            for name in names
-        ],
+        [observation(GREP, "absent", span=claim["span"], at=T, attempt=0, observer=name) for name in names],
     )
     lane.block(T + HOUR)
     if reviewers == 2:
@@ -438,7 +434,9 @@ def test_identifiers_that_privacy_keeps_in_stay_in(new_lane: Any) -> None:
     """No observation id, no commit, nothing of who a peer is."""
     peer = {"substrate_class": "substrate.unix.peercred", "observation_id": "peercred:x", "locator": {"socket": "s"}}
     commit = {"substrate_class": "substrate.git.log", "observation_id": "4f2a91c", "locator": {"commit": "4f2a91c"}}
-    request = told(new_lane, rules=policy(privacy=PrivacyRules(observation_ids="omitted")), provenance=[peer, commit])
+    request = told(
+        new_lane, rules=reviewing(privacy=PrivacyRules(observation_ids="omitted")), provenance=[peer, commit]
+    )
 
     assert [set(one) for one in request["annotations"]] == [{"number", "substrate_class"}] * 2
     assert b"4f2a91c" not in msgspec.json.encode(request)
@@ -447,23 +445,22 @@ def test_identifiers_that_privacy_keeps_in_stay_in(new_lane: Any) -> None:
 
 def test_nothing_is_kept_where_nothing_is_reviewed(new_lane: Any) -> None:
     """Nor once it is admitted, or the request is made."""
-    discarded: Any = PerEffect(internal="discard", external="discard")
-    lane = new_lane(replace(policy(), disposition=dict.fromkeys(DEFAULT_POLICY.disposition, discarded)), T)
+    lane = new_lane(replace(reviewing(), disposition=dispositions("discard")), T)
     lane.block(T, [emission()])
     assert kept(lane) is None
 
-    lane = new_lane(policy(), T)
+    lane = new_lane(reviewing(), T)
     lane.block(T, [emission()])
     assert kept(lane) is not None
     lane.block(T + HOUR)
     assert kept(lane) is None
 
-    lane = new_lane(policy(), T)
+    lane = new_lane(reviewing(), T)
     lane.block(
         T,
         [
             emission(),
-            *(("observations", observation_value(cls, at=T, span=span_of(TEXT), attempt=0)) for cls in (GREP, READ)),
+            *(observation(cls, at=T, span=span_of(TEXT), attempt=0) for cls in (GREP, READ)),
         ],
     )
     assert lane.state.attempt("em-1", 0).assertions[0].phase == 1
@@ -480,7 +477,7 @@ def kept(lane: Any) -> Any:
 
 def test_a_flood_of_attempts_ends_each_request_once_and_leaves_one_open(new_lane: Any) -> None:
     """An emitter who writes attempt after attempt gets as many ends as it made requests; of them one is open."""
-    lane = new_lane(policy(), T)
+    lane = new_lane(reviewing(), T)
     unknown = assertion_value(TEXT, "tarot", span=span_of(TEXT))
 
     for attempt in range(200):
@@ -543,12 +540,11 @@ def test_every_request_has_exactly_one_end(new_lane: Any, world: tuple[Policy, l
 def test_every_request_of_long_histories_has_exactly_one_end(new_lane: Any) -> None:
     """Most things go to review, where one or two people decide; all three ends are met."""
     met: Counter[str] = Counter()
-    to_review: Any = PerEffect(internal="review", external="review")
     for seed in range(60):
         world = World(random.Random(7000 + seed).choice)
         rules = replace(
             world.policy(),
-            disposition=dict.fromkeys(DEFAULT_POLICY.disposition, to_review),
+            disposition=dispositions("review"),
             reviewers=Reviewers(min_reviewers=LeastReviewers(internal=1, external=1 + seed % 2)),
         )
         history = world.history(40)
@@ -568,6 +564,6 @@ def test_an_observation_of_what_is_up_for_review_ends_nothing(new_lane: Any) -> 
     """Evidence that comes while a person is asked is late, as it was."""
     lane = asked(new_lane)
 
-    lane.block(T + HOUR + 1, [("observations", observation_value(GREP, at=T, span=span_of(TEXT), attempt=0))])
+    lane.block(T + HOUR + 1, [observation(GREP, at=T, span=span_of(TEXT), attempt=0)])
 
     assert len(said(lane)) == 1

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import msgspec
 import pytest
+from builders import emission, observation
 
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.streams.adjudication import fold as core
@@ -22,24 +23,15 @@ HASH = "sha256:" + "ab" * 32
 def filled(new_lane: Any) -> Any:
     """A lane with an admitted assertion, a pending one, and evidence that waits."""
     lane = new_lane(Policy(), T)
-    seen = {
-        "observed_at": T,
-        "observer": "observer-2",
-        "outcome": "corroborates",
-        "observation_id": "sha256:" + "ab" * 32,
-    }
     span = {"chars": [0, 6]}
     for name in ("em-1", "em-2"):
         note = {"substrate_class": "substrate.grep", "observation_id": HASH, "ts": T}
         chain = [{"step": "retrieval", "source": "x", "metadata": {"n": 10**30}}]
-        assertion = {"span": span, "provenance": [note], "chain": chain}
-        lane.block(
-            T, [("emissions", {"emission_id": name, "emitted_at": T, "text": "It is.", "assertions": [assertion]})]
-        )
+        lane.block(T, [emission(name, "It is.", at=T, claim={"provenance": [note], "chain": chain})])
     for cls in ("substrate.grep", "substrate.git.log"):
         for name in ("em-1", "em-3"):
-            subject = {"emission_id": name, "span": span}
-            lane.block(T, [("observations", seen | {"substrate_class": cls, "subject": subject})])
+            seen = {"emission_id": name, "span": span, "at": T, "observer": "observer-2", "observation_id": HASH}
+            lane.block(T, [observation(cls, **seen)])
     return lane
 
 
@@ -120,16 +112,10 @@ def test_renewals_do_not_make_a_life_longer(new_lane: Any) -> None:
     lane = filled(new_lane)
     sizes: list[int] = []
     for minute in range(1, 40):
-        subject = {"emission_id": "em-1", "span": {"chars": [0, 6]}}
         names = ("sha256:" + "ab" * 32, f"sha256:{minute:064x}")
         for cls, name in zip(("substrate.grep", "substrate.git.log"), names[:: 1 if minute % 2 else -1], strict=True):
-            seen = {
-                "observed_at": T + minute * 60_000,
-                "observer": "o",
-                "outcome": "corroborates",
-                "observation_id": name,
-            }
-            lane.block(T + minute * 60_000, [("observations", seen | {"substrate_class": cls, "subject": subject})])
+            at, span = T + minute * 60_000, {"chars": [0, 6]}
+            lane.block(at, [observation(cls, span=span, at=at, observer="o", observation_id=name)])
         sizes.append(len(lane.state.at_rest()["em-1"]))
 
     assert max(sizes) <= sizes[3]

@@ -7,6 +7,7 @@ from typing import Any
 
 import fold_laws as laws
 import pytest
+from builders import dispositions
 from exported import BASE, KEY, ExportedLane, M, S, emission, lane_after, observation, review
 from hypothesis import HealthCheck, given, settings
 from msgspec.structs import replace
@@ -18,16 +19,15 @@ from sluice.streams.adjudication import fold as core
 from sluice.streams.adjudication import snapshot, trace
 from sluice.streams.adjudication.state import State
 from sluice.streams.adjudication.timers import TIME, WATERMARK
-from sluice.streams.policy.policy import DEFAULT_POLICY, INADMISSIBLE, PerEffect, Policy, Reviewers
+from sluice.streams.policy.policy import DEFAULT_POLICY, PerEffect, Policy, Reviewers
 
 CODE, GIT, GREP = "code.read", "git.log", "grep"
 SEARCH = settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def decided(disposition: str, **rules: Any) -> Policy:
-    one: Any = PerEffect(internal=disposition, external=disposition)  # type: ignore[arg-type]
     admissibility = replace(DEFAULT_POLICY.admissibility, **rules)
-    return Policy(admissibility=admissibility, disposition=dict.fromkeys(INADMISSIBLE, one))
+    return Policy(admissibility=admissibility, disposition=dispositions(disposition))
 
 
 def traced(lane: ExportedLane, emission_id: str = "em-1") -> tuple[State, list[list[trace.Entry]], list[Any]]:

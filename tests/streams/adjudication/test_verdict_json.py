@@ -6,10 +6,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders import dispositions, emission, observation, review
 
 from sluice.codecs.records import Verdicts
 from sluice.streams.adjudication import fold as core
-from sluice.streams.policy.policy import Admissibility, Floor, PerEffect, Policy, PublishedVerdicts
+from sluice.streams.policy.policy import Admissibility, Floor, Policy, PublishedVerdicts
 
 T = 1_800_000_000_000
 MINUTE, HOUR = 60_000, 3_600_000
@@ -17,26 +18,17 @@ GREP, LOG = "substrate.grep", "substrate.git.log"
 SECRET = "Zebras sing at noon."
 
 
-def emission(spans: int = 2, **fields: Any) -> tuple[str, dict[str, Any]]:
+def secret_said(spans: int = 2, **fields: Any) -> tuple[str, dict[str, Any]]:
     claims = [{"span": {"chars": [at, at + 5]}, "provenance": {"substrate_class": GREP}} for at in range(spans)]
-    base = {"emission_id": "em-1", "emitted_at": T, "emitter": {"system": "bot"}, "text": SECRET, "assertions": claims}
-    return "emissions", {**base, **fields}
+    return emission(text=SECRET, assertions=claims, **{"emitter": {"system": "bot"}, **fields})
 
 
 def seen(at: int, cls: str, **fields: Any) -> tuple[str, dict[str, Any]]:
-    return "observations", {
-        "observation_id": "sha256:" + "cd" * 32,
-        "substrate_class": cls,
-        "observed_at": T,
-        "observer": "observer-1",
-        "subject": {"emission_id": "em-1", "span": {"chars": [at, at + 5]}},
-        "outcome": "corroborates",
-        "detail": {"secret": SECRET},
-        **fields,
-    }
+    span, seen_id = {"chars": [at, at + 5]}, "sha256:" + "cd" * 32
+    return observation(cls, **{"span": span, "observation_id": seen_id, "detail": {"secret": SECRET}, **fields})
 
 
-def policy(told: PublishedVerdicts = "settled", **fields: Any) -> Policy:
+def publishing(told: PublishedVerdicts = "settled", **fields: Any) -> Policy:
     return Policy(admissibility=Admissibility(k=Floor(internal=2)), verdicts=told, **fields)
 
 
@@ -51,8 +43,8 @@ def said(lane: Any) -> list[tuple[bool, list[str]]]:
 def test_an_emission_is_told_of_once_nothing_is_pending(new_lane: Any) -> None:
     """One assertion is admitted, nothing is said; the other is discarded at its end, and both are told of in one
     record, though what is discarded stands nowhere else."""
-    lane = new_lane(policy(), T)
-    lane.block(T, [emission()])
+    lane = new_lane(publishing(), T)
+    lane.block(T, [secret_said()])
     assert said(lane) == []
     assert len(lane.block(T, [seen(0, GREP), seen(0, LOG)])) == 1
     assert said(lane) == []
@@ -95,8 +87,8 @@ def test_an_emission_is_told_of_once_nothing_is_pending(new_lane: Any) -> None:
 
 def test_all_tells_from_pending_on(new_lane: Any) -> None:
     """The arrival, counted evidence and the verdict each make a record; evidence that does not count makes none."""
-    lane = new_lane(policy("all"), T)
-    lane.block(T, [emission(1)])
+    lane = new_lane(publishing("all"), T)
+    lane.block(T, [secret_said(1)])
     assert said(lane) == [(False, ["c:0-5 pending"])]
     lane.block(T, [seen(0, GREP, outcome="absent"), seen(0, "substrate.of-nothing")])
     assert said(lane) == []
@@ -110,8 +102,8 @@ def test_all_tells_from_pending_on(new_lane: Any) -> None:
 
 def test_none_tells_nothing(new_lane: Any) -> None:
     """Not even at the end."""
-    lane = new_lane(policy("none"), T)
-    lane.block(T, [emission(1)])
+    lane = new_lane(publishing("none"), T)
+    lane.block(T, [secret_said(1)])
     lane.block(T + 11 * MINUTE)
     assert said(lane) == []
     assert "verdicts" not in {output.topic for output in lane.outputs}
@@ -120,8 +112,8 @@ def test_none_tells_nothing(new_lane: Any) -> None:
 def test_versions_before_tell_nothing(new_lane: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What ledgers of version 3 gave they go on giving; of what they closed, version 4 knows nothing to tell."""
     monkeypatch.setattr(core, "FOLD_VERSION", core.fold_version(number=3))
-    lane = new_lane(policy(), T)
-    lane.block(T, [emission()])
+    lane = new_lane(publishing(), T)
+    lane.block(T, [secret_said()])
     lane.block(T, [seen(0, GREP), seen(0, LOG)])
     lane.block(T + 11 * MINUTE)
     assert said(lane) == []
@@ -132,9 +124,9 @@ def test_versions_before_tell_nothing(new_lane: Any, monkeypatch: pytest.MonkeyP
 
 def test_a_newer_attempt_is_told_beside_the_one_before(new_lane: Any) -> None:
     """What was pending is superseded, and is told of once the newer attempt is settled."""
-    lane = new_lane(policy(), T)
-    lane.block(T, [emission(1)])
-    lane.block(T, [emission(1, attempt=1)])
+    lane = new_lane(publishing(), T)
+    lane.block(T, [secret_said(1)])
+    lane.block(T, [secret_said(1, attempt=1)])
     assert said(lane) == []
     lane.block(T + 11 * MINUTE)
     (record,) = lane.verdicts()
@@ -147,16 +139,15 @@ def test_a_newer_attempt_is_told_beside_the_one_before(new_lane: Any) -> None:
 
 def test_what_waits_for_a_reviewer_says_why_until_the_reviewer_spoke(new_lane: Any) -> None:
     """An emitter cannot tell a review from a verdict, nor hide one by writing the review itself twice."""
-    shown = PerEffect(internal="review", external="review")
-    lane = new_lane(policy(disposition=dict.fromkeys(Policy().disposition, shown)), T)
-    lane.block(T, [emission(1)])
+    lane = new_lane(publishing(disposition=dispositions("review")), T)
+    lane.block(T, [secret_said(1)])
     lane.block(T + 11 * MINUTE)
     ((_, words),) = said(lane)
     assert words == ["c:0-5 unverified-inference"]
     assert lane.verdicts()[0].value["assertions"][0]["disposition"] == "review"
 
-    decision = {"emission_id": "em-1", "span": {"chars": [0, 5]}, "decision": "admit", "reviewer": "r"}
-    lane.block(T + 12 * MINUTE, [("reviews", decision), ("reviews", decision)])
+    decision = review(span={"chars": [0, 5]})
+    lane.block(T + 12 * MINUTE, [decision, decision])
     assert said(lane) == [(True, ["c:0-5 admitted"])]
 
 
@@ -164,7 +155,7 @@ def test_the_last_word_is_told_where_nothing_else_remembers_it(new_lane: Any) ->
     """What ends when the memory of its emission is over is told of, and then all is forgotten."""
     rules = Admissibility(k=Floor(internal=1), max_validity=HOUR + 10 * MINUTE)
     lane = new_lane(Policy(admissibility=rules, verdicts="settled"), T)
-    lane.block(T, [emission(1, emitted_at=T - 5 * MINUTE)])
+    lane.block(T, [secret_said(1, emitted_at=T - 5 * MINUTE)])
     lane.block(T + 9 * HOUR)
     assert said(lane) == [(True, ["c:0-5 unverified-inference"])]
     lane.block(T + 9 * HOUR + 1)
@@ -174,10 +165,10 @@ def test_the_last_word_is_told_where_nothing_else_remembers_it(new_lane: Any) ->
 
 def test_a_policy_that_tells_again_says_what_it_knows(new_lane: Any) -> None:
     """What was closed while nothing was told is not made up."""
-    lane = new_lane(policy("none"), T)
-    lane.block(T, [emission(2)])
+    lane = new_lane(publishing("none"), T)
+    lane.block(T, [secret_said(2)])
     lane.block(T, [seen(0, GREP), seen(0, LOG)])
-    lane.block(T + 11 * MINUTE, [("policies", policy())])
+    lane.block(T + 11 * MINUTE, [("policies", publishing())])
     lane.block(T + 12 * MINUTE)
     lane.block(T + 2 * HOUR)
     assert said(lane) == [(True, ["c:0-5 decayed-to-uncertainty"])]

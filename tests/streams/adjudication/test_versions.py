@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
-from builders import assertion_value, emission_value, observation_value
+from builders import GIT, GREP, assertion_value, dispositions, emission, observation
 from hypothesis import given
 from hypothesis import strategies as st
 from native_world import pure
@@ -16,7 +16,7 @@ from sluice.codecs.errors import DoesNotHoldError, LaterVersionError
 from sluice.streams.adjudication import compiled_fold, versions
 from sluice.streams.adjudication import fold as core
 from sluice.streams.adjudication.versions import FOLD_VERSIONS, fold_version, next_number, number_of, rules_of
-from sluice.streams.policy.policy import INADMISSIBLE, PerEffect, Policy
+from sluice.streams.policy.policy import Policy
 from sluice.streams.sightings import binding
 
 T = 1_790_000_000_000
@@ -30,14 +30,12 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core._Folding, "effect", lambda folding, *_: "external" if folding.version >= 5 else "internal")
 
 
-def emission(name: str) -> tuple[str, Any]:
-    text = "It is."
-    return "emissions", emission_value(name, text, at=T, assertions=[assertion_value(text)])
+def unannotated(name: str) -> tuple[str, Any]:
+    return emission(name, "It is.", at=T, assertions=[assertion_value("It is.")])
 
 
-def observations(name: str) -> list[tuple[str, Any]]:
-    classes = ("substrate.grep", "substrate.git.log")
-    return [("observations", observation_value(one, emission_id=name, span=SPAN, at=T)) for one in classes]
+def grep_and_log(name: str) -> list[tuple[str, Any]]:
+    return [observation(cls, emission_id=name, span=SPAN, at=T) for cls in (GREP, GIT)]
 
 
 def test_what_ledgers_name_is_never_changed() -> None:
@@ -55,9 +53,9 @@ def test_each_block_is_folded_by_its_own_version(
     """Two classes are enough under ours; the compiled core leaves a later version to Python, which asks for three."""
     with pure() if python_alone else nullcontext():
         lane = new_lane(Policy(), T)
-        first = lane.block(T + 1, [emission("em-1"), *observations("em-1")])
+        first = lane.block(T + 1, [unannotated("em-1"), *grep_and_log("em-1")])
         monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=5))
-        second = lane.block(T + 2, [emission("em-2"), *observations("em-2")])
+        second = lane.block(T + 2, [unannotated("em-2"), *grep_and_log("em-2")])
         state = core.new_state(0, 1)
         again = [output for block in lane.ledger for output in core.fold(state, block)]
 
@@ -72,10 +70,10 @@ def test_each_block_is_folded_by_its_own_version(
 def test_what_came_under_one_version_lives_on_under_the_next(new_lane: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """An assertion that waits when its ledger is raised keeps what it began with."""
     lane = new_lane(Policy(), T)
-    lane.block(T + 1, [emission("em-1")])
+    lane.block(T + 1, [unannotated("em-1")])
     monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=5))
 
-    (admitted,) = lane.block(T + 2, observations("em-1"))
+    (admitted,) = lane.block(T + 2, grep_and_log("em-1"))
 
     assert (admitted.topic, admitted.value["k"]) == ("admitted", 2)
 
@@ -94,11 +92,11 @@ def test_terminals_are_read_as_their_version_read_them(
     new_lane: Any, monkeypatch: pytest.MonkeyPatch, written: str, vocabulary: str, first: str, now: str
 ) -> None:
     """Ledgers of versions 1 and 2 knew bare terminals of any vocabulary, and in lower case only [S §4]."""
-    review = {name: PerEffect(internal="review", external="review") for name in INADMISSIBLE}
+    review = dispositions("review")
     for number, expected in ((1, first), (2, first), (3, now)):
         monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=number))
         lane = new_lane(Policy(disposition=review), T)
-        topic, value = emission("em-1")
+        topic, value = unannotated("em-1")
         value["assertions"][0]["provenance"] = [{"substrate_class": written}]
         said = lane.block(T + 1, [(topic, value | {"vocabulary": vocabulary})])
         assert {one.value["status"] for one in said} == {expected}
@@ -167,14 +165,14 @@ def test_needless_encodings_are_refused_from_version_4_on(
 ) -> None:
     """One name, one spelling; an older ledger folds as it did, also what waited when it was raised."""
     monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=version))
-    _, grep = observations(name)
+    _, grep = grep_and_log(name)
     with pure() if python_alone else nullcontext():
         lane = new_lane(Policy(), T)
-        outputs = lane.block(T + 1, [grep, grep, emission(name)])
+        outputs = lane.block(T + 1, [grep, grep, unannotated(name)])
         found = [one.headers["sluice-reason"] for one in outputs if one.topic == "dead-letters"]
         assert found == ["schema"] * refused
         assert (name in lane.state) == (refused == 0)
-        plain = lane.block(T + 2, [emission("a:b/c%3Cd%25"), *observations("a:b/c%3Cd%25")])
+        plain = lane.block(T + 2, [unannotated("a:b/c%3Cd%25"), *grep_and_log("a:b/c%3Cd%25")])
         assert [one.topic for one in plain if one.topic in ("admitted", "dead-letters")] == ["admitted"]
 
 
@@ -182,7 +180,7 @@ def test_what_waited_before_the_rule_about_names_still_counts(new_lane: Any, mon
     """It was taken in when it came."""
     monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=3))
     lane = new_lane(Policy(), T)
-    waiting = [(topic, value | {"observer": "me%2Fyou"}) for topic, value in observations("em-1")]
+    waiting = [(topic, value | {"observer": "me%2Fyou"}) for topic, value in grep_and_log("em-1")]
     lane.block(T + 1, waiting)
     monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=4))
-    assert [one.topic for one in lane.block(T + 2, [emission("em-1")]) if one.topic == "admitted"] == ["admitted"]
+    assert [one.topic for one in lane.block(T + 2, [unannotated("em-1")]) if one.topic == "admitted"] == ["admitted"]

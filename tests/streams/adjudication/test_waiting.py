@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders import emission, observation
 from hypothesis import given
 from hypothesis import strategies as st
 from native_world import pure
@@ -29,20 +30,12 @@ def seen(
     number: int, emission_id: str = "em-1", observer: str = "stranger", span: Any = SPAN, **more: Any
 ) -> tuple[str, Any]:
     """An observation like no other, of an emission that may never come."""
-    value = {
-        "observation_id": f"id-{number}",
-        "substrate_class": "substrate.grep",
-        "observed_at": T,
-        "observer": observer,
-        "outcome": "corroborates",
-        "subject": {"emission_id": emission_id, "span": span},
-    }
-    return "observations", value | more
+    about = {"emission_id": emission_id, "span": span, "observation_id": f"id-{number}", "observer": observer}
+    return observation(at=T, **about, **more)
 
 
-def emission(emission_id: str = "em-1") -> tuple[str, Any]:
-    assertion = {"span": SPAN, "provenance": []}
-    return "emissions", {"emission_id": emission_id, "emitted_at": T, "text": "It is.", "assertions": [assertion]}
+def unannotated(emission_id: str = "em-1") -> tuple[str, Any]:
+    return emission(emission_id, "It is.", at=T, claim={"provenance": []})
 
 
 def policy_of(max_waiting: int = 100, observers: tuple[str, ...] = (), **bounds: Any) -> Policy:
@@ -105,7 +98,7 @@ def test_strangers_take_nothing_from_observers_that_the_policy_lists(new_lane: A
         flood = lane.block(T + 1, [seen(number, observer=f"name-{number}") for number in range(50)])
         listed = lane.block(T + 2, [seen(100 + number, observer="alice") for number in range(10)])
         other = lane.block(T + 3, [seen(200, observer="bob"), seen(201, observer="alice"), seen(202)])
-        admitted = lane.block(T + 4, [emission()])
+        admitted = lane.block(T + 4, [unannotated()])
 
     assert reasons(flood) == {"too-many-waiting": 40}
     assert not reasons(listed)
@@ -128,7 +121,7 @@ def test_a_span_that_an_emission_does_not_have_is_bounded_as_well(new_lane: Any,
     """It waits for a later assertion that will not come; the emission's own goes on as if there were none of it."""
     with sided(python_alone):
         lane = new_lane(policy_of(20), T)
-        lane.block(T + 1, [emission()])
+        lane.block(T + 1, [unannotated()])
         flood = lane.block(T + 2, [seen(number, span={"chars": [0, 2 + number]}) for number in range(10, 60)])
         admitted = lane.block(T + 3, [seen(1)])
 
@@ -172,7 +165,7 @@ def test_a_policy_that_lists_an_observer_later_moves_nothing_that_waits(new_lane
         lane.block(T + 1, [seen(number, observer="alice") for number in range(5)])
         lane.block(T + 2, [("policies", policy_of(5, ("alice",)))])
         own = lane.block(T + 3, [seen(100 + number, observer="alice") for number in range(6)])
-        lane.block(T + 4, [emission()])
+        lane.block(T + 4, [unannotated()])
 
     assert reasons(own) == {"too-many-waiting": 1}
     assert (lane.state.asides, lane.state.held) == (0, {})
@@ -210,7 +203,7 @@ def test_the_last_of_many_costs_what_the_first_did(
             costs.append(spent[0])
             assert all(len(raw) < 2 * waiting.SMALL for raw in lane.state.tables()[0].values())
         spent[0] = 0
-        end = lane.block(T + 100, [emission()])
+        end = lane.block(T + 100, [unannotated()])
         matching = spent[0]
 
     assert lane.state.asides == 0
@@ -311,7 +304,7 @@ def test_the_core_and_a_restored_lane_decide_alike(new_lane: Any, blocks: Any, e
             for number, name, observer, chars, size in steps
         ]
         if place == emission_at:
-            records.append(emission())
+            records.append(unannotated())
         time = T + place * 2 * MINUTE
         with pure():
             expected = python.block(time, records)

@@ -8,8 +8,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import NamedTuple
 
-import msgspec
-from builders import observation_value
+from builders import observation_value, observed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
@@ -58,10 +57,10 @@ def assertion_state(k: int, n: int) -> AssertionState:
     )
 
 
-def observation(one: Seen) -> Observation:
+def observation_of(one: Seen) -> Observation:
     name = f"{one.cls}:{one.observer}:{one.ts}"
-    value = observation_value(one.cls, span={"chars": (0, 4)}, at=one.ts, observation_id=name, observer=one.observer)
-    return msgspec.convert(value, Observation)
+    about = {"span": {"chars": (0, 4)}, "observation_id": name, "observer": one.observer}
+    return observed(observation_value(one.cls, at=one.ts, **about))
 
 
 def is_fresh(one: Seen) -> bool:
@@ -97,7 +96,7 @@ def test_admission_and_validity_are_those_of_the_definition(heard: list[Seen], k
     """Of all the evidence that counts, though only a few of it is kept."""
     one = assertion_state(k, n)
     for each in heard:
-        corroboration.corroborate(DEFAULT_POLICY, one, observation(each), each.ts, each.cls)
+        corroboration.corroborate(DEFAULT_POLICY, one, observation_of(each), each.ts, each.cls)
     fresh = [each for each in heard if is_fresh(each)]
 
     assert corroboration.is_enough(one) == holds(fresh, k, n)
@@ -141,7 +140,7 @@ def test_an_older_observation_by_another_observer_is_news() -> None:
     """Though it makes its class no newer; the same observer's is none."""
     one = assertion_state(1, 2)
     reported = [
-        corroboration.corroborate(DEFAULT_POLICY, one, observation(seen), seen.ts, seen.cls)
+        corroboration.corroborate(DEFAULT_POLICY, one, observation_of(seen), seen.ts, seen.cls)
         for seen in (
             Seen("substrate.grep", "a", 100),
             Seen("substrate.grep", "b", 95),
@@ -159,7 +158,7 @@ def test_nothing_is_kept_where_one_observer_will_do() -> None:
     one = assertion_state(2, 1)
     for name in "abc":
         corroboration.corroborate(
-            DEFAULT_POLICY, one, observation(Seen("substrate.grep", name, 100)), 100, "substrate.grep"
+            DEFAULT_POLICY, one, observation_of(Seen("substrate.grep", name, 100)), 100, "substrate.grep"
         )
 
     assert one.witnesses == []
@@ -170,7 +169,7 @@ def test_witnesses_outlive_their_rest() -> None:
     one = assertion_state(2, 2)
     for name in "ab":
         seen = Seen("substrate.grep", name, 100)
-        corroboration.corroborate(DEFAULT_POLICY, one, observation(seen), seen.ts, seen.cls)
+        corroboration.corroborate(DEFAULT_POLICY, one, observation_of(seen), seen.ts, seen.cls)
     terms = [one.bounds]
     known = EmissionState([Memory(number=0, emitted_at=EMITTED, digest=b"", order=0, assertions=[one])])
 
