@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders import observation_value, text_value
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,15 +25,8 @@ from sluice.codecs.nesting import MAX_NESTING
 from sluice.codecs.records import Emission
 from sluice.codecs.spans import LAST_OFFSET, Span
 
-EMISSION: dict[str, Any] = {"emission_id": "em-1", "emitted_at": "2026-11-21T09:00:00Z", "text": "It is. It was."}
-OBSERVATION: dict[str, Any] = {
-    "observation_id": "sha256:1",
-    "substrate_class": "substrate.grep",
-    "observed_at": "2026-11-21T09:00:02Z",
-    "observer": "observer-1",
-    "subject": {"emission_id": "em-1", "span": {"chars": [0, 6]}},
-    "outcome": "corroborates",
-}
+EMISSION: dict[str, Any] = text_value(text="It is. It was.", at="2026-11-21T09:00:00Z")
+OBSERVATION = observation_value(span={"chars": [0, 6]}, at="2026-11-21T09:00:02Z", observation_id="sha256:1")
 REVIEW: dict[str, Any] = {"emission_id": "em-1", "span": {"path": "/a"}, "decision": "admit"}
 
 

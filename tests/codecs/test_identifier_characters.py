@@ -1,10 +1,9 @@
 """What identifiers may not hide: they stand outside the frame, and strangers choose them."""
 
-import json
 import re
 
 import pytest
-from builders import emission_value, encoded, observation_value, review_value, sighting_value
+from builders import emission_value, encoded, observation_value, review_value, sighting_value, text_value
 
 from sluice.codecs import decode, fast_decode
 from sluice.codecs.errors import Fault
@@ -53,51 +52,37 @@ PLAIN = [
 ]
 
 
-def emission(**fields):
-    return encoded(emission_value(**{"emission_id": "e", "at": NOW, **fields}))
-
-
-def observation(**fields):
-    return encoded(observation_value(outcome="absent", emission_id="e", at=NOW, **fields))
-
-
 @pytest.mark.parametrize("name", HIDING)
 def test_what_hides_something_is_a_schema_fault(name):
     """Wherever a stranger chooses a name."""
     assert hides(name)
     records = [
-        fast_decode.read_emission(emission(emission_id=name)),
-        fast_decode.read_emission(emission(group=name)),
-        fast_decode.read_emission(emission(emitter={"system": name})),
-        fast_decode.read_emission(emission(contexts={name: "x"})),
+        fast_decode.read_emission(encoded(emission_value(emission_id=name))),
+        fast_decode.read_emission(encoded(emission_value(group=name))),
+        fast_decode.read_emission(encoded(emission_value(emitter={"system": name}))),
+        fast_decode.read_emission(encoded(emission_value(contexts={name: "x"}))),
         fast_decode.read_emission(
-            emission(
-                assertions=[
-                    {
-                        "span": {"chars": [0, 9]},
-                        "provenance": {"substrate_class": "substrate.grep", "observation_id": name, "ts": NOW},
-                    }
-                ]
+            encoded(
+                emission_value(
+                    assertions=[
+                        {
+                            "span": {"chars": [0, 9]},
+                            "provenance": {"substrate_class": "substrate.grep", "observation_id": name, "ts": NOW},
+                        }
+                    ]
+                )
             )
         ),
-        fast_decode.read_emission(emission(assertions=[{"span": {"tokens": [0, 9], "tokenizer": name}}])),
-        fast_decode.read_observation(observation(observer=name)),
-        fast_decode.read_observation(observation(observation_id=name)),
-        fast_decode.read_observation(observation(subject={"emission_id": name, "span": {"chars": [0, 9]}})),
-        decode.decode_review(
-            json.dumps({"emission_id": name, "span": {"chars": [0, 9]}, "decision": "admit"}).encode()
+        fast_decode.read_emission(
+            encoded(emission_value(assertions=[{"span": {"tokens": [0, 9], "tokenizer": name}}]))
         ),
-        decode_sighting(
-            json.dumps(
-                {
-                    "observation_id": "o",
-                    "substrate_class": "substrate.grep",
-                    "observed_at": NOW,
-                    "observer": name,
-                    "content": "x",
-                }
-            ).encode()
+        fast_decode.read_observation(encoded(observation_value(observer=name))),
+        fast_decode.read_observation(encoded(observation_value(observation_id=name))),
+        fast_decode.read_observation(
+            encoded(observation_value(subject={"emission_id": name, "span": {"chars": [0, 9]}}))
         ),
+        decode.decode_review(encoded(review_value(emission_id=name))),
+        decode_sighting(encoded(sighting_value(at=NOW, observer=name))),
     ]
     assert [record.reason for record in records if isinstance(record, Fault)] == ["schema"] * len(records)
 
@@ -107,22 +92,22 @@ def test_other_names_stay(name):
     """What needs its encoding, and a percent sign that encodes nothing."""
     assert not hides(name)
     assert not hides(name, old_names=True)
-    assert not isinstance(fast_decode.read_emission(emission(emission_id=name)), Fault)
-    assert not isinstance(fast_decode.read_observation(observation(observer=name)), Fault)
+    assert not isinstance(fast_decode.read_emission(encoded(emission_value(emission_id=name))), Fault)
+    assert not isinstance(fast_decode.read_observation(encoded(observation_value(observer=name))), Fault)
 
 
 @pytest.mark.parametrize("name", ONCE_PLAIN)
 def test_an_older_ledger_takes_what_it_took(name):
     """Its records fold as they did: the rule came with fold version 4."""
     for read, record in (
-        (fast_decode.read_emission, emission(emission_id=name)),
+        (fast_decode.read_emission, encoded(emission_value(emission_id=name))),
         (
             fast_decode.read_emission,
-            emission(assertions=[{"span": {"tokens": [0, 9], "tokenizer": name}, "assertion": "a"}]),
+            encoded(emission_value(assertions=[{"span": {"tokens": [0, 9], "tokenizer": name}, "assertion": "a"}])),
         ),
-        (fast_decode.read_observation, observation(observer=name)),
-        (decode.decode_emission, emission(group=name)),
-        (decode.decode_observation, observation(observation_id=name)),
+        (fast_decode.read_observation, encoded(observation_value(observer=name))),
+        (decode.decode_emission, encoded(emission_value(group=name))),
+        (decode.decode_observation, encoded(observation_value(observation_id=name))),
         (decode.decode_review, encoded(review_value(emission_id=name))),
         (decode_sighting, encoded(sighting_value(observer=name))),
     ):
@@ -132,7 +117,7 @@ def test_an_older_ledger_takes_what_it_took(name):
 
 def test_a_pointer_names_a_member_whatever_it_is_called():
     """It is no name of its own, and its key encodes the percent sign."""
-    said = emission(text='{"50%": "It is so."}', assertions=[{"span": {"path": "/50%"}}])
+    said = encoded(emission_value(text='{"50%": "It is so."}', assertions=[{"span": {"path": "/50%"}}]))
     read = fast_decode.read_emission(said)
     assert not isinstance(read, Fault)
     assert read.assertions is not None
@@ -143,7 +128,7 @@ def test_a_pointer_names_a_member_whatever_it_is_called():
 def test_an_in_line_name_that_hides_something_makes_the_group_unknown(written):
     """Its value is decoded once; what is hidden below that is no id."""
     said = f"It is so. [substrate.grep; observation-id={written}; ts=2026-11-21T09:00:00Z]"
-    read = fast_decode.read_emission(json.dumps({"emission_id": "e", "emitted_at": NOW, "text": said}).encode())
+    read = fast_decode.read_emission(encoded(text_value(text=said, at=NOW)))
     assert not isinstance(read, Fault)
     assert read.assertions is not None
     (annotation,) = read.assertions[0].annotations

@@ -23,12 +23,12 @@ from sluice.codecs.vocabulary import CLASSES_1_0, TERMINALS, recognise
 GREP = "substrate.grep"
 
 
-def emission(text: str, **fields: Any) -> Emission:
+def unparsed(text: str, **fields: Any) -> Emission:
     return Emission(emission_id="em-1", emitted_at="2026-11-21T09:00:00Z", text=text, **fields)
 
 
 def parsed(text: str) -> Emission:
-    return parse_inline(emission(text))
+    return parse_inline(unparsed(text))
 
 
 def sentences_in(text: str) -> list[tuple[str, list[Annotation]]]:
@@ -42,7 +42,7 @@ def sentences_in(text: str) -> list[tuple[str, list[Annotation]]]:
     ]
 
 
-def annotation(group: str) -> Annotation:
+def only_annotation(group: str) -> Annotation:
     """The one annotation of a sentence with one group."""
     ((sentence, (found,)),) = sentences_in(f"It is. {group}")
     assert sentence == "It is."
@@ -87,14 +87,14 @@ def test_every_sentence_is_an_assertion() -> None:
 @pytest.mark.parametrize("name", sorted(CLASSES_1_0 | TERMINALS))
 def test_known_classes_make_a_group(name: str) -> None:
     """Each class and terminal does, bare or with its anchor."""
-    assert annotation(f"[{name}]") == Annotation(name)
-    assert annotation(f"[ 1.0.{name} ]") == Annotation(f"1.0.{name}")
+    assert only_annotation(f"[{name}]") == Annotation(name)
+    assert only_annotation(f"[ 1.0.{name} ]") == Annotation(f"1.0.{name}")
 
 
 @pytest.mark.parametrize("written", ["UNVERIFIED-INFERENCE", "Unverified-Inference", "1.0.UNVERIFIED-inference"])
 def test_terminals_are_read_in_any_letter_case(written: str) -> None:
     """They come out in lower case."""
-    assert annotation(f"[{written}]") == Annotation(written.lower())
+    assert only_annotation(f"[{written}]") == Annotation(written.lower())
 
 
 @pytest.mark.parametrize(
@@ -103,19 +103,19 @@ def test_terminals_are_read_in_any_letter_case(written: str) -> None:
 )
 def test_class_shaped_tokens_make_a_group(name: str) -> None:
     """Who names an unknown class gets an annotation of an unknown class, not the silence of ordinary text."""
-    assert annotation(f"[{name}]") == Annotation(name)
+    assert only_annotation(f"[{name}]") == Annotation(name)
 
 
 @pytest.mark.parametrize("parameter", ["observation-id=x", "ts=2026-05-28T11:40:00Z", "path=a; ts=1;"])
 def test_a_telling_parameter_makes_a_group(parameter: str) -> None:
     """`observation-id=` or `ts=` anywhere among the parameters does, whatever the class."""
-    assert annotation(f"[hearsay; {parameter}]").substrate_class == "hearsay"
+    assert only_annotation(f"[hearsay; {parameter}]").substrate_class == "hearsay"
 
 
 def test_a_group_without_a_class_is_unknown() -> None:
     """Where the class was forgotten, what stands in its place is one that nobody knows."""
-    assert annotation("[; ts=1]") == Annotation("?", ts=1)
-    assert annotation("[ts=1; path=a]") == Annotation("ts=1", locator={"path": "a"})
+    assert only_annotation("[; ts=1]") == Annotation("?", ts=1)
+    assert only_annotation("[ts=1; path=a]") == Annotation("ts=1", locator={"path": "a"})
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_offsets_count_code_points() -> None:
 
 def test_further_parameters_are_the_locator() -> None:
     """Each member has the type that observers expect; the rest are strings."""
-    found = annotation(
+    found = only_annotation(
         '[substrate.grep; path=a%3Bb%5D%25%20c; lines=1-40; regex=true; tolerance=0.5; arguments={"q":["é",1%5D}; x=]'
     )
 
@@ -218,7 +218,7 @@ def test_further_parameters_are_the_locator() -> None:
             "x": "",
         },
     )
-    assert annotation("[substrate.grep; lines=7; regex=false; tolerance=2]").locator == {
+    assert only_annotation("[substrate.grep; lines=7; regex=false; tolerance=2]").locator == {
         "lines": [7, 7],
         "regex": False,
         "tolerance": 2,
@@ -227,14 +227,14 @@ def test_further_parameters_are_the_locator() -> None:
 
 def test_white_space_between_parameters_is_ignored() -> None:
     """Around names, values and separators alike, and so is a separator with nothing behind it."""
-    assert annotation("[\n substrate.grep ;\r\n\tpath = a\u2003; ;\n ts=1 ; ]") == Annotation(
+    assert only_annotation("[\n substrate.grep ;\r\n\tpath = a\u2003; ;\n ts=1 ; ]") == Annotation(
         GREP, ts=1, locator={"path": "a"}
     )
 
 
 def test_times_may_be_milliseconds() -> None:
     """As everywhere on the wire."""
-    assert annotation("[substrate.grep; ts=1780000000000]").ts == 1_780_000_000_000
+    assert only_annotation("[substrate.grep; ts=1780000000000]").ts == 1_780_000_000_000
 
 
 @pytest.mark.parametrize(
@@ -279,20 +279,20 @@ def test_an_illegal_parameter_makes_the_annotation_unknown(parameters: str) -> N
 @pytest.mark.parametrize("number", [1.2439339434374058e-05, 5e-324, 1.7976931348623157e308, 1234567890123456.7])
 def test_every_double_comes_back_from_a_parameter(number: float) -> None:
     """A writer of JSON may give the small ones 23 digits behind the point."""
-    assert annotation(f"[substrate.grep; tolerance={write_value('tolerance', number)}]").locator == {
+    assert only_annotation(f"[substrate.grep; tolerance={write_value('tolerance', number)}]").locator == {
         "tolerance": number
     }
 
 
 def test_words_after_the_class_are_illegal() -> None:
     """A class is one token: `[substrate.grep said so]` claims something, but not in this grammar."""
-    assert annotation("[substrate.grep said so]") == Annotation(GREP, unknown=True)
-    assert annotation("[UNVERIFIED-INFERENCE (a guess)]") == Annotation("unverified-inference", unknown=True)
+    assert only_annotation("[substrate.grep said so]") == Annotation(GREP, unknown=True)
+    assert only_annotation("[UNVERIFIED-INFERENCE (a guess)]") == Annotation("unverified-inference", unknown=True)
 
 
 def test_a_class_that_is_too_long_is_cut_and_unknown() -> None:
     """What comes out fits the schema of the JSON form."""
-    assert annotation(f"[substrate.{'x' * 300}]").substrate_class == f"substrate.{'x' * 246}"
+    assert only_annotation(f"[substrate.{'x' * 300}]").substrate_class == f"substrate.{'x' * 246}"
 
 
 # ---------------------------------------------------------------- rendering
@@ -314,7 +314,7 @@ def test_groups_stand_behind_their_sentence() -> None:
             ],
         ),
     ]
-    assert render_inline(emission(text, assertions=assertions)) == (
+    assert render_inline(unparsed(text, assertions=assertions)) == (
         "It is. [substrate.grep; observation-id=a%2525b; ts=1; path=a%20b; lines=1-2; regex=true; "
         'arguments={"a":%5Bnull%5D}] [1.0.substrate.git.log; ts=2026-05-28T11:40:00.123456Z] '
         "It was [unverified-inference]"
@@ -352,7 +352,7 @@ def emissions(draw: st.DrawFn) -> Emission:
         for span in sentences(text)
         if (annotations := draw(st.lists(ANNOTATIONS, max_size=3))) or draw(st.booleans())
     ]
-    return emission(text, assertions=assertions)
+    return unparsed(text, assertions=assertions)
 
 
 @given(emissions())
@@ -395,7 +395,7 @@ def refused(text: str = "It is.", **fields: Any) -> str:
     """What rendering says about an emission with one assertion over its whole text."""
     whole = Span(chars=(0, len(text)))
     assertion = replace(Assertion(span=whole, span_key=span_key(whole)), **fields)
-    fault = render_inline(emission(text, assertions=[replace(assertion, span_key=span_key(assertion.span or whole))]))
+    fault = render_inline(unparsed(text, assertions=[replace(assertion, span_key=span_key(assertion.span or whole))]))
     assert isinstance(fault, Fault)
     assert fault.reason == "schema"
     return fault.detail
@@ -460,9 +460,9 @@ def test_a_text_with_a_literal_group_is_refused() -> None:
 
 def test_what_stands_beside_the_text_is_refused() -> None:
     """Contexts, and emissions without a text."""
-    assert isinstance(fault := render_inline(emission("It is.", contexts={"c": "x"}, assertions=[])), Fault)
+    assert isinstance(fault := render_inline(unparsed("It is.", contexts={"c": "x"}, assertions=[])), Fault)
     assert fault.detail.startswith("$.contexts: ")
-    assert isinstance(fault := render_inline(replace(emission(""), text=None, assertions=[])), Fault)
+    assert isinstance(fault := render_inline(replace(unparsed(""), text=None, assertions=[])), Fault)
     assert fault.detail.startswith("$.text: ")
 
 
@@ -471,7 +471,7 @@ def test_an_unknown_class_needs_no_flag() -> None:
     whole = Span(chars=(0, 6))
     flagged = Assertion(whole, "c:0-6", provenance=Annotation("substrate.new", unknown=True))
 
-    assert render_inline(emission("It is.", assertions=[flagged])) == "It is. [substrate.new]"
+    assert render_inline(unparsed("It is.", assertions=[flagged])) == "It is. [substrate.new]"
 
 
 @pytest.mark.timeout(60)

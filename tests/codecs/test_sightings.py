@@ -6,18 +6,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders import sighting_value
 
 from sluice.codecs.errors import Fault
 from sluice.codecs.records import Citation, Sighting
 from sluice.codecs.sightings import MAX_CONTENT_BYTES, MAX_TERMS, decode_citation, decode_sighting
 
-SIGHTING = {
-    "observation_id": "sha256:e3b0",
-    "substrate_class": "substrate.code.read",
-    "observed_at": "2026-11-21T09:00:00Z",
-    "observer": "observer-2",
-    "content": "## 2026-05-25",
-}
+SIGHTING = sighting_value(at="2026-11-21T09:00:00Z")
 CITATION = {
     "observation_id": "sha256:e3b0",
     "substrate_class": "substrate.code.read",

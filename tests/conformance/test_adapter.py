@@ -73,7 +73,7 @@ def body_of(name, case):
     else:
         fields = {field: text}
     return {
-        "claim_hash": claim(name),
+        "claim_hash": claim_hash_of(name),
         "validator_did": "did:web:university.example",
         "verdict": "VERIFIED",
         "consensus_domain": DOMAIN,
@@ -81,7 +81,7 @@ def body_of(name, case):
     }
 
 
-def claim(name):
+def claim_hash_of(name):
     return "0x" + sha256(name.encode()).hexdigest()
 
 
@@ -248,7 +248,7 @@ async def test_the_corpus_comes_through_as_it_says(server, category):
     passed = 0
     async with Client(server) as client:
         for name, case in named(category):
-            answer = check_answer(await client.call_tool("ground", {"query": claim(name)}))
+            answer = check_answer(await client.call_tool("ground", {"query": claim_hash_of(name)}))
             if "refused" in case:
                 assert answer["attestations"] == []
             else:
@@ -296,7 +296,7 @@ async def test_public_test_data_come_through_clean(server, name):
     """Naughty strings, and the corpora of HTML sanitisers, as attestations and as queries."""
     async with Client(server) as client:
         for number, text in public(name):
-            answer = check_answer(await client.call_tool("ground", {"query": claim(f"public-{name}/{number}")}))
+            answer = check_answer(await client.call_tool("ground", {"query": claim_hash_of(f"public-{name}/{number}")}))
             assert len(answer["attestations"]) == 1
             if text[:2000]:
                 check_answer(await client.call_tool("ground", {"query": text[:2000], "limit": 1}))
@@ -339,7 +339,7 @@ def test_whatever_is_spliced_of_the_corpus_comes_through_clean(corpus_view, atte
     async def ask():
         readers = Readers(path, patience=20)
         async with Client(create_server(Adapter(readers, now=lambda: NOW))) as client:
-            ground = check_answer(await client.call_tool("ground", {"query": claim(name)}))
+            ground = check_answer(await client.call_tool("ground", {"query": claim_hash_of(name)}))
             assert len(ground["attestations"]) == 1
             check_answer(await client.call_tool("ground", {"query": asked[:2000], "limit": 3}))
             checked = check_answer(await client.call_tool("check_assertion", {"text": asked, "limit": 3}))
@@ -427,7 +427,7 @@ async def test_no_uri_of_a_validators_is_there_unhardened(server):
     async with Client(server) as client:
         listed = {one.uri for one in (await client.list_resources()).resources}
         for name, case in named("url-encoded"):
-            result = await client.call_tool("ground", {"query": claim(name)})
+            result = await client.call_tool("ground", {"query": claim_hash_of(name)})
             assert all(isinstance(one, TextContent) for one in result.content)
             for path, inside, text in leaves(result.structured_content):
                 if path.endswith(".source_uri"):
@@ -452,5 +452,5 @@ async def test_a_mistyped_attestation_is_not_returned(server):
     assert len(refused) > 10
     async with Client(server) as client:
         for name in refused:
-            answer = (await client.call_tool("ground", {"query": claim(name)})).structured_content
+            answer = (await client.call_tool("ground", {"query": claim_hash_of(name)})).structured_content
             assert answer["attestations"] == []

@@ -33,10 +33,6 @@ LISTS = ("truncated", "confusables_replaced", "stripped_positions", "markup_stri
 ORACLES = runpy.run_path(str(Path(__file__).parents[1] / "support" / "oracles.py"))
 
 
-def attestation(**fields):
-    return attestation_value(**{"claim_hash": "0x" + "00" * 32, **fields})
-
-
 def sanitise(body, case=None):
     case = case or {}
     arguments = [
@@ -61,10 +57,10 @@ def envelope_text(envelope, field):
 
 def with_text(field, text):
     if field == "quote":
-        return attestation(evidence=[{"quote": text}])
+        return attestation_value(evidence=[{"quote": text}])
     if field == "title":
-        return attestation(cited_works=[{"uri": "urn:doi:10.1000/182", "title": text}])
-    return attestation(**{field: text})
+        return attestation_value(cited_works=[{"uri": "urn:doi:10.1000/182", "title": text}])
+    return attestation_value(**{field: text})
 
 
 def check_recorded(envelope, case, path):
@@ -112,7 +108,9 @@ def check_text(case):
 
 def check_uri(case):
     where = case.get("where", "evidence")
-    body = attestation(**{where: [{"quote": "q", "uri": case["uri"]} if where == "evidence" else {"uri": case["uri"]}]})
+    body = attestation_value(
+        **{where: [{"quote": "q", "uri": case["uri"]} if where == "evidence" else {"uri": case["uri"]}]}
+    )
     answer = sanitise(body, case)
     frame = answer["attestations"][0]["_untrusted_text"]
     shown = (frame["evidence"][0]["_untrusted_quote"] if where == "evidence" else frame["cited_works"][0])["source_uri"]
@@ -122,7 +120,7 @@ def check_uri(case):
 
 
 def check_quotes(case):
-    answer = sanitise(attestation(evidence=[{"quote": f"quote {n}"} for n in range(case["quotes"])]), case)
+    answer = sanitise(attestation_value(evidence=[{"quote": f"quote {n}"} for n in range(case["quotes"])]), case)
     kept = answer["attestations"][0]["_untrusted_text"]["evidence"]
     assert [one["_untrusted_quote"]["quote"] for one in kept] == [f"quote {n}" for n in range(case["kept"])]
     assert answer["_meta"]["truncated"] == [

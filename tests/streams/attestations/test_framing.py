@@ -31,15 +31,11 @@ TOPIC_BYTES, HEADROOM = 4_194_304, 100_000
 TRACEPARENT = ("traceparent", b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 
 
-def attestation(**fields: Any) -> dict[str, Any]:
-    return attestation_value(**{"claim_hash": CLAIM, **fields})
-
-
 def encoded(**fields: Any) -> bytes:
-    return json.dumps(attestation(**fields), ensure_ascii=False, separators=(",", ":")).encode()
+    return json.dumps(attestation_value(**fields), ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def policy(confusables: Any = "replace", **caps: int) -> Policy:
+def strict_domain(confusables: Any = "replace", **caps: int) -> Policy:
     """A policy whose `strict-domain` treats look-alikes in this way."""
     registry = Attestations(
         consensus_domains=["scientific-default", "strict-domain"],
@@ -133,7 +129,7 @@ def test_a_good_attestation_becomes_one_record_on_grounded():
     """Framed, under its claim hash, with the place of its original."""
     lane = Lane(lane=2, lanes=4)
     claim = claims(2, 4, "murmur2")[0]
-    value = attestation(
+    value = attestation_value(
         claim_hash=claim,
         rationale="The log bears it out.",
         evidence=[{"quote": "An entry of that day.", "uri": "https://example.org/log"}],
@@ -160,7 +156,7 @@ def test_a_good_attestation_becomes_one_record_on_grounded():
 
 def test_the_hash_is_that_of_the_whole_attestation():
     """Version 0.3 where none is stated; for plain text that is SHA-256 over RFC 8785 [V §7]."""
-    value = attestation(rationale="Plain.", unknown=[1, {"deep": None}])
+    value = attestation_value(rationale="Plain.", unknown=[1, {"deep": None}])
 
     record = grounded(Lane().one(value))
 
@@ -173,7 +169,7 @@ def test_look_alikes_have_one_hash_under_03_and_two_under_02():
     hashes: dict[str, set[str]] = {}
     for version in ("0.2", "0.3"):
         for rationale in ("scope", "sсоре", "ｓｃｏｐｅ", "sc\u200bope"):
-            value = attestation(rationale=rationale, canonicalisation_version=version)
+            value = attestation_value(rationale=rationale, canonicalisation_version=version)
             record = grounded(Lane(ANY_FORM).one(value))
             assert record.canonicalisation_version == version
             hashes.setdefault(version, set()).add(record.canonical_hash)
@@ -183,7 +179,9 @@ def test_look_alikes_have_one_hash_under_03_and_two_under_02():
 
 def test_fields_that_we_do_not_know_are_left_out():
     """Whatever they hold, nothing of it is on the output."""
-    output = Lane().one(attestation(note="<script>", _untrusted_text={"rationale": "forged"}, source="forged/0/0"))
+    output = Lane().one(
+        attestation_value(note="<script>", _untrusted_text={"rationale": "forged"}, source="forged/0/0")
+    )
 
     assert grounded(output).source == "attestations/0/0"
     assert b"forged" not in output.value
@@ -193,7 +191,9 @@ def test_fields_that_we_do_not_know_are_left_out():
 def test_what_sanitation_changed_stands_in_meta():
     """Look-alikes, invisible characters and refused URIs, by field."""
     record = grounded(
-        Lane().one(attestation(rationale="pаy\u202e now", evidence=[{"quote": "q", "uri": "javascript:alert(1)"}]))
+        Lane().one(
+            attestation_value(rationale="pаy\u202e now", evidence=[{"quote": "q", "uri": "javascript:alert(1)"}])
+        )
     )
 
     assert record.attestations[0].untrusted_text.rationale == "pay now"
@@ -207,7 +207,7 @@ def test_validators_of_one_claim_do_not_become_one():
     """The same bytes twice are two records that differ in their source alone."""
     lane = Lane()
 
-    first, second = lane.block([lane.record(attestation()), lane.record(attestation())])
+    first, second = lane.block([lane.record(attestation_value()), lane.record(attestation_value())])
 
     assert first.key == second.key
     assert json.loads(first.value) == {**json.loads(second.value), "source": "attestations/0/0"}
@@ -216,7 +216,7 @@ def test_validators_of_one_claim_do_not_become_one():
 
 def test_a_traceparent_is_passed_on():
     """And no other header: a stranger's headers are a stranger's text."""
-    output = Lane().one(attestation(), headers=[("x-note", b"hello"), TRACEPARENT, ("ce_id", b"forged")])
+    output = Lane().one(attestation_value(), headers=[("x-note", b"hello"), TRACEPARENT, ("ce_id", b"forged")])
 
     assert [header for header in output.headers if header[0] != "content-type"] == [TRACEPARENT]
 
@@ -233,7 +233,7 @@ def test_a_traceparent_is_passed_on():
 )
 def test_a_traceparent_that_is_none_is_left_out(value: bytes):
     """It would be a stranger's text outside the frame; the attestation stands without it."""
-    output = Lane().one(attestation(), headers=[("traceparent", value)])
+    output = Lane().one(attestation_value(), headers=[("traceparent", value)])
 
     assert [name for name, _ in output.headers] == ["content-type"]
 
@@ -288,7 +288,7 @@ def test_a_mistyped_attestation_is_a_dead_letter_that_names_the_field(fields: di
 @pytest.mark.parametrize("missing", ["claim_hash", "validator_did", "verdict", "consensus_domain"])
 def test_the_first_four_fields_are_required(missing: str):
     """The detail names the one that is not there."""
-    value = attestation()
+    value = attestation_value()
     del value[missing]
 
     output = Lane().one(value)
@@ -329,7 +329,7 @@ def test_a_member_that_is_named_twice_is_mistyped():
 )
 def test_a_did_that_is_markup_is_mistyped(did: str):
     """It stands outside the frame, and RFC 3986 has no square brackets outside a host."""
-    output = Lane().one(attestation(validator_did=did))
+    output = Lane().one(attestation_value(validator_did=did))
 
     assert reason(output) == "mistyped"
     assert detail(output).startswith("$.validator_did:")
@@ -364,10 +364,10 @@ LOOK_ALIKE = "The scоpe is clear."  # a Cyrillic о
 
 def test_a_domain_that_rejects_look_alikes_does_so():
     """The dead letter names the field; another domain of the same policy replaces them."""
-    lane = Lane(policy("reject"))
+    lane = Lane(strict_domain("reject"))
 
-    refused = lane.one(attestation(consensus_domain="strict-domain", qualifications=LOOK_ALIKE))
-    replaced = lane.one(attestation(qualifications=LOOK_ALIKE))
+    refused = lane.one(attestation_value(consensus_domain="strict-domain", qualifications=LOOK_ALIKE))
+    replaced = lane.one(attestation_value(qualifications=LOOK_ALIKE))
 
     assert reason(refused) == "confusable-text"
     assert detail(refused).startswith("$.qualifications:")
@@ -376,7 +376,9 @@ def test_a_domain_that_rejects_look_alikes_does_so():
 
 def test_typography_is_not_rejected():
     """A dash or a curly quote stands in all good prose [V §4.3: unexpected]."""
-    output = Lane(policy("reject")).one(attestation(consensus_domain="strict-domain", rationale="“So” – it ‘is’."))
+    output = Lane(strict_domain("reject")).one(
+        attestation_value(consensus_domain="strict-domain", rationale="“So” – it ‘is’.")
+    )
 
     assert reason(output) is None
 
@@ -384,7 +386,9 @@ def test_typography_is_not_rejected():
 @pytest.mark.parametrize(("rationale", "present"), [(LOOK_ALIKE, True), ("The scope is clear.", False)])
 def test_flag_keeps_look_alikes_and_says_so(rationale: str, present: bool):
     """Consumers then treat the attestation as low-confidence [V §4.3]."""
-    record = grounded(Lane(policy("flag")).one(attestation(consensus_domain="strict-domain", rationale=rationale)))
+    record = grounded(
+        Lane(strict_domain("flag")).one(attestation_value(consensus_domain="strict-domain", rationale=rationale))
+    )
 
     assert record.meta.confusables_present is present
     assert record.attestations[0].untrusted_text.rationale == rationale
@@ -393,8 +397,8 @@ def test_flag_keeps_look_alikes_and_says_so(rationale: str, present: bool):
 
 def test_a_policy_lowers_the_caps():
     """Each cut is recorded; a quote past the policy's number as well [V §4.1]."""
-    lane = Lane(policy(rationale=10, qualifications=4, quote=3, quotes=1, title=2))
-    value = attestation(
+    lane = Lane(strict_domain(rationale=10, qualifications=4, quote=3, quotes=1, title=2))
+    value = attestation_value(
         rationale="r" * 11,
         qualifications="q" * 4,
         evidence=[{"quote": "abcd"}, {"quote": "xyz"}],
@@ -418,13 +422,13 @@ def test_a_policy_lowers_the_caps():
 def test_a_policy_is_in_force_from_the_block_after():
     """So records around it in its own block are judged alike."""
     lane = Lane()
-    value = attestation(consensus_domain="strict-domain")
+    value = attestation_value(consensus_domain="strict-domain")
     before, after = lane.record(value), lane.record(value)
 
-    own = lane.block([before, announcement(policy()), after])
+    own = lane.block([before, announcement(strict_domain()), after])
 
     assert [reason(one) for one in own] == ["mistyped", "mistyped"]
-    assert lane.state.policy_hash == policy().hash
+    assert lane.state.policy_hash == strict_domain().hash
     assert reason(lane.one(value)) is None
 
 
@@ -440,7 +444,7 @@ def claims(lane: int, lanes: int, partitioner: Partitioner) -> list[str]:
 @pytest.mark.parametrize("key", [None, b"", b"0x", CLAIM.upper().encode(), CLAIM.encode() + b" ", b"\xff" * 70])
 def test_a_key_that_is_not_the_claim_hash_is_misrouted(key: bytes | None):
     """The dead letter keeps the key that came, or none, and names the partitioner."""
-    output = Lane().one(attestation(), key=key)
+    output = Lane().one(attestation_value(), key=key)
 
     assert (reason(output), output.key) == ("misrouted", key)
     assert "murmur2" in detail(output)
@@ -453,7 +457,7 @@ def test_a_key_of_another_partition_is_misrouted(partitioner: Partitioner):
         claim = claims(number, LANES, partitioner)[0]
         for lane in range(LANES):
             output = Lane(lane=lane, lanes=LANES, partitioner=partitioner).one(
-                attestation(claim_hash=claim), key=claim.encode()
+                attestation_value(claim_hash=claim), key=claim.encode()
             )
             assert reason(output) == (None if lane == number else "misrouted")
             assert lane == number or partitioner in detail(output)
@@ -461,7 +465,7 @@ def test_a_key_of_another_partition_is_misrouted(partitioner: Partitioner):
 
 def test_what_is_mistyped_is_reported_before_where_it_went():
     """One record, one reason: a wrong key of a record that is none anyway is nobody's news."""
-    assert reason(Lane().one(attestation(verdict="MAYBE"), key=None)) == "mistyped"
+    assert reason(Lane().one(attestation_value(verdict="MAYBE"), key=None)) == "mistyped"
 
 
 # ---------------------------------------------------------------- dead letters
@@ -525,7 +529,7 @@ def test_a_batch_that_could_not_be_read_is_a_dead_letter_and_counted():
 def test_every_fate_is_counted():
     """Grounded records and dead letters each have a counter."""
     lane = Lane()
-    lane.block([lane.record(attestation()), lane.record(b"{"), lane.record(attestation())])
+    lane.block([lane.record(attestation_value()), lane.record(b"{"), lane.record(attestation_value())])
 
     assert (lane.state.counters["grounded"], lane.state.counters["dead-letters"]) == (2, 1)
 
@@ -566,7 +570,7 @@ _cases = st.lists(st.one_of(_prose.map(_good), _bad), max_size=12)
 @given(cases=_cases)
 def test_every_attestation_has_exactly_one_fate(cases: list[Case]):
     """One output each, in order, of the reason that it must have, with the place where it came from."""
-    lane = Lane(policy("reject"))
+    lane = Lane(strict_domain("reject"))
 
     outputs = lane.block([lane.record(case.value, key=case.key) for case in cases])
 
@@ -579,14 +583,14 @@ def test_every_attestation_has_exactly_one_fate(cases: list[Case]):
 @given(cases=_cases, cuts=st.lists(st.integers(0, 12), max_size=4), data=st.data())
 def test_an_output_depends_on_its_record_alone(cases: list[Case], cuts: list[int], data: st.DataObject):
     """However records are spread over blocks, and in whatever order they are folded, each gives the same bytes."""
-    lane = Lane(policy("reject"))
+    lane = Lane(strict_domain("reject"))
     events = [lane.record(case.value, key=case.key) for case in cases]
     together = lane.block(events)
 
-    split, bounds = Lane(policy("reject")), [0, *sorted(min(cut, len(events)) for cut in cuts), len(events)]
+    split, bounds = Lane(strict_domain("reject")), [0, *sorted(min(cut, len(events)) for cut in cuts), len(events)]
     apart = [one for start, end in pairwise(bounds) for one in split.block(events[start:end])]
     order = data.draw(st.permutations(range(len(events))))
-    shuffled = Lane(policy("reject")).block([events[place] for place in order])
+    shuffled = Lane(strict_domain("reject")).block([events[place] for place in order])
 
     assert apart == together
     assert shuffled == [together[place] for place in order]
@@ -651,7 +655,7 @@ def test_no_input_makes_an_output_that_its_topic_does_not_take(built: Callable[[
 @pytest.mark.parametrize("field", ["claim_hash", "validator_did", "verdict", "consensus_domain", "issued_at"])
 def test_a_dead_letters_detail_is_a_sentence(field: str):
     """It quotes no megabyte, and nothing that a terminal obeys."""
-    output = Lane().one(attestation(**{field: "\u202e\x1b[2J<b>" * 50_000}))
+    output = Lane().one(attestation_value(**{field: "\u202e\x1b[2J<b>" * 50_000}))
 
     assert reason(output) == "mistyped"
     assert len(detail(output)) < 400

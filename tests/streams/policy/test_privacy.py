@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import msgspec
 import pytest
+from builders import emission_value, observation_value
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -138,30 +139,18 @@ class Ledger:
 
     def records(self, number: int) -> None:
         """An emission that is admitted by two observations."""
-        key, span = f"em-{number}", {"chars": [0, 9]}
+        key = f"em-{number}"
         notes = [{"substrate_class": "substrate.grep", "observation_id": "seen:1"}]
-        emission = {
-            "emission_id": key,
-            "emitted_at": T + number,
-            "text": "It is so.",
-            "assertions": [{"span": span, "provenance": notes}],
-        }
+        said = emission_value(key, at=T + number, claim={"provenance": notes})
         seen = [
-            {
-                "observation_id": "seen:1",
-                "substrate_class": f"substrate.{name}",
-                "observed_at": T + number,
-                "observer": "observer-1",
-                "subject": {"emission_id": key, "span": span},
-                "outcome": "corroborates",
-            }
+            observation_value(f"substrate.{name}", emission_id=key, at=T + number, observation_id="seen:1")
             for name in ("grep", "git.log")
         ]
         self.block(
             number,
             [
                 core.event_for(source, number, T, [], key.encode(), msgspec.json.encode(value))
-                for source, value in [(0, emission), *((1, one) for one in seen)]
+                for source, value in [(0, said), *((1, one) for one in seen)]
             ],
         )
 

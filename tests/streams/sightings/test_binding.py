@@ -35,7 +35,7 @@ READ, LOG = "substrate.code.read", "substrate.git.log"
 Record = tuple[str, Any]
 
 
-def sighting(name: str = "sha256:e3b0", **fields: Any) -> Record:
+def seen_before(name: str = "sha256:e3b0", **fields: Any) -> Record:
     return "sightings", present(sighting_value(name, at=T - 1000, **fields))
 
 
@@ -118,7 +118,7 @@ def test_a_sighting_that_is_cited_becomes_an_observation_of_the_assertion():
 
     (output,) = lane.block(
         T + 1,
-        [sighting(locator={"path": "CHANGELOG.md"}, detail={"size": 13}, confidence=0.9, tier="identity-bound")],
+        [seen_before(locator={"path": "CHANGELOG.md"}, detail={"size": 13}, confidence=0.9, tier="identity-bound")],
     )
 
     assert (output.topic, output.key) == ("observations", b"em-1")
@@ -150,14 +150,14 @@ def test_either_side_may_come_first():
     """The same bytes come of it."""
     one, other = Lane(), Lane()
     one.block(T, [citation()])
-    other.block(T, [sighting()])
+    other.block(T, [seen_before()])
 
-    assert one.block(T, [sighting()]) == other.block(T, [citation()])
+    assert one.block(T, [seen_before()]) == other.block(T, [citation()])
 
 
 def test_what_is_cited_must_be_there():
     """Citing a real observation does not make it support just any text."""
-    (value,) = values(Lane().block(T, [sighting(content="## 2026-05-26"), citation()]))
+    (value,) = values(Lane().block(T, [seen_before(content="## 2026-05-26"), citation()]))
 
     assert value["outcome"] == "absent"
     assert value["verified"] == []
@@ -166,15 +166,15 @@ def test_what_is_cited_must_be_there():
 
 def test_a_denial_is_borne_out_by_nothing_that_is_there():
     """Only `absent`, `missing` and what stands behind a `not` bear one out."""
-    (value,) = values(Lane().block(T, [sighting(), citation(kind="denial")]))
+    (value,) = values(Lane().block(T, [seen_before(), citation(kind="denial")]))
 
     assert value["outcome"] == "absent"
 
 
 def test_classes_do_not_mix():
     """An anchored class is the bare one; any other is another substrate."""
-    assert values(Lane().block(T, [sighting(substrate_class=LOG), citation()])) == []
-    (value,) = values(Lane().block(T, [sighting(substrate_class=f"1.0.{READ}"), citation()]))
+    assert values(Lane().block(T, [seen_before(substrate_class=LOG), citation()])) == []
+    (value,) = values(Lane().block(T, [seen_before(substrate_class=f"1.0.{READ}"), citation()]))
     assert value["substrate_class"] == READ
 
 
@@ -183,7 +183,7 @@ def test_what_is_no_class_is_only_counted(name: str):
     """On either side: nothing waits for it."""
     lane = Lane()
 
-    assert lane.block(T, [sighting(substrate_class=name), citation(substrate_class=name)]) == []
+    assert lane.block(T, [seen_before(substrate_class=name), citation(substrate_class=name)]) == []
     assert binding_state.counters(lane.state)["not-counted"] == 2
     assert lane.state.held == 0
 
@@ -194,14 +194,16 @@ def test_a_trace_context_is_passed_through():
     key, value = b"sha256:e3b0", msgspec.json.encode(citation()[1])
     event = event_for(1, 1, T, [("traceparent", b"00-aa-bb-01")], key, value)
 
-    (output,) = lane.block(T, [sighting(), ("citations", event)])
+    (output,) = lane.block(T, [seen_before(), ("citations", event)])
 
     assert output.headers == [("content-type", b"application/json"), ("traceparent", b"00-aa-bb-01")]
 
 
 def test_long_terms_are_shown_cut():
     """Their text is a stranger's, and an observation has to stay small."""
-    (value,) = values(Lane().block(T, [sighting(), citation(terms=["quote:" + "x" * 1000], checks=None, form="none")]))
+    (value,) = values(
+        Lane().block(T, [seen_before(), citation(terms=["quote:" + "x" * 1000], checks=None, form="none")])
+    )
 
     assert value["detail"]["missing"] == ["x" * 199 + "…"]
 
@@ -212,9 +214,9 @@ def test_long_terms_are_shown_cut():
 def test_a_repetition_changes_nothing():
     """Of either side, in the same block or a later one."""
     lane = Lane()
-    assert len(values(lane.block(T, [sighting(), citation(), sighting(), citation()]))) == 1
+    assert len(values(lane.block(T, [seen_before(), citation(), seen_before(), citation()]))) == 1
 
-    assert lane.block(T + 5, [citation(), sighting()]) == []
+    assert lane.block(T + 5, [citation(), seen_before()]) == []
     assert binding_state.counters(lane.state)["duplicate"] == 4
 
 
@@ -222,7 +224,7 @@ def test_a_repetition_at_the_end_of_its_own_time_changes_nothing():
     """The other side, which came later, still waits then."""
     lane = Lane()
     lane.block(T, [citation()])
-    assert len(lane.block(T + WAIT, [sighting()])) == 1
+    assert len(lane.block(T + WAIT, [seen_before()])) == 1
 
     assert lane.block(T + WAIT + 1, [citation()]) == []
     assert lane.block(T + 2 * WAIT, [citation()]) == []
@@ -232,9 +234,9 @@ def test_a_repetition_at_the_end_of_its_own_time_changes_nothing():
 def test_another_sighting_of_the_same_is_another_pair():
     """It is newer evidence."""
     lane = Lane()
-    lane.block(T, [sighting(), citation()])
+    lane.block(T, [seen_before(), citation()])
 
-    (value,) = values(lane.block(T + 60_000, [sighting(observed_at=T + 60_000)]))
+    (value,) = values(lane.block(T + 60_000, [seen_before(observed_at=T + 60_000)]))
 
     assert value["observed_at"] == T + 60_000
 
@@ -242,7 +244,7 @@ def test_another_sighting_of_the_same_is_another_pair():
 # ---------------------------------------------------------------- waiting
 
 
-@pytest.mark.parametrize(("first", "second"), [(citation(), sighting()), (sighting(), citation())])
+@pytest.mark.parametrize(("first", "second"), [(citation(), seen_before()), (seen_before(), citation())])
 def test_either_side_waits_for_the_window_and_the_horizon(first: Record, second: Record):
     """On the watermark, that instant included."""
     early, late = Lane(), Lane()
@@ -259,7 +261,7 @@ def test_a_backlog_ends_no_waiting():
     lane = Lane(Policy(admissibility=Admissibility(max_stall=24 * HOUR)))
     lane.block(T, [citation()])
 
-    assert len(values(lane.block(T + 3 * WAIT, [sighting()], watermark=T + 10))) == 1
+    assert len(values(lane.block(T + 3 * WAIT, [seen_before()], watermark=T + 10))) == 1
 
 
 def test_a_watermark_that_stalls_ends_waiting_all_the_same():
@@ -293,7 +295,7 @@ def test_a_newer_policy_is_for_what_comes_after_it():
     lane.block(T, [citation(), ("policies", longer)])
     lane.block(T, [citation("b")])
 
-    assert values(lane.block(T + WAIT + HORIZON, [sighting(), sighting("b")]))[0]["observation_id"] == "b"
+    assert values(lane.block(T + WAIT + HORIZON, [seen_before(), seen_before("b")]))[0]["observation_id"] == "b"
     assert lane.state.rules.policy_hash == longer.hash
 
 
@@ -305,22 +307,22 @@ def test_a_newer_policy_is_for_what_comes_after_it():
     [
         (("sightings", b"{"), "not-json"),
         (("citations", b""), "not-json"),
-        (sighting(content=None), "schema"),
-        (sighting(content="x" * 64_001), "schema"),
-        (sighting(observed_at="yesterday"), "schema"),
+        (seen_before(content=None), "schema"),
+        (seen_before(content="x" * 64_001), "schema"),
+        (seen_before(observed_at="yesterday"), "schema"),
         (citation(terms=["word:a"] * 101), "schema"),
         (citation(span={"chars": [0, 1], "path": ""}), "schema"),
         (citation(span={"chars": [4, 4]}), "span-out-of-range"),
         (citation(cited_at="soon"), "schema"),
-        (sighting(observed_at=T + 30_001), "clock-skew"),
-        (sighting(detail={"much": "x" * 850_000}), "oversize"),
-        (sighting(detail={"much": "x" * MAX_INPUT_BYTES}), "oversize"),
-        (sighting(detail={"much": "x" * 425_000}, signature="AA=="), "oversize"),
+        (seen_before(observed_at=T + 30_001), "clock-skew"),
+        (seen_before(detail={"much": "x" * 850_000}), "oversize"),
+        (seen_before(detail={"much": "x" * MAX_INPUT_BYTES}), "oversize"),
+        (seen_before(detail={"much": "x" * 425_000}, signature="AA=="), "oversize"),
     ],
 )
 def test_what_cannot_be_taken_in_is_a_dead_letter(record: Record, reason: str):
     """With its reason; what comes behind it is bound all the same."""
-    outputs = Lane().block(T, [record, sighting(), citation()])
+    outputs = Lane().block(T, [record, seen_before(), citation()])
 
     assert reasons(outputs) == [reason]
     assert len(values(outputs)) == 1
@@ -329,7 +331,7 @@ def test_what_cannot_be_taken_in_is_a_dead_letter(record: Record, reason: str):
 def test_a_key_has_to_be_the_observation_id_and_of_this_lane():
     """Else the two sides would never meet."""
     name = next(f"o-{n}" for n in range(9) if PARTITIONERS["murmur2"](f"o-{n}".encode(), 2) == 1)
-    value = msgspec.json.encode(sighting(name)[1])
+    value = msgspec.json.encode(seen_before(name)[1])
     events = [("sightings", event_for(0, 1, T, [], key, value)) for key in (b"other", None, name.encode())]
 
     outputs = Lane(lane=0, lanes=2).block(T, events)
@@ -344,7 +346,7 @@ def test_a_key_has_to_be_the_observation_id_and_of_this_lane():
 def test_the_largest_sighting_makes_an_observation_that_is_an_input(fields: dict[str, Any]):
     """Whatever its citation adds, and though it goes along whole where it is signed."""
     terms = ["quote:" + "\x01" * 300] * 100
-    outputs = Lane().block(T, [sighting(**fields), citation(terms=terms)])
+    outputs = Lane().block(T, [seen_before(**fields), citation(terms=terms)])
 
     (output,) = outputs
     assert len(output.value) <= MAX_INPUT_BYTES
@@ -374,7 +376,7 @@ def test_a_ledger_begins_with_a_policy():
     lane.state = binding.new_state(0, 1)
 
     with pytest.raises(DoesNotHoldError, match="begins with a policy"):
-        lane.block(T, [sighting()])
+        lane.block(T, [seen_before()])
 
 
 def test_a_policy_that_is_none_changes_nothing():
@@ -382,7 +384,7 @@ def test_a_policy_that_is_none_changes_nothing():
     lane = Lane()
     bad = Event(EventKind.POLICY, 0, 0, T, [], None, b"{}x")
 
-    assert lane.block(T, [("sightings", bad), sighting(), citation()])[0].topic == "observations"
+    assert lane.block(T, [("sightings", bad), seen_before(), citation()])[0].topic == "observations"
     assert lane.state.rules.policy_hash == DEFAULT_POLICY.hash
 
 
@@ -394,7 +396,7 @@ def test_a_block_writes_so_much_and_the_next_one_goes_on(monkeypatch: pytest.Mon
     monkeypatch.setattr(binding, "MAX_PAIRS", 10)
     lane, whole = Lane(), Lane()
     cited = [citation(emission_id=f"em-{number}") for number in range(25)]
-    first = lane.block(T, [*cited, sighting(), sighting(observed_at=T)])
+    first = lane.block(T, [*cited, seen_before(), seen_before(observed_at=T)])
     assert len(first) == 10
     assert due(lane.state, T, T) > MAX_TIMERS
     assert next_due(lane.state) == (T, None)
@@ -405,7 +407,7 @@ def test_a_block_writes_so_much_and_the_next_one_goes_on(monkeypatch: pytest.Mon
     assert due(lane.state, T, T) == 0
     monkeypatch.undo()
     assert first + [one for some in later for one in some] == whole.block(
-        T, [*cited, sighting(), sighting(observed_at=T)]
+        T, [*cited, seen_before(), seen_before(observed_at=T)]
     )
 
 
@@ -413,7 +415,7 @@ def test_nothing_is_forgotten_that_is_still_to_be_paired(monkeypatch: pytest.Mon
     """However late the block comes that has room for it."""
     monkeypatch.setattr(binding, "MAX_PAIRS", 1)
     lane = Lane()
-    lane.block(T, [citation(), citation(emission_id="em-2"), sighting()])
+    lane.block(T, [citation(), citation(emission_id="em-2"), seen_before()])
 
     (value,) = values(lane.block(T + 3 * WAIT))
 
@@ -426,7 +428,7 @@ def test_nothing_is_forgotten_that_is_still_to_be_paired(monkeypatch: pytest.Mon
 
 NAMES = st.sampled_from(["o-1", "o-2"])
 SIGHTINGS = st.builds(
-    lambda name, cls, ago, content: sighting(name, substrate_class=cls, observed_at=T - ago, content=content),
+    lambda name, cls, ago, content: seen_before(name, substrate_class=cls, observed_at=T - ago, content=content),
     NAMES,
     st.sampled_from([READ, LOG, f"1.0.{READ}"]),
     st.integers(0, 2),
@@ -477,7 +479,7 @@ def test_the_order_of_arrival_does_not_matter(records: list[Record], data: st.Da
     """Nor how it is cut into blocks, nor what comes again: each pair makes one observation, byte for byte."""
     lane, other = Lane(), Lane()
     outputs = [one for record in records for one in lane.block(T, [record])]
-    shuffled = data.draw(st.permutations(records + data.draw(st.lists(st.sampled_from(records or [sighting()])))))
+    shuffled = data.draw(st.permutations(records + data.draw(st.lists(st.sampled_from(records or [seen_before()])))))
     if not records:
         shuffled = []
 
@@ -527,10 +529,10 @@ def test_no_pair_is_written_twice_and_nothing_is_kept_for_ever(steps: list[tuple
 def test_a_snapshot_is_of_the_moment_at_which_it_was_asked_for():
     """Its chunks may be made while the lane folds on."""
     lane = Lane()
-    lane.block(T, [citation(), sighting("o-2")])
+    lane.block(T, [citation(), seen_before("o-2")])
     chunks = dump(lane.state)
     still = list(dump(lane.state))
-    lane.block(T + WAIT, [sighting()])
+    lane.block(T + WAIT, [seen_before()])
     lane.block(T + 5 * WAIT)
 
     assert list(chunks) == still
@@ -551,7 +553,7 @@ def test_pairs_still_to_be_written_survive_a_restart(monkeypatch: pytest.MonkeyP
     """Where the one left off the other goes on."""
     monkeypatch.setattr(binding, "MAX_PAIRS", 2)
     lane = Lane()
-    lane.block(T, [*(citation(emission_id=f"em-{number}") for number in range(5)), sighting()])
+    lane.block(T, [*(citation(emission_id=f"em-{number}") for number in range(5)), seen_before()])
     other = Lane()
     other.state, other._next = load(dump(lane.state)), lane._next
 
@@ -571,13 +573,13 @@ def bounded(max_waiting: int = 5, max_waiting_bytes: int = 1 << 30) -> Lane:
 
 def many(count: int, **fields: Any) -> list[Record]:
     """Sightings of one id, no two alike."""
-    return [sighting(detail={"n": number}, **fields) for number in range(count)]
+    return [seen_before(detail={"n": number}, **fields) for number in range(count)]
 
 
 def test_sightings_that_nobody_cites_are_bounded():
     """For each id and observer: all that the policy does not list share one quota, whatever they call themselves."""
     lane = bounded()
-    flood = [sighting(observer=f"stranger-{number}", detail={"n": number}) for number in range(12)]
+    flood = [seen_before(observer=f"stranger-{number}", detail={"n": number}) for number in range(12)]
 
     assert reasons(lane.block(T, flood)) == ["too-many-waiting"] * 7
     assert reasons(lane.block(T, many(6, observer="lab"))) == ["too-many-waiting"]
@@ -591,7 +593,7 @@ def test_sightings_that_have_met_a_citation_wait_no_more():
     lane.block(T, [citation()])
     for _ in range(4):
         assert reasons(lane.block(T, many(5))) == []
-    outputs = [lane.block(T, [sighting(detail={"n": 100 + number})]) for number in range(20)]
+    outputs = [lane.block(T, [seen_before(detail={"n": 100 + number})]) for number in range(20)]
 
     assert [len(values(one)) for one in outputs] == [1] * 20
 
@@ -603,7 +605,7 @@ def test_an_id_that_everybody_cites_is_no_flood():
     assert reasons(lane.block(T, [citation(emission_id=f"em-{number}") for number in range(50)])) == []
 
 
-@pytest.mark.parametrize(("record", "share"), [(sighting, 4), (citation, 2)])
+@pytest.mark.parametrize(("record", "share"), [(seen_before, 4), (citation, 2)])
 def test_a_lane_holds_no_more_bytes_than_its_budget(record: Any, share: int):
     """Half for citations; of the other half a share for each listed observer, and one for all others."""
     size = cost(msgspec.json.encode(record(name="n-10")[1]))
@@ -639,7 +641,7 @@ def test_what_was_dropped_goes_in_bulk():
     """No list is moved up for each; none keeps more dead than living."""
     lane = bounded(max_waiting=100_000)
     for minute in range(50):
-        lane.block(T + minute * 60_000, [sighting(detail={"n": minute * 10 + n}) for n in range(10)])
+        lane.block(T + minute * 60_000, [seen_before(detail={"n": minute * 10 + n}) for n in range(10)])
     for minute in range(50, 130):
         lane.block(T + minute * 60_000)
         for found in lane.state._orders.values():

@@ -19,14 +19,14 @@ T = 1_800_000_000_000
 CITING = Policy(sightings=Sightings(classes=["substrate.grep"]))
 
 
-def emission(name: str) -> dict[str, Any]:
+def grepped(name: str) -> dict[str, Any]:
     note = {"substrate_class": "substrate.grep", "observation_id": f"o-{name}"}
     return emission_value(name, assertions=[assertion_value("It is so.", note)])
 
 
 def lane(policy: Policy) -> ExportedLane:
     made = ExportedLane(policy, T)
-    made.block(T, [("emissions", emission(f"em-{number}")) for number in range(5)])
+    made.block(T, [("emissions", grepped(f"em-{number}")) for number in range(5)])
     made.block(T + 1, [("emissions", (b"em-9", b"{"))])
     made.block(T + 3_600_000)
     return made

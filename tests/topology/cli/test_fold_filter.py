@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import emission_value, observation_value
+from builders import emission, emission_value, observation, observation_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
@@ -25,14 +25,6 @@ T = 1_800_000_000_000
 GREP, GIT = "substrate.grep", "substrate.git.log"
 HOUR = 3_600_000
 EASY = Policy(admissibility=Admissibility(k=Floor(internal=1, external=1)))
-
-
-def emission(name: str = "em-1", at: int = T, **fields: Any) -> dict[str, Any]:
-    return emission_value(name, at=at, **fields)
-
-
-def observation(name: str = "em-1", at: int = T, cls: str = GREP) -> dict[str, Any]:
-    return observation_value(cls, emission_id=name, at=at)
 
 
 def line(topic: str, value: Any, at: Any = T, **fields: Any) -> bytes:
@@ -62,8 +54,8 @@ def test_a_line_with_a_record_is_a_block_and_its_outputs_are_lines() -> None:
     """Topic, key, value and headers, in order; the value is the record as a consumer would read it."""
     filtering = FoldFilter(EASY)
 
-    first = shown(filtering.line(line("emissions", emission())))
-    second = shown(filtering.line(line("observations", observation())))
+    first = shown(filtering.line(line("emissions", emission_value())))
+    second = shown(filtering.line(line("observations", observation_value())))
 
     assert first == []
     output, told = second
@@ -79,11 +71,11 @@ def test_the_blocks_form_a_ledger(ledger: list[Block]) -> None:
     """Heights without a gap, each naming the one before, its policy, how far each input was read, and the outputs."""
     filtering = FoldFilter(EASY)
     for one in (
-        line("emissions", emission()),
-        line("observations", observation()),
+        line("emissions", emission_value()),
+        line("observations", observation_value()),
         b'{"at": 1800000000001}',
         line("emissions", b"{".decode(), T + 2),
-        line("emissions", emission("em-2"), T + 2),
+        line("emissions", emission_value("em-2"), T + 2),
     ):
         list(filtering.line(one))
 
@@ -105,7 +97,11 @@ def test_the_blocks_form_a_ledger(ledger: list[Block]) -> None:
 def test_a_block_names_the_root_of_the_outputs_before_it(ledger: list[Block]) -> None:
     """Folding the ledger again gives the outputs that each next header commits to."""
     filtering = FoldFilter(EASY)
-    for one in (line("emissions", emission()), line("observations", observation()), b'{"at": 1800000000001}'):
+    for one in (
+        line("emissions", emission_value()),
+        line("observations", observation_value()),
+        b'{"at": 1800000000001}',
+    ):
         list(filtering.line(one))
 
     state, root = core.new_state(0, 1), blocks.outputs_root([])
@@ -117,8 +113,8 @@ def test_a_block_names_the_root_of_the_outputs_before_it(ledger: list[Block]) ->
 def test_a_line_with_only_a_time_lets_time_pass() -> None:
     """Both clocks move: pending times end, and so do validities."""
     filtering = FoldFilter(EASY)
-    list(filtering.line(line("emissions", emission())))
-    list(filtering.line(line("observations", observation())))
+    list(filtering.line(line("emissions", emission_value())))
+    list(filtering.line(line("observations", observation_value())))
 
     assert shown(filtering.line(b'{"at": %d}' % (T + HOUR))) == []
     decayed, told = shown(filtering.line(b'{"at": %d}' % (T + HOUR + 1)))
@@ -130,8 +126,8 @@ def test_a_line_with_only_a_time_lets_time_pass() -> None:
 def test_time_passes_to_the_end_that_is_asked_for() -> None:
     """What `--until` does, as one more block."""
     filtering = FoldFilter(EASY)
-    list(filtering.line(line("emissions", emission())))
-    list(filtering.line(line("observations", observation())))
+    list(filtering.line(line("emissions", emission_value())))
+    list(filtering.line(line("observations", observation_value())))
 
     decayed, told = shown(filtering.pass_time(T + 2 * HOUR))
     assert (decayed["value"]["status"], told["topic"]) == ("decayed-to-uncertainty", "verdicts")
@@ -177,7 +173,7 @@ def test_times_may_be_written_either_way() -> None:
 
 @pytest.mark.parametrize(
     ("topic", "value"),
-    [("emissions", emission()), ("observations", observation()), ("reviews", {"emission_id": "em-1"})],
+    [emission(), observation(), ("reviews", {"emission_id": "em-1"})],
 )
 def test_a_missing_key_is_the_one_that_a_producer_would_have_given(
     ledger: list[Block], topic: str, value: dict[str, Any]
@@ -191,9 +187,9 @@ def test_a_missing_key_is_the_one_that_a_producer_would_have_given(
 @pytest.mark.parametrize(
     ("fields", "value", "key"),
     [
-        ({"key": "other"}, emission(), b"other"),
-        ({"key": ""}, emission(), b""),
-        ({"key": None}, emission(), None),
+        ({"key": "other"}, emission_value(), b"other"),
+        ({"key": ""}, emission_value(), b""),
+        ({"key": None}, emission_value(), None),
         ({}, {"emission_id": 5}, None),
         ({}, [1], None),
         ({}, "no json", None),
@@ -229,9 +225,9 @@ def test_a_value_is_kept_as_its_bytes_stand(ledger: list[Block], value: str, raw
 def test_headers_go_with_the_record(ledger: list[Block]) -> None:
     """So that `traceparent` passes through."""
     filtering = FoldFilter(EASY)
-    list(filtering.line(line("observations", observation())))
+    list(filtering.line(line("observations", observation_value())))
 
-    output, _ = shown(filtering.line(line("emissions", emission(), headers={"traceparent": "00-1", "b": "é"})))
+    output, _ = shown(filtering.line(line("emissions", emission_value(), headers={"traceparent": "00-1", "b": "é"})))
 
     assert ledger[-1].events[0].headers == [("traceparent", b"00-1"), ("b", "é".encode())]
     assert output["headers"]["traceparent"] == "00-1"
@@ -257,10 +253,10 @@ def test_no_block_of_a_filter_fires_more_timers_than_a_lane_s_would(
     monkeypatch.setattr("sluice.streams.adjudication.state.MAX_TIMERS", 2)
     filtering = FoldFilter(EASY)
     for number in range(5):
-        list(filtering.line(line("observations", observation(f"em-{number}"))))
+        list(filtering.line(line("observations", observation_value(emission_id=f"em-{number}"))))
     before = len(ledger)
 
-    list(filtering.line(line("emissions", emission(at=T + HOUR), T + HOUR)))
+    list(filtering.line(line("emissions", emission_value(at=T + HOUR), T + HOUR)))
 
     closed = ledger[before:]
     assert [len(block.events) for block in closed] == [0, 0, 1]
@@ -268,7 +264,9 @@ def test_no_block_of_a_filter_fires_more_timers_than_a_lane_s_would(
 
 
 @settings(max_examples=examples(150))
-@given(st.lists(st.binary(max_size=40) | st.sampled_from([line("emissions", emission()), b'{"at": 1}']), max_size=6))
+@given(
+    st.lists(st.binary(max_size=40) | st.sampled_from([line("emissions", emission_value()), b'{"at": 1}']), max_size=6)
+)
 def test_no_line_stops_the_filter(given: list[bytes]) -> None:
     """Whatever comes, each answer is a fault or a line that JSON can hold."""
     filtering = FoldFilter(DEFAULT_POLICY)

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 import pytest
+from builders import text_value
 from click.testing import CliRunner, Result
 
 from sluice.topology.cli import look_by_hand as by_hand_module
@@ -23,9 +24,9 @@ TEXT = "`notes.md` contains `2026-05-25`."
 LATER = "2999-01-01T00:00:00Z"
 
 
-def emission(**fields: Any) -> str:
-    given = {"emission_id": "em-1", "emitted_at": "2026-11-21T09:00:00Z", "text": f"{TEXT} [substrate.code.read]"}
-    return json.dumps(given | fields)
+def emission_line(**fields: Any) -> str:
+    value = text_value(text=f"{TEXT} [substrate.code.read]", at="2026-11-21T09:00:00Z")
+    return json.dumps(value | fields)
 
 
 def run(*arguments: str, lines: str = "") -> Result:
@@ -35,7 +36,7 @@ def run(*arguments: str, lines: str = "") -> Result:
 def test_an_emission_goes_in_and_its_observations_come_out(tmp_path: Path):
     """One line in, one line out, keyed by the emission's id."""
     (tmp_path / "notes.md").write_text("## 2026-05-25\n")
-    result = run("--root", str(tmp_path), "--observer", "watcher", lines=emission() + "\n")
+    result = run("--root", str(tmp_path), "--observer", "watcher", lines=emission_line() + "\n")
     (line,) = result.stdout.splitlines()
     answer = json.loads(line)
     assert result.exit_code == 0
@@ -50,13 +51,13 @@ def test_an_emission_goes_in_and_its_observations_come_out(tmp_path: Path):
 
 def test_an_emission_without_annotations_has_no_observations(tmp_path: Path):
     """It is answered with an empty list."""
-    result = run("--root", str(tmp_path), lines=emission(text="It is so."))
+    result = run("--root", str(tmp_path), lines=emission_line(text="It is so."))
     assert json.loads(result.stdout) == {"emission_id": "em-1", "observations": []}
 
 
 def test_an_emission_without_its_time_is_looked_at_now(tmp_path: Path):
     """A missing `emitted_at` is the present time, as in `sluice produce`: the examples are written so."""
-    result = run("--root", str(tmp_path), lines=json.dumps({"emission_id": "em-2", "text": "It is so."}))
+    result = run("--root", str(tmp_path), lines=json.dumps(text_value("em-2", "It is so.")))
     assert json.loads(result.stdout) == {"emission_id": "em-2", "observations": []}
     assert result.exit_code == 0
 
@@ -65,7 +66,7 @@ def test_a_bad_line_is_answered_and_the_run_goes_on(tmp_path: Path):
     """Its number and the reason come out, and the exit status is 1."""
     (tmp_path / "other.md").write_text("x")
     text = "There is no `other.md`. [substrate.code.read; check=missing(other.md)]"
-    result = run("--root", str(tmp_path), lines=f"{{nonsense\n{emission(text=text, emitted_at=LATER)}\n")
+    result = run("--root", str(tmp_path), lines=f"{{nonsense\n{emission_line(text=text, emitted_at=LATER)}\n")
     first, second = map(json.loads, result.stdout.splitlines())
     assert (first["line"], first["error"]["reason"]) == (1, "not-json")
     assert second["observations"][0]["outcome"] == "contradicts"
@@ -74,14 +75,14 @@ def test_a_bad_line_is_answered_and_the_run_goes_on(tmp_path: Path):
 
 def test_emissions_may_come_from_files(tmp_path: Path):
     """Files are named after the options."""
-    (tmp_path / "emissions.jsonl").write_text(emission() + "\n")
+    (tmp_path / "emissions.jsonl").write_text(emission_line() + "\n")
     result = run("--root", str(tmp_path), str(tmp_path / "emissions.jsonl"))
     assert json.loads(result.stdout)["emission_id"] == "em-1"
 
 
 def test_a_root_that_is_not_there_is_not_to_be_reached(tmp_path: Path):
     """Exit status 3 and one sentence; no observation is made up."""
-    result = run("--root", str(tmp_path / "nowhere"), lines=emission())
+    result = run("--root", str(tmp_path / "nowhere"), lines=emission_line())
     assert result.exit_code == 3
     assert result.stdout == ""
     assert "nowhere" in result.stderr
@@ -121,7 +122,9 @@ def test_substrates_beyond_the_root_are_looked_at_where_they_are_listed(tmp_path
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
         listening.listen()
-        result = run("--root", str(tmp_path), "--substrates", str(tmp_path / "list.toml"), lines=emission(text=text))
+        result = run(
+            "--root", str(tmp_path), "--substrates", str(tmp_path / "list.toml"), lines=emission_line(text=text)
+        )
     (observation,) = json.loads(result.stdout)["observations"]
     assert (observation["outcome"], observation["tier"]) == ("corroborates", "identity-bound")
     assert observation["observation_id"].startswith("peercred:")
@@ -135,14 +138,14 @@ def test_several_roots_are_named(tmp_path: Path):
     roots = ("--root", str(tmp_path / "app"), "--root", f"lib={tmp_path / 'lib'}")
     for repo, expected in (("", "app"), ("; repo=lib", "lib"), ("; repo=default", "app")):
         text = f"`notes.md` contains `{expected}-notes`. [substrate.code.read; path=notes.md{repo}]"
-        (observation,) = json.loads(run(*roots, lines=emission(text=text)).stdout)["observations"]
+        (observation,) = json.loads(run(*roots, lines=emission_line(text=text)).stdout)["observations"]
         assert (observation["outcome"], observation["verified"]) == ("corroborates", [0])
         assert observation["looked_at"]["root"] == ("lib" if expected == "lib" else "default")
     for command in ("look", "observe", "demo"):
         twice = CliRunner().invoke(main, [command, "--root", str(tmp_path), "--root", str(tmp_path / "app")], input="")
         assert twice.exit_code == 2
         assert "two roots are without a name" in twice.stderr
-    result = run("--root", f"x={tmp_path / 'nowhere'}", lines=emission())
+    result = run("--root", f"x={tmp_path / 'nowhere'}", lines=emission_line())
     assert (result.exit_code, result.stdout) == (3, "")
 
 
@@ -151,7 +154,7 @@ def test_a_folder_with_an_equals_sign_in_its_name_is_a_folder(tmp_path: Path):
     odd = tmp_path / "a=b"
     odd.mkdir()
     (odd / "notes.md").write_text("2026-05-25\n")
-    (observation,) = json.loads(run("--root", str(odd), lines=emission()).stdout)["observations"]
+    (observation,) = json.loads(run("--root", str(odd), lines=emission_line()).stdout)["observations"]
     assert observation["looked_at"]["root"] == "default"
 
 

@@ -53,7 +53,7 @@ def put(broker: str, *records: tuple[str, str, dict[str, Any] | bytes], at: int 
     asyncio.run(send())
 
 
-def emission(name: str, text: str = "It is so. It was so.", **more: Any) -> tuple[str, str, dict[str, Any]]:
+def two_assertions(name: str, text: str = "It is so. It was so.", **more: Any) -> tuple[str, str, dict[str, Any]]:
     assertions = [{"span": span_of("It is so.")}, {"span": span_of("It was so.", 10)}]
     return "emissions", name, emission_value(name, text, at=now(), **{"assertions": assertions, **more})
 
@@ -67,7 +67,7 @@ def consume(broker: str, *arguments: str) -> Result:
 def test_it_counts_what_waits_and_says_until_when(broker: str, topic: str) -> None:
     """A horizon after the last of the emissions came."""
     before = now()
-    put(broker, emission("em-1"), emission("em-2"), ("emissions", "x", b"nonsense"))
+    put(broker, two_assertions("em-1"), two_assertions("em-2"), ("emissions", "x", b"nonsense"))
 
     result = consume(broker, topic)
 
@@ -87,8 +87,8 @@ def test_what_has_a_verdict_on_any_topic_does_not_wait(broker: str) -> None:
     """But a later attempt does."""
     put(
         broker,
-        emission("em-1"),
-        emission("em-2", attempt=1),
+        two_assertions("em-1"),
+        two_assertions("em-2", attempt=1),
         ("inadmissible", "em-1#c:0-9", {"status": "below-floor", "attempt": 0}),
         ("re-emission-requests", "em-1#c:10-20", {"status": "rejected", "attempt": 0}),
         ("inadmissible", "em-2#c:0-9", {"status": "rejected", "attempt": 0}),
@@ -102,7 +102,7 @@ def test_what_has_a_verdict_on_any_topic_does_not_wait(broker: str) -> None:
 
 def test_an_emission_older_than_the_horizon_waits_no_more(broker: str) -> None:
     """Its verdict has fallen, or was not to be written."""
-    put(broker, emission("em-1"), at=now() - HORIZON - 1000)
+    put(broker, two_assertions("em-1"), at=now() - HORIZON - 1000)
 
     result = consume(broker)
 
@@ -124,7 +124,7 @@ def test_records_that_were_read_and_not_shown_are_counted(broker: str) -> None:
 @pytest.mark.parametrize("topic", ["grounded", "dead-letters"])
 def test_of_topics_without_verdicts_nothing_is_said(broker: str, topic: str) -> None:
     """Nothing on them waits."""
-    put(broker, emission("em-1"))
+    put(broker, two_assertions("em-1"))
 
     assert consume(broker, topic).output == ""
 
@@ -144,7 +144,7 @@ def test_where_no_worker_has_run_it_says_so(broker: str, monkeypatch: pytest.Mon
 def test_of_too_many_records_it_says_at_least(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is to be cheap; too many verdicts cannot be compared, and nothing is said."""
     monkeypatch.setattr(pending, "MOST_RECORDS", 1)
-    put(broker, emission("em-1"), emission("em-2"))
+    put(broker, two_assertions("em-1"), two_assertions("em-2"))
     assert "at least 2 assertions of 1 emission wait" in consume(broker).stderr
 
     put(broker, *(("inadmissible", name, {"status": "refused", "attempt": 0}) for name in "ab"))
@@ -164,7 +164,7 @@ def test_another_policy_has_another_horizon(broker: str, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(policies, "in_force", in_force)
     monkeypatch.setattr(policies, "document_of", document_of)
-    put(broker, emission("em-1"), at=now() - HORIZON - 1000)
+    put(broker, two_assertions("em-1"), at=now() - HORIZON - 1000)
 
     assert "2 assertions of 1 emission wait for a verdict" in consume(broker).stderr
     assert "(horizon 1h)" in consume(broker).stderr
@@ -216,7 +216,7 @@ def test_who_cannot_be_reported_is_not(monkeypatch: pytest.MonkeyPatch, broker: 
 
     monkeypatch.setattr(pending, "SECONDS", 0.1)
     monkeypatch.setattr(policies, "in_force", slow)
-    put(broker, emission("em-1"))
+    put(broker, two_assertions("em-1"))
 
     result = consume(broker)
 

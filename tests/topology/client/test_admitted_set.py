@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders import text_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +20,7 @@ START = 1_795_251_600_000
 
 def template() -> dict[str, Any]:
     fake = FakeSluice()
-    fake.emit({"emission_id": "em-1", "text": "It is out. [substrate.git.log]"})
+    fake.emit(text_value())
     fake.corroborate("em-1", "substrate.git.log", "substrate.grep")
     (record,) = fake.records("admitted")
     return record

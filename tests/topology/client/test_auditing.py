@@ -6,6 +6,7 @@ import gc
 from pathlib import Path
 
 import pytest
+from builders import text_value
 from msgspec.structs import replace
 
 from sluice.codecs.blocks import seal, unseal
@@ -24,10 +25,10 @@ START = 1_795_251_600_000
 def story() -> FakeSluice:
     """An admission, a bad record, a verdict at the end of the horizon, a decay."""
     fake = FakeSluice(start=START)
-    fake.emit({"emission_id": "em-1", "text": "It is out. [substrate.git.log]"})
+    fake.emit(text_value())
     fake.corroborate("em-1", *TWO)
-    fake.emit({"emission_id": "em-2", "emitted_at": START - 100_000_000, "text": "It was out. [substrate.grep]"})
-    fake.emit({"emission_id": "em-3", "text": "It will be out. [substrate.grep]"})
+    fake.emit(text_value("em-2", "It was out. [substrate.grep]", at=START - 100_000_000))
+    fake.emit(text_value("em-3", "It will be out. [substrate.grep]"))
     fake.corroborate("em-3", "substrate.grep")
     fake.advance("2h")
     return fake

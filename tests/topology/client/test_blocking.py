@@ -9,6 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from builders import text_value
 
 from sluice.topology.client import (
     Admitted,
@@ -58,8 +59,8 @@ class Frozen:
         pass
 
 
-def emission(number: int) -> dict[str, str]:
-    return {"emission_id": f"em-{number}", "text": "It is out. [substrate.git.log]"}
+def numbered(number: int) -> dict[str, str]:
+    return text_value(f"em-{number}")
 
 
 def sluice_threads() -> int:
@@ -70,7 +71,7 @@ def test_a_program_without_a_loop_emits_and_reads():
     """Each leaves no thread behind."""
     fake, before = FakeSluice(), sluice_threads()
     with fake.emitter() as emitter, fake.reader() as reader:
-        assert emitter.emit(emission(1)).result(5).offset == 0
+        assert emitter.emit(numbered(1)).result(5).offset == 0
         emitter.flush()
         fake.corroborate("em-1", *TWO)
         (change,) = list(reader)
@@ -88,7 +89,7 @@ def test_many_threads_may_emit_at_once():
 
         def work(thread: int) -> None:
             for number in range(20):
-                emitter.emit(emission(100 * thread + number))
+                emitter.emit(numbered(100 * thread + number))
 
         list(pool.map(work, range(8)))
     ids = [int(record["emission_id"][3:]) for record in fake.records("emissions")]
@@ -102,13 +103,13 @@ def test_a_full_buffer_blocks_for_as_long_as_the_caller_likes():
     """Then nothing is sent, and the sentence says how full it is; room made meanwhile is taken at once."""
     frozen = Frozen()
     with Emitter(outlet=frozen, buffer=2) as emitter:
-        deliveries = [emitter.emit(emission(number)) for number in range(2)]
+        deliveries = [emitter.emit(numbered(number)) for number in range(2)]
         began = time.monotonic()
         with pytest.raises(BufferFullError, match=r"full for 0\.1 s with 2 records"):
-            emitter.emit(emission(2), timeout=0.1)
+            emitter.emit(numbered(2), timeout=0.1)
         assert time.monotonic() - began >= 0.1
         threading.Timer(0.05, frozen.thaw).start()
-        deliveries.append(emitter.emit(emission(3), timeout=5))
+        deliveries.append(emitter.emit(numbered(3), timeout=5))
     assert [one.result(0).key for one in deliveries] == [b"em-0", b"em-1", b"em-3"]
 
 
@@ -116,7 +117,7 @@ def test_a_delivery_that_failed_says_so_in_its_future_and_on_closing():
     """Both, so that nobody has to look at each."""
     emitter = Emitter(outlet=Frozen(), delivery_timeout=0.1)
     with emitter:
-        delivery = emitter.emit(emission(1))
+        delivery = emitter.emit(numbered(1))
         with pytest.raises(UnreachableError, match=r"no answer for 0.1 s"):
             delivery.result(5)
         with pytest.raises(UnreachableError, match=r"no answer for 0.1 s"):
@@ -147,11 +148,11 @@ def test_closing_an_emitter_twice_from_two_threads_is_closing_it_once():
     fake = FakeSluice()
     emitter = fake.emitter()
     with emitter:
-        emitter.emit(emission(1))
+        emitter.emit(numbered(1))
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(lambda _: emitter.close(), range(4)))
         with pytest.raises(ClosedError):
-            emitter.emit(emission(2))
+            emitter.emit(numbered(2))
     assert len(fake.records("emissions")) == 1
 
 
@@ -178,7 +179,7 @@ def test_the_set_may_be_looked_at_from_any_thread():
         with ThreadPoolExecutor(1) as pool:
             looking = pool.submit(look)
             for number in range(50):
-                fake.emit(emission(number))
+                fake.emit(numbered(number))
                 fake.corroborate(f"em-{number}", *TWO)
                 assert reader.next(5) is not None
             done.set()
@@ -191,7 +192,7 @@ def test_an_interrupted_loop_can_be_taken_up_again():
     """`break` loses nothing: the position is behind what was handed out."""
     fake = FakeSluice()
     for number in range(3):
-        fake.emit(emission(number))
+        fake.emit(numbered(number))
         fake.corroborate(f"em-{number}", *TWO)
     with fake.reader() as reader:
         for change in reader:
@@ -204,7 +205,7 @@ def test_an_interrupted_loop_can_be_taken_up_again():
 def test_an_auditor_without_a_loop_replays():
     """As its asynchronous twin."""
     fake = FakeSluice()
-    fake.emit(emission(1))
+    fake.emit(numbered(1))
     with fake.auditor() as auditor:
         assert [block.height for block in auditor] == [0, 1]
         assert [block.height for block in auditor.blocks(since=fake.now)] == [0, 1]

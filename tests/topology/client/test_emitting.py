@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from builders import text_value
 
 from sluice.codecs.records import (
     Annotation,
@@ -35,7 +36,7 @@ from sluice.topology.client.ports import Stored
 from sluice.topology.kafka.input_records import Prepared
 
 NOW = 1_795_251_600_000
-EMISSION = {"emission_id": "em-1", "text": "It is so. [substrate.grep]"}
+EMISSION = text_value(text="It is so. [substrate.grep]")
 
 
 class Slow:
@@ -84,8 +85,8 @@ async def test_headers_go_with_the_record() -> None:
     """Those that were given, in their order; none where none were."""
     slow, headers = Slow(), [("traceparent", b"00-ab-cd-01"), ("tracestate", b"")]
     async with emitter(slow) as one:
-        await one.emit({"emission_id": "em-1", "text": "It is."}, headers=headers)
-        await one.emit({"emission_id": "em-2", "text": "It is."})
+        await one.emit(text_value(text="It is."), headers=headers)
+        await one.emit(text_value("em-2", "It is."))
         await until(lambda: len(slow.sent) == 2)
         slow.answer(2)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import attestation_value, sighting_value
+from builders import attestation_value, sighting_value, text_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
@@ -20,8 +20,8 @@ START = 1_795_251_600_000
 CLASSES = ("substrate.git.log", "substrate.grep", "substrate.code.read")
 
 
-def emission(fake: FakeSluice, number: int) -> dict[str, Any]:
-    return {"emission_id": f"em-{number}", "emitted_at": fake.now, "text": "It is out. [substrate.git.log]"}
+def numbered(fake: FakeSluice, number: int) -> dict[str, Any]:
+    return text_value(f"em-{number}", at=fake.now)
 
 
 STEPS = st.lists(
@@ -37,7 +37,7 @@ def test_it_decides_as_the_filter_of_the_fold_does(steps: list[tuple[str, int, i
     fake, emitted = FakeSluice(start=START), set[int]()
     for what, number, choice in steps:
         if what == "emit":
-            fake.emit(emission(fake, number))
+            fake.emit(numbered(fake, number))
             emitted.add(number)
         elif what == "wait":
             fake.advance(["1s", "11m", "2h"][choice])
@@ -73,7 +73,7 @@ def test_a_horizon_ends_at_its_instant(wait: str, reason: str | None):
     """Not before, and the block is of that instant whatever time was moved to."""
     policy = "[disposition]\nunverified-inference = 'review'\n"
     fake = FakeSluice(policy, start=START)
-    fake.emit(emission(fake, 1))
+    fake.emit(numbered(fake, 1))
     fake.advance(wait)
     found = fake.records("inadmissible")
     assert [record["reason"] for record in found] == ([reason] if reason else [])
@@ -82,7 +82,7 @@ def test_a_horizon_ends_at_its_instant(wait: str, reason: str | None):
 def test_a_decay_is_of_the_instant_after_its_validity():
     """Though time was moved on by hours at once."""
     fake = FakeSluice(start=START)
-    fake.emit(emission(fake, 1))
+    fake.emit(numbered(fake, 1))
     fake.corroborate("em-1", *CLASSES[:2])
     fake.advance("24h")
     admitted, decayed = fake.records("admitted")
@@ -95,7 +95,7 @@ def test_a_decay_is_of_the_instant_after_its_validity():
 def test_evidence_that_came_during_an_outage_is_not_missed():
     """A lane that comes back reads what its inputs hold before it closes anything for lack of it."""
     fake = FakeSluice(start=START)
-    fake.emit(emission(fake, 1))
+    fake.emit(numbered(fake, 1))
     with fake.outage():
         fake.corroborate("em-1", *CLASSES[:2])
         fake.advance("15m")
@@ -106,7 +106,7 @@ def test_evidence_that_came_during_an_outage_is_not_missed():
 def test_observations_name_what_was_declared():
     """The id that the assertion declares for the class; where it declares none, one of the fake's own."""
     fake = FakeSluice()
-    fake.emit({"emission_id": "em-1", "text": "It is out. [substrate.git.log; observation-id=abc]"})
+    fake.emit(text_value(text="It is out. [substrate.git.log; observation-id=abc]"))
     assert fake.corroborate("em-1", *CLASSES[:2]) == 2
     ids = {one["substrate_class"]: one["observation_id"] for one in fake.records("observations")}
     assert ids == {"substrate.git.log": "abc", "substrate.grep": "fake:substrate.grep"}
@@ -115,7 +115,7 @@ def test_observations_name_what_was_declared():
 def test_one_assertion_of_several_can_be_corroborated():
     """By its span key."""
     fake = FakeSluice()
-    fake.emit({"emission_id": "em-1", "text": "It is out. [substrate.git.log] It works. [substrate.grep]"})
+    fake.emit(text_value(text="It is out. [substrate.git.log] It works. [substrate.grep]"))
     assert fake.corroborate("em-1", *CLASSES[:2], span="c:11-20") == 2
     assert [record["span"] for record in fake.records("admitted")] == [{"chars": [11, 20]}]
 
@@ -126,7 +126,7 @@ def test_a_sighting_is_bound_to_the_assertion_that_cites_it():
     text = "The build of 2026-05-25 passed."
     fake.sight(sighting_value("sse-1", at=fake.time, substrate_class="substrate.grep", content=text))
     note = {"substrate_class": "substrate.grep", "observation_id": "sse-1"}
-    fake.emit({"emission_id": "em-1", "text": text, "assertions": [{"span": {"chars": [0, 31]}, "provenance": note}]})
+    fake.emit(text_value(text=text, assertions=[{"span": {"chars": [0, 31]}, "provenance": note}]))
     assert [one["observation_id"] for one in fake.records("citations")] == ["sse-1"]
     assert [one["outcome"] for one in fake.records("observations")] == ["corroborates"]
     fake.corroborate("em-1", "substrate.git.log")
@@ -148,8 +148,8 @@ def test_attestations_come_out_framed_or_as_dead_letters():
 def test_a_dead_letter_is_shown_with_its_reason():
     """And the raw value."""
     fake = FakeSluice(start=START)
-    fake.emit(emission(fake, 1))
-    fake.emit(emission(fake, 1) | {"text": "Other."})
+    fake.emit(numbered(fake, 1))
+    fake.emit(numbered(fake, 1) | {"text": "Other."})
     (letter,) = fake.records("dead-letters")
     assert letter["reason"] == "conflicting-emission"
     assert json.loads(letter["value"])["text"] == "Other."

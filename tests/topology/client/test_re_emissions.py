@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from builders import text_value
 
 from sluice.topology.client import (
     AsyncReEmissionReader,
@@ -36,7 +37,7 @@ def ask(fake: FakeSluice, emission_id: str = "em-1", sentences: int = 1, attempt
     spans = [[number * (len(TEXT) + 1), number * (len(TEXT) + 1) + len(TEXT)] for number in range(sentences)]
     assertions = [{"span": {"chars": span}, "provenance": [{"substrate_class": READ}]} for span in spans]
     text = " ".join([TEXT] * sentences)
-    fake.emit({"emission_id": emission_id, "text": text, "attempt": attempt, "assertions": assertions})
+    fake.emit(text_value(emission_id, text, attempt=attempt, assertions=assertions))
     fake.corroborate(emission_id, READ, outcome="absent", attempt=attempt)
     fake.advance(wait)
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from builders import text_value
 
 from sluice.topology.client import (
     AsyncVerdictReader,
@@ -30,7 +31,7 @@ def fake() -> FakeSluice:
 def emit(fake: FakeSluice, emission_id: str = "em-1", attempt: int = 0, **fields: Any) -> None:
     """An emission of one assertion, which is pending."""
     claim = {"span": {"chars": [0, len(TEXT)]}, "provenance": [{"substrate_class": READ}]}
-    emission = {"emission_id": emission_id, "text": TEXT, "attempt": attempt, "assertions": [claim]}
+    emission = text_value(emission_id, TEXT, attempt=attempt, assertions=[claim])
     fake.emit(emission | fields)
 
 

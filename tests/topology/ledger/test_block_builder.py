@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from builders import event
 from lane_world import ToyFold
 from msgspec.structs import replace
 
-from sluice.codecs.blocks import Event, EventKind, Source, outputs_root, unseal
+from sluice.codecs.blocks import EventKind, Source, outputs_root, unseal
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.topology.ledger.block_builder import BlockBuilder
 from sluice.topology.ledger.chain import ChainHead
-
-
-def record(offset: int, value: bytes = b"v", source: int = 0, kind: EventKind = EventKind.RECORD) -> Event:
-    return Event(kind, source, offset, 7, [], b"k", value)
 
 
 @pytest.fixture
@@ -36,7 +33,7 @@ def test_a_ledger_begins_with_its_policy(builder: BlockBuilder):
 def test_blocks_are_what_a_reader_takes(builder: BlockBuilder):
     """Height, link, lane, clocks, offsets and outputs: each block continues the chain that its bytes give."""
     head = ChainHead()
-    blocks = [builder.start(10, b"document"), builder.add(11, 10, [record(0), record(1)]), builder.add(12, 12)]
+    blocks = [builder.start(10, b"document"), builder.add(11, 10, [event(0), event(1)]), builder.add(12, 12)]
     for made in blocks:
         head.demand_next(unseal(made.data), 1, 4)
         head = head.after(made.block, made.outputs)
@@ -49,8 +46,8 @@ def test_blocks_are_what_a_reader_takes(builder: BlockBuilder):
 @pytest.mark.parametrize("kind", [EventKind.RECORD, EventKind.OVERSIZE])
 def test_sources_reach_to_the_last_event(builder: BlockBuilder, kind: EventKind):
     """From where the block before ended, also over a hole; an input without an event stays where it is."""
-    builder.add(1, 1, [record(0), record(4, source=1, kind=kind)])
-    header = builder.add(2, 2, [record(3), record(6, kind=kind)]).block.header
+    builder.add(1, 1, [event(0), event(4, source=1, kind=kind)])
+    header = builder.add(2, 2, [event(3), event(6, kind=kind)]).block.header
 
     topics = builder.fold.inputs
     assert [source for source in header.sources if source.first or source.next] == [
@@ -62,8 +59,8 @@ def test_sources_reach_to_the_last_event(builder: BlockBuilder, kind: EventKind)
 
 def test_policies_and_gaps_move_no_source(builder: BlockBuilder):
     """They are no records of an input."""
-    policy = record(8, kind=EventKind.POLICY)
-    header = builder.header(1, 1, [policy, record(9, b"12", kind=EventKind.GAP)])
+    policy = event(8, kind=EventKind.POLICY)
+    header = builder.header(1, 1, [policy, event(9, b"12", kind=EventKind.GAP)])
 
     assert {(source.first, source.next) for source in header.sources} == {(0, 0)}
 
@@ -86,7 +83,7 @@ def test_a_checked_block_that_no_reader_takes_is_not_folded(builder: BlockBuilde
     head = builder.head
 
     with pytest.raises(DoesNotHoldError):
-        builder.close(replace(builder.header(10, 10, []), **changes), [record(0)], checked=True)
+        builder.close(replace(builder.header(10, 10, []), **changes), [event(0)], checked=True)
 
     assert (builder.head, builder.state.seen) == (head, [])
-    assert builder.close(replace(builder.header(10, 10, []), **changes), [record(0)]).outputs  # where nobody checks
+    assert builder.close(replace(builder.header(10, 10, []), **changes), [event(0)]).outputs  # where nobody checks

@@ -40,22 +40,10 @@ def fold_of(fold: Fold, state: Any, events: list[Event], time: int = T, lane: in
     return fold.fold(state, blocks.seal(header, events)[0])
 
 
-def attestation(claim: str = CLAIM) -> bytes:
-    return encoded(attestation_value(claim_hash=claim))
-
-
-def emission() -> bytes:
-    return encoded(emission_value())
-
-
-def sighting() -> bytes:
-    return encoded(sighting_value("o-1"))
-
-
 GOOD = {
-    "adjudicate": (b"em-1", emission()),
-    "bind": (b"o-1", sighting()),
-    "frame": (CLAIM.encode(), attestation()),
+    "adjudicate": (b"em-1", encoded(emission_value())),
+    "bind": (b"o-1", encoded(sighting_value("o-1"))),
+    "frame": (CLAIM.encode(), encoded(attestation_value())),
 }
 
 
@@ -115,7 +103,10 @@ def test_the_partitioner_reaches_the_lane(partitioner: Partitioner):
     """A claim of another lane by this partitioner is a dead letter here."""
     frame = FrameAttestations(partitioner)
     hashes = ["0x" + sha256(bytes([number])).hexdigest() for number in range(20)]
-    events = [frame.event_for(0, number, T, [], one.encode(), attestation(one)) for number, one in enumerate(hashes)]
+    events = [
+        frame.event_for(0, number, T, [], one.encode(), encoded(attestation_value(claim_hash=one)))
+        for number, one in enumerate(hashes)
+    ]
 
     outputs = fold_of(frame, frame.new(1, 4), [POLICY, *events], lane=1, lanes=4)
 
@@ -184,15 +175,14 @@ def test_an_adjudicating_lane_is_due_when_something_waits():
 
 
 def _pending() -> bytes:
-    claim = {"span": {"chars": [0, 9]}, "provenance": {"substrate_class": "substrate.grep"}}
-    return msgspec.json.encode({"emission_id": "em-1", "emitted_at": T, "text": "It is so.", "assertions": [claim]})
+    return encoded(emission_value(at=T))
 
 
 def test_counters_are_a_copy():
     """A status that was handed out does not change behind its reader's back."""
     frame = FrameAttestations()
     state = frame.new(0, 1)
-    record = frame.event_for(0, 0, T, [], CLAIM.encode(), attestation())
+    record = frame.event_for(0, 0, T, [], CLAIM.encode(), encoded(attestation_value()))
     fold_of(frame, state, [POLICY, record])
     reported = frame.counters(state)
 

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import event
 from exported import BASE, S, emission, lane_after, observation
 from lane_world import ToyFold
 from msgspec.structs import replace as changed
 
-from sluice.codecs.blocks import Event, EventKind, Output, seal, unseal
+from sluice.codecs.blocks import Event, Output, seal, unseal
 from sluice.codecs.errors import DoesNotHoldError, LaterVersionError
 from sluice.topology.ledger.block_builder import BlockBuilder
 from sluice.topology.ledger.log_reader import FolderLogs
@@ -37,14 +38,10 @@ class Revealing(ToyFold):
         return [*super().fold(state, block), Output("admitted", None, b"more", [])]
 
 
-def record(offset: int) -> Event:
-    return Event(EventKind.RECORD, 0, offset, 7, [], b"k", b"v%d" % offset)
-
-
 def written(blocks: int = 4) -> tuple[BlockBuilder, Ledger]:
     """A lane with so many blocks of a record each, at offsets with holes."""
     builder = BlockBuilder(ToyFold(), 1, 4, "sha256:p")
-    return builder, [(2 * at, builder.add(10 + at, at, [record(at)]).data) for at in range(blocks)]
+    return builder, [(2 * at, builder.add(10 + at, at, [event(at, b"v%d" % at)]).data) for at in range(blocks)]
 
 
 def altered(ledger: Ledger, place: int, **changes: Any) -> Ledger:

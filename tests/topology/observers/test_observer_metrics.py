@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
 from collections.abc import Iterator
 from contextlib import closing
@@ -11,6 +10,7 @@ from contextlib import closing
 import aiohttp
 import pytest
 from aiokafka import TopicPartition
+from builders import encoded, text_value
 from looking import EMITTED, Repository
 from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
@@ -50,8 +50,8 @@ async def send(settings: Settings, *values: bytes) -> None:
             await producer.send_and_wait("emissions", value, key=f"em-{number}".encode())
 
 
-def emission(number: int) -> bytes:
-    return json.dumps({"emission_id": f"em-{number}", "emitted_at": EMITTED, "text": READ}).encode()
+def cited_text(number: int) -> bytes:
+    return encoded(text_value(f"em-{number}", READ, at=EMITTED))
 
 
 async def ask(settings: Settings, page: str) -> tuple[int, str]:
@@ -86,7 +86,7 @@ async def test_the_service_tells_what_it_has_seen(settings: Settings):
     service = ObserverService(settings)
     await service.start()
     try:
-        await send(settings, *(emission(number) for number in range(3)), b"nonsense")
+        await send(settings, *(cited_text(number) for number in range(3)), b"nonsense")
         text = await until_counted(settings, "sluice_observer_emissions_total", 4)
         assert values(text, "sluice_observer_emissions_total") == {("looked-at",): 3, ("left-to-the-lane",): 1}
         assert values(text, "sluice_observer_observations_total") == {
@@ -122,7 +122,7 @@ async def test_what_is_under_way_is_lag(settings: Settings, monkeypatch: pytest.
     monkeypatch.setattr(service, "_observe", slow)
     await service.start()
     try:
-        await send(settings, emission(0))
+        await send(settings, cited_text(0))
         text = await until_counted(settings, "sluice_observer_in_flight", 1)
         assert sum(values(text, "sluice_observer_lag_records").values()) == 1
         release.set()
@@ -149,7 +149,7 @@ async def test_it_is_not_ready_where_nothing_can_be_seen(settings: Settings, cha
     service = ObserverService(settings)
     await service.start()
     try:
-        await send(settings, emission(0))
+        await send(settings, cited_text(0))
         await until_counted(settings, "sluice_observer_emissions_total", 1)
         assert await ask(settings, "readyz") == (200, "ok\n")
         changelog.path.rename(changelog.path.with_name("away"))

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
+from builders import keyed, text_value
 from looking import EMITTED, Repository
 from msgspec.structs import replace
 
@@ -52,9 +53,8 @@ def settings(broker: str, changelog: Repository, request: pytest.FixtureRequest)
     )
 
 
-def emission(number: int, text: str = TEXT, **fields: Any) -> tuple[bytes, bytes]:
-    key = f"em-{number}"
-    return key.encode(), json.dumps({"emission_id": key, "emitted_at": EMITTED, "text": text} | fields).encode()
+def numbered(number: int, text: str = TEXT, **fields: Any) -> tuple[bytes, bytes]:
+    return keyed(text_value(f"em-{number}", text, at=EMITTED, **fields))
 
 
 async def send(settings: Settings, *records: tuple[bytes | None, bytes]) -> None:
@@ -99,7 +99,7 @@ async def running(settings: Settings, **options: Any) -> AsyncIterator[ObserverS
 async def test_each_emission_is_looked_at(settings: Settings):
     """Observations come keyed by the emission's id, in the partition that the key names, under the observer's name.
     Each names the record that was looked at."""
-    sent = dict(emission(number) for number in range(6))
+    sent = dict(numbered(number) for number in range(6))
     async with running(settings):
         await send(settings, *sent.items())
         found = await observations(settings, 12)
@@ -127,7 +127,7 @@ async def test_each_observer_looks_at_each_emission(settings: Settings):
 
 async def test_bad_emissions_are_left_to_the_lane(settings: Settings):
     """What does not decode, is too large, or stands under another key is skipped, and what follows is looked at."""
-    key, good = emission(1)
+    key, good = numbered(1)
     async with running(settings):
         await send(
             settings,
@@ -156,7 +156,7 @@ async def test_a_slow_look_holds_nobody_up(settings: Settings, monkeypatch: pyte
 
     monkeypatch.setattr(service_module, "look", slow)
     async with running(settings):
-        await send(settings, *(emission(number) for number in range(5)))
+        await send(settings, *(numbered(number) for number in range(5)))
         early = await observations(settings, 8)
         assert "em-0" not in {one.subject.emission_id for _, _, one in early}
         release.set()
@@ -184,7 +184,7 @@ async def test_a_slow_substrate_holds_back_no_other(settings: Settings, tmp_path
 
     slow = replace(settings, look_timeout=3)
     async with running(slow, substrates=listed(tmp_path, "silent")):
-        await send(settings, *(emission(number, f"{TEXT} {BRIEF}") for number in range(20)))
+        await send(settings, *(numbered(number, f"{TEXT} {BRIEF}") for number in range(20)))
         early = await observations(settings, 40)
         assert {one.outcome for _, _, one in early} == {"corroborates"}
         assert "substrate.mcp.brief" not in {one.substrate_class for _, _, one in early}
@@ -200,7 +200,7 @@ async def test_one_session_serves_the_service(settings: Settings, tmp_path: Path
     path = listed(tmp_path, "prompt", 'env = ["STARTS", "CALLS"]')
     text = f"It was `closed on 2026-05-25`. {BRIEF} [substrate.git.log; check=contains(%22closed%20on%202026-05-25%22)]"
     async with running(settings, substrates=path):
-        await send(settings, *(emission(number, text) for number in range(10)))
+        await send(settings, *(numbered(number, text) for number in range(10)))
         found = [one for _, _, one in await observations(settings, 20)]
     assert {tuple(one.verified or ()) for one in found if one.substrate_class == "substrate.mcp.brief"} == {(0,)}
     assert len((tmp_path / "CALLS").read_text().split()) == 1
@@ -218,7 +218,7 @@ async def test_what_is_not_stored_is_not_committed(settings: Settings, monkeypat
     service = ObserverService(settings)
     await service.start()
     monkeypatch.setattr(service._producer, "send", refuse)
-    await send(settings, emission(1))
+    await send(settings, numbered(1))
     with pytest.raises(UnreachableError):
         async with asyncio.timeout(PATIENCE):
             await service.wait()
@@ -231,10 +231,10 @@ async def test_what_is_not_stored_is_not_committed(settings: Settings, monkeypat
 async def test_a_restart_goes_on_where_it_stopped(settings: Settings):
     """What was committed is not looked at again."""
     async with running(settings):
-        await send(settings, emission(1))
+        await send(settings, numbered(1))
         await observations(settings, 2)
     async with running(settings):
-        await send(settings, emission(2))
+        await send(settings, numbered(2))
         found = await observations(settings, 4)
     assert len(found) == 4
 
@@ -255,7 +255,7 @@ async def test_a_look_under_way_does_not_hold_the_end_up(settings: Settings, mon
     monkeypatch.setattr(service_module, "look", endless)
     service = ObserverService(settings)
     await service.start()
-    await send(settings, emission(1))
+    await send(settings, numbered(1))
     assert await asyncio.to_thread(began.wait, PATIENCE)
     async with asyncio.timeout(8):
         await service.stop()
@@ -272,7 +272,7 @@ async def test_a_defect_is_no_silence(settings: Settings, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(service_module, "look", broken)
     async with running(settings):
-        await send(settings, emission(1), emission(2))
+        await send(settings, numbered(1), numbered(2))
         found = await observations(settings, 4)
     assert {(one.subject.emission_id, one.outcome) for _, _, one in found} == {
         ("em-1", "unavailable"),
@@ -284,7 +284,7 @@ async def test_a_root_that_goes_away_is_reported(settings: Settings, changelog: 
     """Emissions that come while the root is not there are answered with `unavailable`."""
     async with running(settings):
         changelog.path.rename(changelog.path.with_name("gone"))
-        await send(settings, emission(1))
+        await send(settings, numbered(1))
         found = await observations(settings, 2)
     assert {one.outcome for _, _, one in found} == {"unavailable"}
 
@@ -327,7 +327,7 @@ async def test_observations_are_signed_where_there_is_a_key(settings: Settings, 
     signer, file = new_signer("observer/1"), tmp_path / "observer.key"
     save_signer(signer, file)
     async with running(replace(settings, observer_key=str(file))):
-        await send(settings, emission(1))
+        await send(settings, numbered(1))
         await observations(settings, 2)
     values: list[bytes] = []
     async with asyncio.timeout(PATIENCE), open_consumer(settings) as consumer:

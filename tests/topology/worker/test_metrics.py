@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from builders import event
 from prometheus_client.parser import text_string_to_metric_families
 
 from sluice.codecs.blocks import Event, EventKind, Output
@@ -30,11 +31,6 @@ STATUS = LaneStatus(
     lag={"emissions": 4},
     read_to={"emissions": 58_000},
 )
-
-
-def event(source: int, kind: EventKind = EventKind.RECORD) -> Event:
-    """One of an input, whatever it holds."""
-    return Event(kind, source, 0, 0, [], b"k", b"{}")
 
 
 def output(topic: str, value: bytes, *headers: tuple[str, bytes]) -> Output:
@@ -66,7 +62,13 @@ def metrics() -> Metrics:
 
 def test_inputs_are_counted_by_topic(metrics: Metrics):
     """Only records: a policy that was applied, or a gap, is no input."""
-    events = [event(0), event(1), event(1, EventKind.OVERSIZE), event(2, EventKind.POLICY), event(0, EventKind.GAP)]
+    events = [
+        event(source=0),
+        event(source=1),
+        event(source=1, kind=EventKind.OVERSIZE),
+        event(source=2, kind=EventKind.POLICY),
+        event(source=0, kind=EventKind.GAP),
+    ]
 
     metrics.committed("adjudicate", 2, block(events, []))
 
