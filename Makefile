@@ -97,7 +97,7 @@ soak: $(DEV) ## 100,000 seeds of the simulation
 chaos: $(DEV) ## workers and three real Kafkas under 100 faults and more; ends with faults=N lost=N doubled=N
 	PYTHONPATH=tests/support:tests/integration $(BIN)/python tests/integration/chaos/run.py $(ARGS)
 
-lint: $(DEV) ## ruff, the direction of imports, the prose, and the docstrings of the doors
+lint: $(DEV) ## ruff, the direction of imports, the prose, the docstrings of the doors, and the tests' builders
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
@@ -105,6 +105,7 @@ lint: $(DEV) ## ruff, the direction of imports, the prose, and the docstrings of
 	$(BIN)/python tools/check_prose.py --python codecs streams record topology
 	$(BIN)/python tools/check_docstrings.py
 	$(BIN)/python tools/check_names.py
+	$(BIN)/python tools/check_builders.py
 
 types: $(DEV) ## pyright, strict for codecs, streams and record
 	$(BIN)/pyright

@@ -43,14 +43,14 @@ def run(text: str, checkout: Path, **environment: str) -> str:
     return done.stdout
 
 
-def emission(checkout: Path) -> dict[str, Any]:
+def recorded_emission(checkout: Path) -> dict[str, Any]:
     (line,) = (checkout / "emissions.jsonl").read_text().splitlines()
     return json.loads(line)
 
 
 def demand(checkout: Path) -> None:
     """What each of the programs records."""
-    found = emission(checkout)
+    found = recorded_emission(checkout)
     assert found["emission_id"].startswith("c-1:")
     assert found["text"] == SAID
     (assertion,) = found["assertions"]

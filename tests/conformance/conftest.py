@@ -133,7 +133,7 @@ def seconds_of():
     return read
 
 
-def _annotation(substrate_class: str, seen: float | None = None, observation_id: str | None = None) -> Line:
+def _declared(substrate_class: str, seen: float | None = None, observation_id: str | None = None) -> Line:
     annotation: Line = {"substrate_class": substrate_class}
     if observation_id is not None:
         annotation["observation_id"] = observation_id
@@ -143,11 +143,11 @@ def _annotation(substrate_class: str, seen: float | None = None, observation_id:
 
 
 def _claim(text: str = TEXT, start: int = 0, **fields: Any) -> Line:
-    note = _annotation("substrate.code.read", observation_id=DECLARED_ID)
+    note = _declared("substrate.code.read", observation_id=DECLARED_ID)
     return present(assertion_value(text, note, **{"span": span_of(text, start), **fields}))
 
 
-def _emission(
+def _emission_line(
     when: float = 0,
     emission_id: str = "em-1",
     *,
@@ -165,7 +165,7 @@ def _emission(
     return line if headers is None else line | {"headers": headers}
 
 
-def _observation(
+def _observation_line(
     when: float,
     substrate_class: str,
     outcome: str = "corroborates",
@@ -189,7 +189,7 @@ def _observation(
     return {"at": _at(when), "topic": "observations", "key": emission_id if key is None else key, "value": value}
 
 
-def _review(
+def _review_line(
     when: float,
     decision: str = "admit",
     *,
@@ -208,7 +208,7 @@ def _review(
 @pytest.fixture(scope="session")
 def annotation():
     """`annotation(substrate_class, seen=None, observation_id=None)`: what an emitter declares of one assertion."""
-    return _annotation
+    return _declared
 
 
 @pytest.fixture(scope="session")
@@ -223,19 +223,19 @@ def emission():
 
     Keywords that are not the emission's own become fields of the assertion; `fields` overrides the emission's.
     """
-    return _emission
+    return _emission_line
 
 
 @pytest.fixture(scope="session")
 def observation():
     """`observation(when, substrate_class, outcome="corroborates", …)`: a line with what an observer saw at `seen`."""
-    return _observation
+    return _observation_line
 
 
 @pytest.fixture(scope="session")
 def review():
     """`review(when, decision="admit", …)`: a line with a person's decision."""
-    return _review
+    return _review_line
 
 
 @pytest.fixture(scope="session")

@@ -356,19 +356,19 @@ def bound(bind, sighting, cited, annotation):
 
     def make(policy: str, **fields: Any) -> dict[str, Any]:
         value = _signed(sighting(seen=2, **fields)[1])
-        citations = cited(provenance=_provenance(annotation))
+        citations = cited(provenance=_cited_and_logged(annotation))
         (found,) = bind((0, citations), (2, [("sightings", value)]), policy=policy)
         return {"at": value["observed_at"], "topic": "observations", **_line(found)}
 
     return make
 
 
-def _provenance(annotation) -> list[dict[str, Any]]:
+def _cited_and_logged(annotation) -> list[dict[str, Any]]:
     return [annotation(READ, observation_id=CITED), annotation(LOG)]
 
 
 def _claims(emission, observation, annotation) -> list[dict[str, Any]]:
-    claim = {"provenance": _provenance(annotation), "checks": ["contains(2026-05-25)"]}
+    claim = {"provenance": _cited_and_logged(annotation), "checks": ["contains(2026-05-25)"]}
     other = observation(1, LOG, observer="observer-2")
     return [emission(0, **claim), other | {"value": _signed(other["value"])}]
 

@@ -17,7 +17,7 @@ from typing import Any
 from audit_world import KEY as SIGNER_KEY
 from audit_world import World
 from click.testing import CliRunner
-from exported import BASE, KEY, H, M, Record, S, emission, lane_after, observation, review
+from exported import BASE, KEY, H, M, Record, S, emission_after, lane_after, observation_after, reviewed_claim
 from msgspec.structs import replace
 
 from sluice.streams.adjudication.snapshot import dump
@@ -48,7 +48,7 @@ def seen(at: int, name: str, verdicts: list[tuple[str, bool | None]], emission_i
         fields["refuted"] = refuted
     outcome = "corroborates" if verified else "contradicts"
     looked_at = {"root": "main", "path": "limits.py", "content": "sha256:" + "0" * 64}
-    return observation(
+    return observation_after(
         at, name, outcome, emission_id=emission_id, span=STATED_SPAN, detail=detail, looked_at=looked_at, **fields
     )
 
@@ -60,12 +60,12 @@ def checked(at: int, emission_id: str, **fields: Any) -> Record:
         for number, name in enumerate(["substrate.code.read", "substrate.grep"])
     ]
     fields.setdefault("checks", CHECKS[:1])
-    return emission(at, emission_id, text=STATED, provenance=notes, **fields)
+    return emission_after(at, emission_id, text=STATED, provenance=notes, **fields)
 
 
 STORY: list[tuple[int, list[Record]]] = [
-    (0, [emission(), checked(0, "em-2"), checked(0, "em-3", effect="external", checks=CHECKS)]),
-    (S, [observation(S, name, said) for name, said in (("code.read", "corroborates"), ("git.log", "absent"))]),
+    (0, [emission_after(), checked(0, "em-2"), checked(0, "em-3", effect="external", checks=CHECKS)]),
+    (S, [observation_after(S, name, said) for name, said in (("code.read", "corroborates"), ("git.log", "absent"))]),
     (
         2 * S,
         [
@@ -75,9 +75,12 @@ STORY: list[tuple[int, list[Record]]] = [
             seen(2 * S, "grep", [(CHECKS[0], True), (CHECKS[1], None)], "em-3"),
         ],
     ),
-    (3 * S, [emission(3 * S, attempt=1, effect="external"), ("emissions", (b"em-1", b"\x1b["))]),
-    (4 * S, [observation(4 * S, "code.read", attempt=1), observation(4 * S, "grep", "contradicts", attempt=1)]),
-    (11 * M, [review("admit", attempt=1, reason="It is.")]),
+    (3 * S, [emission_after(3 * S, attempt=1, effect="external"), ("emissions", (b"em-1", b"\x1b["))]),
+    (
+        4 * S,
+        [observation_after(4 * S, "code.read", attempt=1), observation_after(4 * S, "grep", "contradicts", attempt=1)],
+    ),
+    (11 * M, [reviewed_claim("admit", attempt=1, reason="It is.")]),
     (2 * H, []),
 ]
 EXPLAINED = ["em-1", "em-2", "em-3", f"em-1#{KEY}"]

@@ -137,7 +137,7 @@ class Sent(NamedTuple):
     headers: list[tuple[str, bytes]]
 
 
-def attestation(number: int, **fields: Any) -> dict[str, Any]:
+def with_look_alikes(number: int, **fields: Any) -> dict[str, Any]:
     """One of three validators' word on a claim, with a look-alike and something invisible in its text."""
     stated = {
         "claim_hash": "0x" + sha256(str(number // 3).encode()).hexdigest(),
@@ -156,7 +156,7 @@ def sent(number: int) -> Sent:
         0: {"rationale": "a <b>bold</b> claim"},
         1: {"consensus_domain": "unheard-of"},
     }.get(number % 10, {})
-    value = attestation(number, **wrong)
+    value = with_look_alikes(number, **wrong)
     key, raw = value["claim_hash"].encode(), json.dumps(value, ensure_ascii=False).encode()
     headers = [("x-number", b"%d" % number)]
     match number % 10:
@@ -273,7 +273,7 @@ def _place(source: str) -> tuple[int, int]:
 async def test_every_attestation_has_one_fate_though_the_worker_is_killed(settings: Settings, tmp_path: Path):
     """SIGKILL in the middle, and a restart: none is lost, none comes twice, and each lane keeps its order."""
     plain, through_us = range(1900), range(1900, 2000)
-    lines = [json.dumps(attestation(number)).encode() for number in through_us]
+    lines = [json.dumps(with_look_alikes(number)).encode() for number in through_us]
     with Workers(settings, tmp_path) as workers:
         first = workers.start()
         await workers.until_taken_over(first)
@@ -346,7 +346,7 @@ async def test_an_old_word_does_not_come_back_after_a_restart(settings: Settings
         producer = AIOKafkaProducer(bootstrap_servers=bootstrap(settings))
         await producer.start()
         for at, verdict in words:
-            value = attestation(0, issued_at=at, verdict=verdict)
+            value = with_look_alikes(0, issued_at=at, verdict=verdict)
             raw, key = json.dumps(value).encode(), value["claim_hash"].encode()
             await producer.send_and_wait(settings.topic_prefix + "attestations", raw, key=key)
         await producer.stop()

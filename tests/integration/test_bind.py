@@ -39,18 +39,18 @@ def now() -> str:
     return format_time(time.time_ns() // 1_000_000)
 
 
-def emission(number: int, cited: str) -> Sent:
+def citing(number: int, cited: str) -> Sent:
     name, note = f"em-{number}", {"substrate_class": READ, "observation_id": cited}
     assertion = assertion_value(TEXT, note, LOG, checks=["contains(2026-05-25)"])
     return "emissions", name, emission_value(name, TEXT, at=now(), assertions=[assertion])
 
 
-def observation(number: int) -> Sent:
+def borne_out(number: int) -> Sent:
     name = f"em-{number}"
     return "observations", name, observation_value(LOG, emission_id=name, span=SPAN, at=now(), observation_id="5b1c2d3")
 
 
-def sighting(name: str, content: str = "## 2026-05-25 CHANGELOG.md") -> Sent:
+def seen_before(name: str, content: str = "## 2026-05-25 CHANGELOG.md") -> Sent:
     return "sightings", name, sighting_value(name, at=now(), content=content)
 
 
@@ -142,17 +142,17 @@ async def test_what_is_cited_before_and_after_it_is_seen_is_admitted(
     worker = started.start()
     await started.until_taken_over(worker)
 
-    await send(settings, [sighting("sha256:aa"), sighting("sha256:cc", "## 2026-05-26")])
+    await send(settings, [seen_before("sha256:aa"), seen_before("sha256:cc", "## 2026-05-26")])
     await send(
         settings,
         [
             one
             for n, cited in enumerate(("sha256:aa", "sha256:bb", "sha256:cc"))
-            for one in (emission(n, cited), observation(n))
+            for one in (citing(n, cited), borne_out(n))
         ],
     )
     await asyncio.sleep(0.5)
-    await send(settings, [sighting("sha256:bb")])
+    await send(settings, [seen_before("sha256:bb")])
     words = await until_admitted(settings, {"em-0", "em-1"})
 
     assert {one["emission_id"] for one in words} == {"em-0", "em-1"}
@@ -172,14 +172,14 @@ async def test_a_worker_that_is_killed_loses_and_doubles_no_pair(settings: Setti
     count = 60
     first = started.start()
     await started.until_taken_over(first)
-    await send(settings, [sighting(f"sha256:{n % 7:02x}") for n in range(0, 7, 2)])
+    await send(settings, [seen_before(f"sha256:{n % 7:02x}") for n in range(0, 7, 2)])
     sending = asyncio.create_task(
-        send(settings, [one for n in range(count) for one in (emission(n, f"sha256:{n % 7:02x}"), observation(n))])
+        send(settings, [one for n in range(count) for one in (citing(n, f"sha256:{n % 7:02x}"), borne_out(n))])
     )
     await asyncio.sleep(0.4)
     first.kill()
     await sending
-    await send(settings, [sighting(f"sha256:{n:02x}") for n in range(1, 7, 2)])
+    await send(settings, [seen_before(f"sha256:{n:02x}") for n in range(1, 7, 2)])
     second = started.start()
 
     words = await until_admitted(settings, {f"em-{n}" for n in range(count)})
@@ -200,7 +200,7 @@ async def test_without_the_setting_nothing_is_cited(settings: Settings, tmp_path
     with Workers(settings, tmp_path) as workers:
         worker = workers.start()
         await workers.until_taken_over(worker)
-        await send(settings, [sighting("sha256:aa"), emission(0, "sha256:aa"), observation(0)])
+        await send(settings, [seen_before("sha256:aa"), citing(0, "sha256:aa"), borne_out(0)])
         await asyncio.sleep(2)
 
         assert await values(settings, "citations") == []
@@ -211,10 +211,10 @@ async def test_much_that_is_bound_at_once_is_written_all_the_same(settings: Sett
     """Input topics take less at once than output topics do, and not every text gets smaller."""
     worker = started.start()
     await started.until_taken_over(worker)
-    topic, name, value = sighting("sha256:aa")
+    topic, name, value = seen_before("sha256:aa")
     much = value | {"detail": {"seen": random.Random(7).randbytes(200_000).hex()}}
 
-    await send(settings, [emission(n, "sha256:aa") for n in range(24)])
+    await send(settings, [citing(n, "sha256:aa") for n in range(24)])
     await send(settings, [(topic, name, much)])
     found: list[dict[str, Any]] = []
     async with asyncio.timeout(150):

@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from builders import assertion_value, text_value
 from composed import Composed
 
 from sluice.topology.kafka.consume import read
@@ -25,14 +26,13 @@ SOURCE = "RETRIES = 3\nTIMEOUT = 30\n"
 TEXT = "`RETRIES` in settings.py is 3."
 
 
-def emission(name: str, system: str) -> str:
+def true_line(name: str, system: str) -> str:
     """A true statement, with evidence of three kinds to be had."""
     classes = ("substrate.code.read", "substrate.grep", "substrate.git.log")
     provenance = [{"substrate_class": one, "locator": {"path": "settings.py"}} for one in classes]
     provenance[1]["locator"] = {"path": "settings.py", "pattern": "RETRIES"}
-    assertion = {"span": {"chars": [0, len(TEXT)]}, "provenance": provenance, "checks": ["equals(RETRIES, 3)"]}
-    value = {"emission_id": name, "emitter": {"system": system}, "text": TEXT, "assertions": [assertion]}
-    return json.dumps(value) + "\n"
+    assertion = assertion_value(TEXT, *provenance, checks=["equals(RETRIES, 3)"])
+    return json.dumps(text_value(name, TEXT, emitter={"system": system}, assertions=[assertion])) + "\n"
 
 
 @pytest.fixture
@@ -97,8 +97,8 @@ def test_the_first_start_admits_what_is_signed_and_nothing_else(composed: tuple[
     """The emitter's key makes the difference: a stranger's statement is as true, and is seen by the same observer."""
     one, settings = composed
     for name, system in (("em-stranger", "stranger"), ("em-pretended", "docs-bot")):
-        assert one.run("topics", "produce", text=emission(name, system)).returncode == 0
-    assert one.run("emitter", text=emission("em-signed", "docs-bot")).returncode == 0
+        assert one.run("topics", "produce", text=true_line(name, system)).returncode == 0
+    assert one.run("emitter", text=true_line("em-signed", "docs-bot")).returncode == 0
 
     end = time.monotonic() + PATIENCE
     while not (admitted := values(settings, "admitted")) and time.monotonic() < end:
@@ -133,13 +133,13 @@ def test_the_service_takes_records_and_shows_what_became_of_them(
     with httpx2.Client(base_url=url, headers={"authorization": f"Bearer {token}"}, timeout=60) as client:
         while time.monotonic() < end and not is_ready(client):
             time.sleep(0.2)
-        posted = client.post("/v1/emissions", json=json.loads(emission("em-posted", "stranger")))
+        posted = client.post("/v1/emissions", json=json.loads(true_line("em-posted", "stranger")))
         page = client.get("/queue")
         while time.monotonic() < end and client.get("/v1/emissions/em-posted").status_code == 404:
             time.sleep(0.2)
         known = client.get("/v1/emissions/em-posted")
         # What the workers tell comes by itself, of one emission and of all.
-        assert one.run("emitter", text=emission("em-signed", "docs-bot")).returncode == 0
+        assert one.run("emitter", text=true_line("em-signed", "docs-bot")).returncode == 0
         told = [heard(client, "/v1/verdicts/events?emitter=docs-bot&status=admitted", {"last-event-id": "0"})]
         told.append(heard(client, "/v1/emissions/em-signed/events"))
 

@@ -140,7 +140,7 @@ async def asked(client: Client, tool: str, wanted: Any, **arguments: Any) -> dic
 TEXT = "CHANGELOG.md has an entry dated 2026-05-25."
 
 
-def observation(outcome: str, substrate_class: str) -> bytes:
+def seen_now(outcome: str, substrate_class: str) -> bytes:
     at, seen = format_time(time.time_ns() // 1_000_000), "sha256:" + "0" * 64
     about = {"span": span_of(TEXT), "at": at, "observer": "observer-2"}
     return encoded(observation_value(substrate_class, outcome, observation_id=seen, **about))
@@ -161,7 +161,7 @@ async def test_from_the_topics_to_the_client(settings: Settings, path: Path, tmp
             await client.send_and_wait(prefix + "attestations", json.dumps(attestation).encode(), key=key)
             await client.send_and_wait(prefix + "emissions", json.dumps(emission).encode(), key=b"em-1")
             for name in CLASSES:
-                await client.send_and_wait(prefix + "observations", observation("corroborates", name), key=b"em-1")
+                await client.send_and_wait(prefix + "observations", seen_now("corroborates", name), key=b"em-1")
 
             found = await asked(adapter, "ground", lambda one: one["attestations"], query="changelogs")
             assert found["attestations"][0]["_untrusted_text"]["rationale"] == "The changelog bears it out."
@@ -179,7 +179,7 @@ async def test_from_the_topics_to_the_client(settings: Settings, path: Path, tmp
             unknown = await adapter.call_tool("explain", {"emission_id": "em-2"})
             assert unknown.is_error
 
-            await client.send_and_wait(prefix + "observations", observation("contradicts", CLASSES[0]), key=b"em-1")
+            await client.send_and_wait(prefix + "observations", seen_now("contradicts", CLASSES[0]), key=b"em-1")
             gone = await asked(adapter, "check_assertion", lambda one: not one["admitted"], text=TEXT)
             assert (gone["matches"], gone["near_matches"]) == ([], [])
 

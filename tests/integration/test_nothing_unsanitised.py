@@ -91,11 +91,11 @@ class Record(NamedTuple):
     headers: list[tuple[str, bytes]]
 
 
-def emission(name: str, *, text: str = "", **fields: Any) -> Record:
+def hostile_emission(name: str, *, text: str = "", **fields: Any) -> Record:
     """An emission of one assertion with hostile text, chain and context, under a hostile trace."""
     text = text or hostile(name)
     known = ("kind", "provenance", "cites", "grounded", "chain", "confidence", "effect", "span", "assertion")
-    own = {"provenance": [annotation(GIT), annotation(CODE)], "chain": chain(name)}
+    own = {"provenance": [hostile_annotation(GIT), hostile_annotation(CODE)], "chain": chain(name)}
     own |= {field: fields.pop(field) for field in known if field in fields}
     fields = {
         "assertions": [{"span": span_of(text), **own}],
@@ -108,7 +108,7 @@ def emission(name: str, *, text: str = "", **fields: Any) -> Record:
     return Record("emissions", f"em-{name}".encode(), value, trace if name != "refusal" else TRACED)
 
 
-def annotation(cls: str) -> dict[str, Any]:
+def hostile_annotation(cls: str) -> dict[str, Any]:
     return {
         "substrate_class": cls,
         "observation_id": f"seen:{cls}",
@@ -131,13 +131,13 @@ def chain(name: str) -> list[dict[str, Any]]:
     ]
 
 
-def observation(name: str, cls: str, length: int, outcome: str = "corroborates", **fields: Any) -> Record:
+def hostile_observation(name: str, cls: str, length: int, outcome: str = "corroborates", **fields: Any) -> Record:
     """An observation with hostile locator and detail, and an attestation as hostile as typing lets it be."""
     fields = {
         "observer": "observer-2",
         "locator": {"path": hostile("locator"), **HOSTILE_OBJECT},
         "detail": {"found": [hostile("detail")], **HOSTILE_OBJECT},
-        "attestation": attestation(f"{name}-{cls.rpartition('.')[2]}"),
+        "attestation": hostile_attestation(f"{name}-{cls.rpartition('.')[2]}"),
         **fields,
     }
     about = {"emission_id": f"em-{name}", "span": {"chars": [0, length]}, "at": now()}
@@ -145,7 +145,7 @@ def observation(name: str, cls: str, length: int, outcome: str = "corroborates",
     return Record("observations", f"em-{name}".encode(), value, [("traceparent", b"<b>mark-trace</b>")])
 
 
-def attestation(name: str, **fields: Any) -> dict[str, Any]:
+def hostile_attestation(name: str, **fields: Any) -> dict[str, Any]:
     stated = {
         "claim_hash": "0x" + sha256(name.encode()).hexdigest(),
         "validator_did": "did:web:validator.example",
@@ -168,12 +168,12 @@ def attestation(name: str, **fields: Any) -> dict[str, Any]:
 
 
 def attested(name: str, **fields: Any) -> Record:
-    value = attestation(name, **fields)
+    value = hostile_attestation(name, **fields)
     headers = [("traceparent", b"<b>mark-trace</b>" + UNSEEN.encode()), ("<b>", b"<i>")]
     return Record("attestations", str(value["claim_hash"]).encode(), value, headers if name != "old" else TRACED)
 
 
-def review(name: str, length: int, decision: str) -> Record:
+def hostile_review(name: str, length: int, decision: str) -> Record:
     span = {"chars": [0, length]}
     value = review_value(decision, emission_id=f"em-{name}", span=span, reason=hostile("review"))
     return Record("reviews", f"em-{name}".encode(), value, [])
@@ -189,33 +189,33 @@ def first() -> Iterator[Record]:
         name: len(hostile(name)) for name in ("decays", "turns", "invented", "passed", "stopped", "withheld", "other")
     }
     refused = hostile("refusal")
-    yield emission("refusal", text=refused, kind="refusal")
+    yield hostile_emission("refusal", text=refused, kind="refusal")
     for name in ("decays", "turns", "invented"):
-        yield emission(name)
-        yield observation(name, GIT, sizes[name])
-        yield observation(name, CODE, sizes[name])
-    yield emission("other", kind="denial")
-    yield observation("other", GIT, sizes["other"], "contradicts")
+        yield hostile_emission(name)
+        yield hostile_observation(name, GIT, sizes[name])
+        yield hostile_observation(name, CODE, sizes[name])
+    yield hostile_emission("other", kind="denial")
+    yield hostile_observation("other", GIT, sizes["other"], "contradicts")
     # External look-alikes would be rejected as such: the text of this one has none.
     calm = "mark-withheld It is so."
-    yield emission("withheld", text=calm, emitter={"system": "careful-bot"})
-    yield observation("withheld", GIT, len(calm), "contradicts")
-    yield emission("rejected", effect="external")
-    yield emission("bare", provenance=None)
-    yield emission("unknown", provenance={"substrate_class": "substrate.<b>[a](b)\u202e"})
-    yield emission("terminal", provenance={"substrate_class": "unverified-inference"})
-    yield emission("unsure", confidence=0.1)
-    yield emission("ungrounded", grounded=True)
-    yield emission("below", provenance=[annotation(GIT), annotation(CODE)])
-    yield observation("below", GIT, len(hostile("below")))
-    yield emission("alone")
+    yield hostile_emission("withheld", text=calm, emitter={"system": "careful-bot"})
+    yield hostile_observation("withheld", GIT, len(calm), "contradicts")
+    yield hostile_emission("rejected", effect="external")
+    yield hostile_emission("bare", provenance=None)
+    yield hostile_emission("unknown", provenance={"substrate_class": "substrate.<b>[a](b)\u202e"})
+    yield hostile_emission("terminal", provenance={"substrate_class": "unverified-inference"})
+    yield hostile_emission("unsure", confidence=0.1)
+    yield hostile_emission("ungrounded", grounded=True)
+    yield hostile_emission("below", provenance=[hostile_annotation(GIT), hostile_annotation(CODE)])
+    yield hostile_observation("below", GIT, len(hostile("below")))
+    yield hostile_emission("alone")
     quoting = "mark-quoting It says “<b>never</b>\u202e said”."
-    yield emission("quoting", text=quoting, cites={"context": "ctx", "strictly": True})
+    yield hostile_emission("quoting", text=quoting, cites={"context": "ctx", "strictly": True})
     yield from _other_spans()
-    yield emission("passed", provenance=None)
-    yield emission("stopped", provenance=None)
+    yield hostile_emission("passed", provenance=None)
+    yield hostile_emission("stopped", provenance=None)
     # What strict decoding refuses: quarantine.
-    yield emission("mistaken", emitter={"system": hostile("system")})
+    yield hostile_emission("mistaken", emitter={"system": hostile("system")})
     yield Record("emissions", b"em-raw", hostile("raw"), [("<b>", b"\xff")])
     yield Record("reviews", b"em-none", {"emission_id": "em-none", "span": {"chars": [0, 1]}, "decision": "<b>"}, [])
     yield attested("plain")
@@ -233,24 +233,24 @@ def _other_spans() -> Iterator[Record]:
     for name in reversed(names):
         document = {name: document}
     path = "".join("/" + name.replace("/", "~1") for name in names)
-    yield emission("pointer", text=json.dumps(document), span={"path": path})
-    yield emission("tokens", span={"tokens": [0, 3], "tokenizer": "cl100k"}, assertion=hostile("tokens"))
+    yield hostile_emission("pointer", text=json.dumps(document), span={"path": path})
+    yield hostile_emission("tokens", span={"tokens": [0, 3], "tokenizer": "cl100k"}, assertion=hostile("tokens"))
     value = {"emission_id": "em-inline", "emitted_at": now(), "text": f"mark-inline {UNSEEN} {LOOKS} [{GIT}]. So."}
     yield Record("emissions", b"em-inline", value, [])
 
 
 def second() -> Iterator[Record]:
     """What comes after a verdict: newer evidence, contradictions, fabrications, and people's decisions."""
-    yield observation("decays", GIT, len(hostile("decays")), observed_at=now() + 500)
-    yield observation("decays", CODE, len(hostile("decays")), observed_at=now() + 500)
-    yield observation("turns", GIT, len(hostile("turns")), "contradicts", observed_at=now() + 500)
-    yield observation("invented", GIT, len(hostile("invented")), "unknown-observation", observed_at=now() + 500)
-    yield review("stopped", len(hostile("stopped")), "refuse")
+    yield hostile_observation("decays", GIT, len(hostile("decays")), observed_at=now() + 500)
+    yield hostile_observation("decays", CODE, len(hostile("decays")), observed_at=now() + 500)
+    yield hostile_observation("turns", GIT, len(hostile("turns")), "contradicts", observed_at=now() + 500)
+    yield hostile_observation("invented", GIT, len(hostile("invented")), "unknown-observation", observed_at=now() + 500)
+    yield hostile_review("stopped", len(hostile("stopped")), "refuse")
 
 
 def third() -> Iterator[Record]:
     """An admission, which counts only for what is up for review: after the horizon."""
-    yield review("passed", len(hostile("passed")), "admit")
+    yield hostile_review("passed", len(hostile("passed")), "admit")
 
 
 WANTED = {
@@ -554,5 +554,5 @@ def test_dead_letters_are_raw_and_marked(written: list[Written]):
 
     assert {one.headers[0][0] for one in letters} == {"sluice-reason"}
     assert hostile("raw").encode() in {one.value for one in letters}
-    marked = json.dumps(attestation("marked", rationale=hostile("marked")), ensure_ascii=False).encode()
+    marked = json.dumps(hostile_attestation("marked", rationale=hostile("marked")), ensure_ascii=False).encode()
     assert marked in {one.value for one in letters}

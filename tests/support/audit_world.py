@@ -59,10 +59,10 @@ def steps(seed: int = 1, rounds: int = 8) -> list[Step]:
             for _ in range(choose.randint(1, 3)):
                 number, key = _id_of(lane, number + 1)
                 known[lane].append((key, f"sha256:{number:064x}"))
-                records.append((0, key, _emission(key, f"sha256:{number:064x}", time)))
+                records.append((0, key, _emission_at(key, f"sha256:{number:064x}", time)))
             for key, seen in choose.sample(known[lane], min(len(known[lane]), 3)):
                 for name in CLASSES[: choose.randint(0, 3)]:
-                    records.append((1, key, _observation(key, seen, name, time)))
+                    records.append((1, key, _observation_at(key, seen, name, time)))
             choose.shuffle(records)
             if turn % 2:
                 records.append((choose.choice([0, 1, 2]), b"bad", b'{"not": %d' % turn))
@@ -78,13 +78,13 @@ def _id_of(lane: int, number: int) -> tuple[int, bytes]:
     return number, f"em-{number}".encode()
 
 
-def _emission(key: bytes, seen: str, time: int) -> bytes:
+def _emission_at(key: bytes, seen: str, time: int) -> bytes:
     at = format_time(time)
     notes = [{"substrate_class": name, "observation_id": seen, "ts": at} for name in CLASSES[:2]]
     return encoded(emission_value(key.decode(), TEXT, at=at, assertions=[assertion_value(TEXT, *notes)]))
 
 
-def _observation(key: bytes, seen: str, name: str, time: int) -> bytes:
+def _observation_at(key: bytes, seen: str, name: str, time: int) -> bytes:
     about = {"emission_id": key.decode(), "span": span_of(TEXT), "at": format_time(time)}
     return encoded(observation_value(name, observation_id=seen, observer="observer-2", **about))
 

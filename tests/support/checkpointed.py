@@ -51,11 +51,11 @@ class CheckpointedLane(ExportedLane):
         return folder
 
 
-def emission(name: str = "em-1", at: int = T, text: str = "It is so.", **fields: Any) -> dict[str, Any]:
+def emission_of_two_classes(name: str = "em-1", at: int = T, text: str = "It is so.", **fields: Any) -> dict[str, Any]:
     return emission_value(name, text, at=at, **{"assertions": [assertion_value("It is so.", GREP, GIT)], **fields})
 
 
-def observation(name: str = "em-1", at: int = T, cls: str = GREP) -> dict[str, Any]:
+def observation_of_class(name: str = "em-1", at: int = T, cls: str = GREP) -> dict[str, Any]:
     return observation_value(cls, emission_id=name, at=at, observation_id=f"o-{cls}")
 
 
@@ -66,12 +66,21 @@ def history(lane: int = 0, lanes: int = 1, names: tuple[str, ...] = ("em-1", "em
     """
     found = CheckpointedLane(STRICT, T, lane=lane, lanes=lanes)
     first, second, third = names
-    found.block(T + 1, [("emissions", emission(first)), ("emissions", emission(second)), ("reviews", (b"x", b"?"))])
-    found.block(T + 2, [("observations", observation(first)), ("observations", observation(first, cls=GIT))])
+    found.block(
+        T + 1,
+        [
+            ("emissions", emission_of_two_classes(first)),
+            ("emissions", emission_of_two_classes(second)),
+            ("reviews", (b"x", b"?")),
+        ],
+    )
+    found.block(
+        T + 2, [("observations", observation_of_class(first)), ("observations", observation_of_class(first, cls=GIT))]
+    )
     found.checkpoint()
-    found.block(T + 3, [("observations", observation(second))])
+    found.block(T + 3, [("observations", observation_of_class(second))])
     found.checkpoint()
     found.block(T + 700_000)
     found.checkpoint()
-    found.block(T + 800_000, [("emissions", emission(third, T + 800_000))])
+    found.block(T + 800_000, [("emissions", emission_of_two_classes(third, T + 800_000))])
     return found

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from builders import emission_value, observation_value, review_value
+
 from sluice.codecs.times import format_time
 
 SENTENCES = (
@@ -40,7 +42,7 @@ def span_key(number: int) -> str:
     return "c:{}-{}".format(*span(number))
 
 
-def emission(emission_id: str, system: str, now: int) -> Written:
+def console_emission(emission_id: str, system: str, now: int) -> Written:
     """`TEXT` with an annotation for each sentence."""
     assertions = [
         {
@@ -53,13 +55,7 @@ def emission(emission_id: str, system: str, now: int) -> Written:
         }
         for number in range(len(SENTENCES))
     ]
-    value = {
-        "emission_id": emission_id,
-        "emitted_at": format_time(now),
-        "emitter": {"system": system},
-        "text": TEXT,
-        "assertions": assertions,
-    }
+    value = emission_value(emission_id, TEXT, at=format_time(now), assertions=assertions, emitter={"system": system})
     return Written("emissions", emission_id, value)
 
 
@@ -110,32 +106,17 @@ def request(emission_id: str, text: str = SENTENCES[3], number: int = 3, **more:
     return Written("review-requests", f"{emission_id}#{span_key(number)}", value)
 
 
-def observation(emission_id: str, number: int, outcome: str, now: int, **more: Any) -> Written:
+def console_observation(emission_id: str, number: int, outcome: str, now: int, **more: Any) -> Written:
     """What an observer answered about a sentence."""
-    value = {
-        "observation_id": "sha256:" + f"{number}b7e" * 16,
-        "substrate_class": CLASSES[number],
-        "observed_at": now,
-        "observer": "observer-1",
-        "subject": {"emission_id": emission_id, "span": {"chars": span(number)}},
-        "locator": {"path": "settings.py"},
-        "outcome": outcome,
-        **more,
-    }
-    return Written("observations", emission_id, value)
+    seen = {"observation_id": "sha256:" + f"{number}b7e" * 16, "locator": {"path": "settings.py"}, **more}
+    about = {"emission_id": emission_id, "span": {"chars": span(number)}, "at": now}
+    return Written("observations", emission_id, observation_value(CLASSES[number], outcome, **about, **seen))
 
 
-def review(emission_id: str, reviewer: str, decision: str, reason: str, number: int = 3) -> Written:
+def console_review(emission_id: str, reviewer: str, decision: str, reason: str, number: int = 3) -> Written:
     """What a person decided about a sentence."""
-    value = {
-        "emission_id": emission_id,
-        "span": {"chars": span(number)},
-        "decision": decision,
-        "attempt": 0,
-        "reviewer": reviewer,
-        "reason": reason,
-    }
-    return Written("reviews", emission_id, value)
+    about = {"emission_id": emission_id, "span": {"chars": span(number)}, "attempt": 0}
+    return Written("reviews", emission_id, review_value(decision, **about, reviewer=reviewer, reason=reason))
 
 
 PLACE = {"root": "service", "path": "settings.py", "commit": "4f2a91c07d"}
@@ -155,10 +136,10 @@ def console_records(now: int, name: str = "em") -> list[Written]:
     """
     first, second, third = f"{name}-release-notes", f"{name}-ticket-4711", f"{name}-summary-12"
     return [
-        emission(first, "docs-bot", now),
-        emission(second, "support-bot", now),
-        emission(third, "research-bot", now),
-        observation(
+        console_emission(first, "docs-bot", now),
+        console_emission(second, "support-bot", now),
+        console_emission(third, "research-bot", now),
+        console_observation(
             first,
             *(0, "corroborates", now - 4000),
             detail={
@@ -168,8 +149,8 @@ def console_records(now: int, name: str = "em") -> list[Written]:
             },
             looked_at=PLACE,
         ),
-        observation(first, 1, "terms-present", now - 240_000, detail={"found": ["30"], "missing": []}),
-        observation(
+        console_observation(first, 1, "terms-present", now - 240_000, detail={"found": ["30"], "missing": []}),
+        console_observation(
             first,
             *(2, "contradicts", now - 60_000),
             detail={
@@ -179,11 +160,13 @@ def console_records(now: int, name: str = "em") -> list[Written]:
             },
             looked_at={**PLACE, "path": "errors.log"},
         ),
-        observation(first, 3, "absent", now - 7_200_000, detail={"found": [], "missing": ["restarts by itself"]}),
+        console_observation(
+            first, 3, "absent", now - 7_200_000, detail={"found": [], "missing": ["restarts by itself"]}
+        ),
         request(first),
         request(second, reason="unannotated", text="A refund was sent on Monday."),
         request(third, text="The trial had 212 participants.\u200b"),
-        review(third, "token:ada", "admit", "seen in the source"),
+        console_review(third, "token:ada", "admit", "seen in the source"),
         verdicts(first, "docs-bot", now + 4000),
         verdicts(second, "support-bot", now + 7000, ("admitted", "rejected", "admitted", "below-floor")),
         verdicts(third, "research-bot", now + 9000, ("admitted", "admitted", "pending", "below-floor"), settled=False),

@@ -131,7 +131,9 @@ KEY = f"c:0-{len(TEXT)}"
 DECLARED = "sha256:e3b0c442"
 
 
-def emission(at: int = 0, emission_id: str = "em-1", *, text: str = TEXT, attempt: int = 0, **claim: Any) -> Record:
+def emission_after(
+    at: int = 0, emission_id: str = "em-1", *, text: str = TEXT, attempt: int = 0, **claim: Any
+) -> Record:
     """An emission of one assertion over its text, emitted so many ms after the base; `claim` are its own fields.
 
     `fields` are the emission's; `provenance=None` leaves it unannotated. The order of the members is part of the
@@ -149,13 +151,13 @@ def emission(at: int = 0, emission_id: str = "em-1", *, text: str = TEXT, attemp
     return "emissions", order | emission_value(emission_id, text, at=BASE + at, assertions=[assertion]) | fields
 
 
-def observation(at: int, name: str, outcome: str = "corroborates", **fields: Any) -> Record:
+def observation_after(at: int, name: str, outcome: str = "corroborates", **fields: Any) -> Record:
     """What an observer saw then in the class `substrate.NAME`; `attempt`, `span` and `emission_id` say of what."""
     about = {"substrate_class": f"substrate.{name}", "span": SPAN, "attempt": 0, "at": BASE + at}
     return "observations", observation_value(outcome=outcome, **{**about, "observation_id": f"seen:{name}", **fields})
 
 
-def review(decision: str, **fields: Any) -> Record:
+def reviewed_claim(decision: str, **fields: Any) -> Record:
     """A person's decision about em-1."""
     return "reviews", review_value(decision, **{"span": SPAN, **fields})
 

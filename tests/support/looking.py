@@ -87,7 +87,7 @@ class Repository:
         return copy
 
 
-def emission(
+def parsed_emission(
     text: str,
     *annotations: dict[str, Any] | Annotation,
     kind: Any = "assertion",
@@ -120,7 +120,7 @@ def ask(
     """Looks at one annotation of one assertion."""
     place = root.path if isinstance(root, Repository) else root
     annotation = Annotation(f"substrate.{substrate_class}", declared, ts, locator or None)
-    asked = emission(text, annotation, kind=kind, emitted_at=emitted_at, checks=checks)
+    asked = parsed_emission(text, annotation, kind=kind, emitted_at=emitted_at, checks=checks)
     (found,) = look(asked, Settings(**(bounds or {})), place, instruments=instruments)
     return found
 

@@ -20,13 +20,13 @@ def _raw(number: int, value: dict[str, Any]) -> tuple[bytes, bytes, list[tuple[s
     return f"em-{number}".encode(), json.dumps(value).encode(), []
 
 
-def emission(number: int, **more: Any) -> tuple[bytes, bytes, list[tuple[str, bytes]]]:
+def raw_emission(number: int, **more: Any) -> tuple[bytes, bytes, list[tuple[str, bytes]]]:
     notes = [{"substrate_class": cls, "observation_id": SHA, "ts": T} for cls in CLASSES[:2]]
     fields = {"assertions": [assertion_value("First", *notes)], "emitter": {"system": "bot"}, **more}
     return _raw(number, emission_value(f"em-{number}", at=format_time(T), **{"text": PLAIN_TEXT, **fields}))
 
 
-def observation(number: int, cls: str, **more: Any) -> tuple[bytes, bytes, list[tuple[str, bytes]]]:
+def raw_observation(number: int, cls: str, **more: Any) -> tuple[bytes, bytes, list[tuple[str, bytes]]]:
     about = {"emission_id": f"em-{number}", "span": span_of("First"), "at": format_time(T)}
     return _raw(number, observation_value(**{**about, "substrate_class": cls, "observation_id": SHA, **more}))
 
@@ -48,6 +48,6 @@ def checked(
 ) -> tuple[bytes, bytes, list[tuple[str, bytes]]]:
     """An emission whose one assertion, the first word, declares these checks."""
     note = {"substrate_class": CLASSES[0], "observation_id": SHA, "ts": T}
-    return emission(
+    return raw_emission(
         number, text=text, assertions=[{"span": {"chars": [0, 5]}, "provenance": note, "checks": checks, **more}]
     )

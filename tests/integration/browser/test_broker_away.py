@@ -6,7 +6,7 @@ import os
 import signal
 
 import pytest
-from console_records import emission, request, span_key
+from console_records import console_emission, request, span_key
 from console_site import person, serving, shows
 from playwright.async_api import Browser, expect
 
@@ -25,7 +25,11 @@ async def test_a_broker_that_goes_away_and_returns_loses_no_decision(prefix: str
             person(site, browser, "ada") as page,
         ):
             await site.write(
-                [one for name in ("em-1", "em-2") for one in (emission(name, "docs-bot", now_ms()), request(name))]
+                [
+                    one
+                    for name in ("em-1", "em-2")
+                    for one in (console_emission(name, "docs-bot", now_ms()), request(name))
+                ]
             )
             items = [f"/queue/item?key={name}%23{span_key(3)}" for name in ("em-1", "em-2")]
             for path in items:

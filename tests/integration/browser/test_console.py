@@ -9,7 +9,7 @@ from contextlib import aclosing
 
 import pytest
 import pytest_asyncio
-from console_records import EVIL, SENTENCES, Written, emission, request, span_key, verdicts
+from console_records import EVIL, SENTENCES, Written, console_emission, request, span_key, verdicts
 from console_site import Site, person, serving, shows
 from playwright.async_api import Browser, Page, expect
 
@@ -72,7 +72,7 @@ async def test_verdicts_come_to_the_live_page_by_themselves(site: Site, browser:
     async with person(site, browser, "ada") as page:
         await page.goto("/?emitter=docs-bot")
         await expect(page.locator("#live")).not_to_contain_text("em-live")
-        await site.write([emission("em-live", "docs-bot", now), verdicts("em-live", "docs-bot", now)])
+        await site.write([console_emission("em-live", "docs-bot", now), verdicts("em-live", "docs-bot", now)])
         await expect(page.locator("#live")).to_contain_text("em-live")
         await page.get_by_role("link", name="em-live").click()
         await page.get_by_role("link", name=SENTENCES[2]).click()
@@ -81,7 +81,7 @@ async def test_verdicts_come_to_the_live_page_by_themselves(site: Site, browser:
 
 async def test_two_people_claim_one_request_at_once(site: Site, browser: Browser):
     """One holds it and decides; the other one is told who does, and decides nothing."""
-    await site.write([emission("em-two", "docs-bot", now_ms()), request("em-two")])
+    await site.write([console_emission("em-two", "docs-bot", now_ms()), request("em-two")])
     async with person(site, browser, "ada") as ada, person(site, browser, "bob") as bob:
         people = [ada, bob]
         await asyncio.gather(*(shows(page, "Claim it", item("em-two")) for page in people))
@@ -106,7 +106,7 @@ async def test_a_decision_is_taken_back(site: Site, browser: Browser):
     A machine that takes longer than these seconds for one click is given further requests.
     """
     names = [f"em-undo-{number}" for number in range(10)]
-    await site.write([one for name in names for one in (emission(name, "docs-bot", now_ms()), request(name))])
+    await site.write([one for name in names for one in (console_emission(name, "docs-bot", now_ms()), request(name))])
     async with person(site, browser, "ada") as page:
         for name in names:
             await shows(page, "Claim it", item(name))
@@ -129,7 +129,7 @@ async def test_a_claim_that_ended_decides_nothing(site: Site, browser: Browser):
     key = f"em-late#{span_key(3)}"
     word = {"emission_id": "em-late", "span_key": span_key(3), "holder": "token:ada", "seconds": 600}
     await site.write(
-        [emission("em-late", "docs-bot", now_ms()), request("em-late"), Written("review-leases", key, word)]
+        [console_emission("em-late", "docs-bot", now_ms()), request("em-late"), Written("review-leases", key, word)]
     )
     async with person(site, browser, "ada") as ada, person(site, browser, "bob") as bob:
         await shows(ada, "You hold it", item("em-late"))
@@ -149,7 +149,7 @@ async def test_a_claim_that_ended_decides_nothing(site: Site, browser: Browser):
 async def test_what_strangers_wrote_stays_inert(site: Site, browser: Browser):
     """A script in an assertion, a name, an answer, a reason: it is text everywhere, and its hidden characters show."""
     now = now_ms()
-    hostile = emission("em-evil", EVIL, now)
+    hostile = console_emission("em-evil", EVIL, now)
     hostile.value["text"] = EVIL + hostile.value["text"]
     del hostile.value["assertions"]
     await site.write(
@@ -181,7 +181,9 @@ async def test_what_strangers_wrote_stays_inert(site: Site, browser: Browser):
 
 async def test_a_person_decides_without_scripts(site: Site, browser: Browser):
     """Sign in, queue, claim, decide, undo: all of it is forms and links."""
-    await site.write([emission("em-plain", "docs-bot", now_ms()), request("em-plain", "It runs without scripts.")])
+    await site.write(
+        [console_emission("em-plain", "docs-bot", now_ms()), request("em-plain", "It runs without scripts.")]
+    )
     async with person(site, browser, "ada", java_script_enabled=False) as page:
         await shows(page, "It runs without scripts.", "/queue?emitter=docs-bot")
         await page.get_by_role("link", name="It runs without scripts.").click()

@@ -9,6 +9,7 @@ from hashlib import sha256
 from random import Random
 from typing import Any, NamedTuple
 
+from builders import attestation_value
 from lanes_on_kafka import records
 
 POLICY = """\
@@ -62,7 +63,7 @@ class Workload:
         choice = random.choice(_STORIES)
         yield from choice(random, key, emission, observed)
         if random.random() < 0.3:
-            yield _attestation(random, number)
+            yield _attestation_of_any_kind(random, number)
         if random.random() < 0.06:
             yield self._poison(key, emission)
 
@@ -155,18 +156,17 @@ def _with(value: bytes, **fields: Any) -> bytes:
     return json.dumps(record).encode()
 
 
-def _attestation(random: Random, number: int) -> Sending:
+def _attestation_of_any_kind(random: Random, number: int) -> Sending:
     """A validator's word on a claim, of four one wrong: in its type, its domain, its key."""
     claim = "0x" + sha256(b"%d" % (number // 3)).hexdigest()
-    body: dict[str, Any] = {
-        "claim_hash": claim,
-        "validator_did": f"did:web:validator-{number % 3}.example",
-        "verdict": random.choice(("VERIFIED", "SUPPORTED", "DISPUTED", "FALSE")),
-        "consensus_domain": "scientific-default",
-        "rationale": f"Number {number}: the lоg\u200b bears it out.",
-        "evidence": [{"quote": "An entry.", "uri": "https://example.org/log"}, {"quote": "x", "uri": "javascript:x"}],
-        "issued_at": 1_779_700_000_000 + number,
-    }
+    body = attestation_value(
+        claim_hash=claim,
+        validator_did=f"did:web:validator-{number % 3}.example",
+        verdict=random.choice(("VERIFIED", "SUPPORTED", "DISPUTED", "FALSE")),
+        rationale=f"Number {number}: the lоg\u200b bears it out.",
+        evidence=[{"quote": "An entry.", "uri": "https://example.org/log"}, {"quote": "x", "uri": "javascript:x"}],
+        issued_at=1_779_700_000_000 + number,
+    )
     key = claim.encode()
     match random.randrange(12):
         case 0:

@@ -23,7 +23,7 @@ def item(kind: str, /, **payload: object) -> dict[str, Any]:
     return {"timestamp": None, "type": "response_item", "payload": {"type": kind, **payload}}
 
 
-def event(kind: str, /, **payload: object) -> dict[str, Any]:
+def event_msg(kind: str, /, **payload: object) -> dict[str, Any]:
     return {"timestamp": None, "type": "event_msg", "payload": {"type": kind, **payload}}
 
 
@@ -51,7 +51,7 @@ def turns(found: list[Event]) -> list[str]:
     return [each.turn_id for each in found if isinstance(each, TurnBegan)]
 
 
-PROMPT = event("user_message", message="Why?")
+PROMPT = event_msg("user_message", message="Why?")
 
 
 def test_the_sample_gives_these_events() -> None:
@@ -88,18 +88,18 @@ def test_prompts_and_texts_of_both_logs_are_reported_once() -> None:
         message("user", "Why?"),
         PROMPT,
         message("assistant", "So."),
-        event("agent_message", message="So."),
-        event("agent_message", message="So."),
+        event_msg("agent_message", message="So."),
+        event_msg("agent_message", message="So."),
         message("user", "And?"),
-        event("item_completed", item={"type": "UserMessage", "content": [{"type": "text", "text": "And?"}]}),
-        event("item_completed", item={"type": "AgentMessage", "content": [{"type": "Text", "text": "So."}]}),
+        event_msg("item_completed", item={"type": "UserMessage", "content": [{"type": "text", "text": "And?"}]}),
+        event_msg("item_completed", item={"type": "AgentMessage", "content": [{"type": "Text", "text": "So."}]}),
     )
     assert len(turns(found)) == 2
     assert said(found) == ["So.", "So.", "So."]  # twice in one log of the first turn, once in the second turn
 
 
 def test_a_text_of_another_turn_is_reported_whichever_log_has_it() -> None:
-    found = events(PROMPT, message("assistant", "So."), PROMPT, event("agent_message", message="So."))
+    found = events(PROMPT, message("assistant", "So."), PROMPT, event_msg("agent_message", message="So."))
     assert said(found) == ["So.", "So."]
 
 
@@ -110,14 +110,18 @@ def test_what_codex_writes_itself_is_no_prompt(written: str) -> None:
 
 def test_a_prompt_that_looks_like_a_tag_is_one_where_the_event_says_so() -> None:
     found = events(
-        PROMPT, message("assistant", "So."), message("user", "<div> is?"), event("user_message", message="…")
+        PROMPT, message("assistant", "So."), message("user", "<div> is?"), event_msg("user_message", message="…")
     )
     assert turns(found) == ["line-1", "line-4"]
 
 
 def test_two_prompts_of_one_task_are_two_turns_with_two_names() -> None:
     found = events(
-        event("task_started", turn_id="t1"), PROMPT, message("assistant", "So."), PROMPT, message("assistant", "So.")
+        event_msg("task_started", turn_id="t1"),
+        PROMPT,
+        message("assistant", "So."),
+        PROMPT,
+        message("assistant", "So."),
     )
     assert turns(found) == ["t1", "line-4"]
 
@@ -148,8 +152,8 @@ def test_the_end_of_a_command_tells_its_exit_code_and_stands_in_for_its_output()
         PROMPT,
         call("c1"),
         call("c2"),
-        event("exec_command_end", call_id="c1", exit_code=3, aggregated_output="whole"),
-        event("exec_command_end", call_id="c2", exit_code=0, aggregated_output="whole"),
+        event_msg("exec_command_end", call_id="c1", exit_code=3, aggregated_output="whole"),
+        event_msg("exec_command_end", call_id="c2", exit_code=0, aggregated_output="whole"),
         output("c1", "as the model saw it"),
     )
     assert [(tool_call.call_id, tool_call.result, tool_call.ok) for tool_call in calls(found)] == [
@@ -162,10 +166,10 @@ def test_commands_that_only_the_event_log_has_are_reported_but_not_those_of_the_
     command = {"command": ["rg", "x"], "exit_code": 1, "aggregated_output": "", "cwd": "/a"}
     found = events(
         PROMPT,
-        event("exec_command_end", call_id="n1", source="agent", **command),
-        event("exec_command_end", call_id="n2", source="user_shell", **command),
-        event("item_completed", item={"type": "CommandExecution", "id": "n1", **command}),
-        event("mcp_tool_call_end", call_id="n3", invocation={"server": "s", "tool": "t"}, result={"Err": "no"}),
+        event_msg("exec_command_end", call_id="n1", source="agent", **command),
+        event_msg("exec_command_end", call_id="n2", source="user_shell", **command),
+        event_msg("item_completed", item={"type": "CommandExecution", "id": "n1", **command}),
+        event_msg("mcp_tool_call_end", call_id="n3", invocation={"server": "s", "tool": "t"}, result={"Err": "no"}),
     )
     assert [(tool_call.call_id, tool_call.name, tool_call.ok) for tool_call in calls(found)] == [
         ("n1", "exec_command", False),
@@ -216,7 +220,7 @@ def test_a_newer_version_is_read_as_far_as_it_is_known() -> None:
         PROMPT,
         {"timestamp": None, "ordinal": 7, "type": "world_state", "payload": {"type": "function_call"}},
         item("telepathy_call", call_id="t"),
-        event("mood", text="good"),
+        event_msg("mood", text="good"),
         message("assistant", "So."),
     )
     assert [type(each) for each in found] == [TurnBegan, Message, TurnEnded]

@@ -38,7 +38,7 @@ def action(number: int, kind: str, source: str = "agent", /, **given: object) ->
     return {"id": number, "source": source, "action": kind, "args": given}
 
 
-def observation(cause: int, kind: str = "run", content: object = "x", **more: object) -> dict[str, Any]:
+def answered(cause: int, kind: str = "run", content: object = "x", **more: object) -> dict[str, Any]:
     return {"id": 90, "source": "agent", "observation": kind, "content": content, "cause": cause, **more}
 
 
@@ -110,17 +110,17 @@ def test_events_may_stand_one_after_another() -> None:
     ],
 )
 def test_a_command_that_failed_is_not_ok(more: dict[str, Any], ok: bool) -> None:
-    (tool_call,) = calls(events(PROMPT, action(2, "run", command="x"), observation(2, **more)))
+    (tool_call,) = calls(events(PROMPT, action(2, "run", command="x"), answered(2, **more)))
     assert tool_call.ok is ok
 
 
 def test_observations_of_what_is_no_call_are_passed_over() -> None:
-    found = events(PROMPT, action(2, "think", thought="Hm."), observation(2, "think"), observation(77, "null"))
+    found = events(PROMPT, action(2, "think", thought="Hm."), answered(2, "think"), answered(77, "null"))
     assert [type(each) for each in found] == [TurnBegan, TurnEnded]
 
 
 def test_commands_of_the_user_are_no_calls() -> None:
-    assert not calls(events(PROMPT, action(2, "run", "user", command="ls"), observation(2)))
+    assert not calls(events(PROMPT, action(2, "run", "user", command="ls"), answered(2)))
 
 
 def test_what_was_delegated_is_one_call() -> None:
@@ -129,8 +129,8 @@ def test_what_was_delegated_is_one_call() -> None:
         action(2, "delegate", agent="BrowsingAgent"),
         action(3, "message", content="I am the other one."),
         action(4, "browse", url="u"),
-        observation(4, "browse"),
-        observation(2, "delegate", "its answer"),
+        answered(4, "browse"),
+        answered(2, "delegate", "its answer"),
         action(5, "message", content="So."),
     )
     assert [each.text for each in found if isinstance(each, Message)] == ["So."]

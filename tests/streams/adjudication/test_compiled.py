@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import fields, replace
-from native_records import LATER, VERIFIED, WIDE, checked, emission, observation
+from native_records import LATER, VERIFIED, WIDE, checked, raw_emission, raw_observation
 from native_world import (
     CHECKS,
     CLASSES,
@@ -85,9 +85,9 @@ def test_timers_that_fire_together_fire_in_their_order() -> None:
     """A thousand ends at one instant, in blocks that fire no more than a few hundred."""
     world = World(1)
     rules = Policy()
-    emissions: list[Raw | Policy] = [("emissions", *emission(number)) for number in range(1000)]
+    emissions: list[Raw | Policy] = [("emissions", *raw_emission(number)) for number in range(1000)]
     observations: list[Raw | Policy] = [
-        ("observations", *observation(number, cls))
+        ("observations", *raw_observation(number, cls))
         for number in range(0, 1000, 3)
         for cls in CLASSES[:2][: 1 + number % 2]
     ]
@@ -107,7 +107,7 @@ def test_what_is_left_to_python_is_reported_and_kept_nowhere() -> None:
     """Of the last block: a common record is none of it, a tuple of headers is. Without the core there is nothing to
     tell, and no snapshot holds the number."""
     state = core.new_state(0, 1)
-    common, other = (event_of(("emissions", *emission(number))) for number in range(2))
+    common, other = (event_of(("emissions", *raw_emission(number))) for number in range(2))
     uncommon = replace(other, headers=())
     start = event_of(Policy())
 
@@ -124,10 +124,10 @@ def test_what_is_left_to_python_is_reported_and_kept_nowhere() -> None:
 
 def test_a_later_attempts_admission_ends_the_earlier_ones() -> None:
     """Both attempts of an emission are admitted one after the other; then both are renewed, and end."""
-    both = [observation(1, cls, subject=_subject(1, attempt)) for attempt in (0, 1) for cls in CLASSES[:2]]
-    newer = observation(1, CLASSES[0], subject=_subject(1, 1), observed_at=format_time(T + 2 * MINUTE))
-    first: list[Raw | Policy] = [("emissions", *emission(1)), *(("observations", *one) for one in both[:2])]
-    second: list[Raw | Policy] = [("emissions", *emission(1, attempt=1)), *(("observations", *one) for one in both)]
+    both = [raw_observation(1, cls, subject=_subject(1, attempt)) for attempt in (0, 1) for cls in CLASSES[:2]]
+    newer = raw_observation(1, CLASSES[0], subject=_subject(1, 1), observed_at=format_time(T + 2 * MINUTE))
+    first: list[Raw | Policy] = [("emissions", *raw_emission(1)), *(("observations", *one) for one in both[:2])]
+    second: list[Raw | Policy] = [("emissions", *raw_emission(1, attempt=1)), *(("observations", *one) for one in both)]
     third: list[Raw | Policy] = [("observations", *newer)]
     steps = [(T, T, first), (T + 1, T, second), (T + 2 * MINUTE, T, third), (T + 99 * MINUTE, T + 99 * MINUTE, [])]
 
@@ -144,9 +144,9 @@ def test_observers_are_counted_alike(observers: int, early: bool) -> None:
     ends = {**Policy().disposition, "decayed-to-uncertainty": policy.PerEffect(internal="discard", external="discard")}
     rules = Policy(admissibility=Admissibility(k=Floor(internal=1), min_observers=least), disposition=ends)
     seen: list[Raw | Policy] = [
-        ("observations", *observation(1, CLASSES[0], observer=f"observer-{number}")) for number in range(observers)
+        ("observations", *raw_observation(1, CLASSES[0], observer=f"observer-{number}")) for number in range(observers)
     ]
-    emissions: list[Raw | Policy] = [("emissions", *emission(1))]
+    emissions: list[Raw | Policy] = [("emissions", *raw_emission(1))]
     later = [(T + 11 * MINUTE, T + 11 * MINUTE, list[Raw | Policy]())]
 
     found = same([(T, T, seen + emissions if early else emissions + seen), *later], rules)
@@ -172,7 +172,7 @@ def test_observers_are_counted_alike(observers: int, early: bool) -> None:
 )
 def test_pieces_of_an_answer_are_read_alike(more: dict[str, Any], taken: bool) -> None:
     """Which piece of which answer an emission is decides nothing; what is no such name or number is a dead letter."""
-    steps: list[Step] = [(T, T, [("emissions", *emission(1, **more)), *_both(1)])]
+    steps: list[Step] = [(T, T, [("emissions", *raw_emission(1, **more)), *_both(1)])]
 
     found = same(steps, Policy())
 
@@ -182,7 +182,7 @@ def test_pieces_of_an_answer_are_read_alike(more: dict[str, Any], taken: bool) -
 
 
 def _both(number: int) -> list[Raw | Policy]:
-    return [("observations", *observation(number, cls)) for cls in CLASSES[:2]]
+    return [("observations", *raw_observation(number, cls)) for cls in CLASSES[:2]]
 
 
 def test_an_observer_that_came_before_its_emission_is_counted() -> None:
@@ -190,8 +190,8 @@ def test_an_observer_that_came_before_its_emission_is_counted() -> None:
     rules = Policy(
         admissibility=Admissibility(min_observers=policy.LeastObservers(internal=2, external=2)), verdicts="settled"
     )
-    first, second = (observation(1, CLASSES[number], observer=f"observer-{number}") for number in range(2))
-    records: list[Raw | Policy] = [("observations", *first), ("emissions", *emission(1)), ("observations", *second)]
+    first, second = (raw_observation(1, CLASSES[number], observer=f"observer-{number}") for number in range(2))
+    records: list[Raw | Policy] = [("observations", *first), ("emissions", *raw_emission(1)), ("observations", *second)]
 
     found = same([(T, T, records)], rules)
 
@@ -205,9 +205,9 @@ def test_privacy_is_kept_alike(name: str, cls: str, ids: Any) -> None:
     """An id of the identity-bound tier, and one that may be a peer's credentials, is shown by neither."""
     floor, privacy = Admissibility(k=Floor(internal=1)), PrivacyRules(observation_ids=ids)
     rules = Policy(admissibility=floor, privacy=privacy, verdicts="settled")
-    seen = observation(1, cls, observation_id=name)
+    seen = raw_observation(1, cls, observation_id=name)
 
-    found = same([(T, T, [("emissions", *emission(1)), ("observations", *seen)])], rules)
+    found = same([(T, T, [("emissions", *raw_emission(1)), ("observations", *seen)])], rules)
 
     admitted, told = found.outputs[0]
     assert name.encode() not in told.value
@@ -225,10 +225,10 @@ def test_emitters_are_refused_alike(field: str, refuse: list[str]) -> None:
         admissibility=Admissibility(k=Floor(internal=1)), emitters=policy.Emitters(refuse), verdicts="settled"
     )
     for name in ("ann@host.example", "ann%40host.example", "bot@v1.2", "git@host.example", "half%", "bot"):
-        key, value, headers = emission(1, emitter={field: name})
+        key, value, headers = raw_emission(1, emitter={field: name})
         for written in (value, value.replace(b"@", b"\\u0040")):
             records: list[Raw | Policy] = [("emissions", key, written, headers)]
-            records.append(("observations", *observation(1, CLASSES[0])))
+            records.append(("observations", *raw_observation(1, CLASSES[0])))
 
             found = same([(T, T, records)], rules)
 
@@ -242,8 +242,8 @@ def test_emitters_are_refused_alike(field: str, refuse: list[str]) -> None:
 def test_look_alikes_fare_as_the_policy_says(rule: Any) -> None:
     """A text with a Cyrillic letter among Latin ones is refused, mended or told of."""
     rules = Policy(sanitation=policy.Sanitation(confusables=policy.ConfusablesByEffect(internal=rule)))
-    records: list[Raw | Policy] = [("emissions", *emission(1, text="Fir\u0455t other"))]
-    records += [("observations", *observation(1, cls)) for cls in CLASSES[:2]]
+    records: list[Raw | Policy] = [("emissions", *raw_emission(1, text="Fir\u0455t other"))]
+    records += [("observations", *raw_observation(1, cls)) for cls in CLASSES[:2]]
 
     found = same([(T, T, records)], rules)
 
@@ -260,11 +260,11 @@ def test_look_alikes_fare_as_the_policy_says(rule: Any) -> None:
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_what_gives_way_fares_alike(text: str, number: int) -> None:
     """Chat markers and controls, which the core leaves to Python."""
-    value = json.loads(emission(1)[1])
+    value = json.loads(raw_emission(1)[1])
     value |= {"text": text, "assertions": [{**value["assertions"][0], "span": {"chars": [0, len(text)]}}]}
     records: list[Raw | Policy] = [("emissions", b"em-1", json.dumps(value).encode(), [])]
     for cls in CLASSES[:2]:
-        seen = json.loads(observation(1, cls)[1])
+        seen = json.loads(raw_observation(1, cls)[1])
         seen["subject"]["span"]["chars"] = [0, len(text)]
         records.append(("observations", b"em-1", json.dumps(seen).encode(), []))
 
@@ -280,11 +280,12 @@ def test_what_gives_way_fares_alike(text: str, number: int) -> None:
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_grounding_is_said_alike(source: str, said: str, number: int) -> None:
     """By the ids of the observations that count."""
-    value = json.loads(emission(1)[1])
+    value = json.loads(raw_emission(1)[1])
     value["assertions"][0] |= {"grounded": True, "chain": [{"step": "retrieval", "source": source, "metadata": {}}]}
     records: list[Raw | Policy] = [("emissions", b"em-1", json.dumps(value).encode(), [])]
     records += [
-        ("observations", *observation(1, cls, observation_id=f"seen-{place}")) for place, cls in enumerate(CLASSES[:2])
+        ("observations", *raw_observation(1, cls, observation_id=f"seen-{place}"))
+        for place, cls in enumerate(CLASSES[:2])
     ]
 
     found = same([(T, T, records)], Policy(), number=number)
@@ -330,7 +331,7 @@ def test_what_is_common_never_reaches_python(
             monkeypatch.setattr(core._Folding, method, _never)
     emissions: list[Raw | Policy] = [("emissions", *checked(number, checks)) for number in range(20)]
     observations: list[Raw | Policy] = [
-        ("observations", *observation(number, cls, **(VERIFIED if checks else {})))
+        ("observations", *raw_observation(number, cls, **(VERIFIED if checks else {})))
         for number in range(20)
         for cls in CLASSES[: number % 3]
     ]
@@ -339,7 +340,7 @@ def test_what_is_common_never_reaches_python(
         discarded = PerEffect(internal="discard", external="discard")
         rules = Policy(disposition=dict.fromkeys(rules.disposition, discarded))
         observations += [
-            ("observations", *observation(number, CLASSES[0], outcome="terms-present")) for number in (3, 4)
+            ("observations", *raw_observation(number, CLASSES[0], outcome="terms-present")) for number in (3, 4)
         ]
     first, second = (observations, emissions) if early else (emissions, observations)
 
@@ -402,16 +403,16 @@ def test_every_choice_of_a_policy_is_known_to_the_core() -> None:
 # ---------------------------------------------------------------- byte by byte
 
 _RECORDS = (
-    ("emissions", *emission(1)[:2]),
-    ("observations", *observation(1, CLASSES[0])[:2]),
-    ("emissions", *emission(1, effect="external", attempt=0, vocabulary="1.0", more={"a": [1, -2.5, "é"]})[:2]),
-    ("observations", *observation(1, CLASSES[1], tier="identity-bound", confidence=0.75, detail={"a": None})[:2]),
+    ("emissions", *raw_emission(1)[:2]),
+    ("observations", *raw_observation(1, CLASSES[0])[:2]),
+    ("emissions", *raw_emission(1, effect="external", attempt=0, vocabulary="1.0", more={"a": [1, -2.5, "é"]})[:2]),
+    ("observations", *raw_observation(1, CLASSES[1], tier="identity-bound", confidence=0.75, detail={"a": None})[:2]),
 )
 
 
 def _one(topic: str, key: bytes, value: bytes) -> None:
     """One record among others that bring its assertion to an end."""
-    good: list[Raw | Policy] = [("emissions", *emission(1)), ("observations", *observation(1, CLASSES[1]))]
+    good: list[Raw | Policy] = [("emissions", *raw_emission(1)), ("observations", *raw_observation(1, CLASSES[1]))]
     later = [(T + 20 * MINUTE, T + 20 * MINUTE, list[Raw | Policy]())]
     same([(T, T, [(topic, key, value, []), *good]), *later], Policy())
     same([(T, T, [*good, (topic, key, value, [])]), *later], Policy())
@@ -461,10 +462,10 @@ def test_every_text_fares_alike(text: str, data: st.DataObject) -> None:
         text = ""
     start = data.draw(st.integers(0, len(text)))
     span = [start, data.draw(st.integers(start, len(text) + 1))]
-    value = json.loads(emission(1)[1]) | {"text": text, "assertions": [{"span": {"chars": span}}]}
+    value = json.loads(raw_emission(1)[1]) | {"text": text, "assertions": [{"span": {"chars": span}}]}
     value["assertions"][0]["provenance"] = [{"substrate_class": CLASSES[0]}]
     raw = json.dumps(value, ensure_ascii=data.draw(st.booleans())).encode("utf-8", "surrogatepass")
-    good = json.loads(observation(1, CLASSES[0])[1])
+    good = json.loads(raw_observation(1, CLASSES[0])[1])
     good["subject"]["span"]["chars"] = span
     spoken: Raw = ("observations", b"em-1", json.dumps(good).encode(), [])
 
@@ -486,11 +487,11 @@ def test_every_text_fares_alike(text: str, data: st.DataObject) -> None:
 def test_every_time_fares_alike(at: str | int) -> None:
     """Times of every form, in the past and the future, good and bad."""
     rules = Policy(admissibility=Admissibility(max_skew=policy.LONGEST, max_validity=policy.LONGEST))
-    key, value, headers = emission(1, emitted_at=at)
-    seen = observation(1, CLASSES[0], observed_at=at)
+    key, value, headers = raw_emission(1, emitted_at=at)
+    seen = raw_observation(1, CLASSES[0], observed_at=at)
 
     same([(T, T, [("observations", *seen), ("emissions", key, value, headers)])], rules)
-    same([(T, T, [("emissions", *emission(1)), ("observations", *seen)])], rules)
+    same([(T, T, [("emissions", *raw_emission(1)), ("observations", *seen)])], rules)
 
 
 # ---------------------------------------------------------------- hashes and blocks

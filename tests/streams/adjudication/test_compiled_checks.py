@@ -9,7 +9,7 @@ import pytest
 from builders import assertion_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from native_records import LATER, VERIFIED, WIDE, checked, emission, observation
+from native_records import LATER, VERIFIED, WIDE, checked, raw_emission, raw_observation
 from native_world import (
     CHECKS,
     CLASSES,
@@ -49,7 +49,7 @@ from sluice.streams.sanitise import Trace
 def _last(checks: list[str] | None, *seen: dict[str, Any], **judging: Any) -> dict[str, Any]:
     """What is said of an assertion at its end, or when it is admitted, once each class has spoken."""
     records: list[Raw | Policy] = [("emissions", *checked(1, checks))]
-    records += [("observations", *observation(1, cls, **one)) for cls, one in zip(CLASSES, seen, strict=False)]
+    records += [("observations", *raw_observation(1, cls, **one)) for cls, one in zip(CLASSES, seen, strict=False)]
     ends = {status: policy.PerEffect(internal="review", external="review") for status in Policy().disposition}
 
     found = same([(T, T, records), *LATER[:1]], Policy(judging=Judging(**judging), disposition=ends))
@@ -104,7 +104,7 @@ def test_what_is_not_checked_gives_way(text: str, spans: list[list[int]], shown:
     seen = {**VERIFIED, "coverage": "part", "unchecked": spans}
     made = checked(1, [CHECKS[0]], text, span={"chars": [0, len(text)]})
     subject = {"emission_id": "em-1", "span": {"chars": [0, len(text)]}}
-    spoken: Raw = ("observations", *observation(1, CLASSES[0], **seen, subject=subject))
+    spoken: Raw = ("observations", *raw_observation(1, CLASSES[0], **seen, subject=subject))
     rules = Policy(admissibility=Admissibility(k=Floor(internal=1)))
 
     found = same([(T, T, [("emissions", *made), spoken])], rules)
@@ -138,7 +138,7 @@ def test_a_commit_is_reported_only_where_ids_are() -> None:
     for shown in ("clear", "omitted", "hashed"):
         rules = Policy(admissibility=Admissibility(k=Floor(internal=1)), privacy=PrivacyRules(observation_ids=shown))
         records: list[Raw | Policy] = [("emissions", *checked(1, [CHECKS[0]]))]
-        records.append(("observations", *observation(1, CLASSES[0], **VERIFIED)))
+        records.append(("observations", *raw_observation(1, CLASSES[0], **VERIFIED)))
 
         found = same([(T, T, records)], rules)
 
@@ -171,11 +171,11 @@ def test_two_files_bear_no_check_out_together(
 ) -> None:
     """Before and behind the emission, and behind its admission: what is told of another file Python weighs."""
     reported: list[Raw | Policy] = [
-        ("observations", *observation(1, cls, **one)) for cls, one in zip(CLASSES, seen, strict=False)
+        ("observations", *raw_observation(1, cls, **one)) for cls, one in zip(CLASSES, seen, strict=False)
     ]
     emissions: list[Raw | Policy] = [("emissions", *checked(1, [CHECKS[1]]))]
     renewing: list[Step] = [
-        (T + minutes * MINUTE, T, [("observations", *observation(1, CLASSES[0], **one, observed_at=T + minutes))])
+        (T + minutes * MINUTE, T, [("observations", *raw_observation(1, CLASSES[0], **one, observed_at=T + minutes))])
         for minutes, one in enumerate((_OTHER, _FIRST, _NOWHERE, {}), 1)
     ]
 
@@ -198,7 +198,7 @@ def test_one_file_is_the_cores(seen: tuple[dict[str, Any], ...], python: int, mo
             core._APPLIERS, topic, lambda *given, topic=topic, take=take: (asked.append(topic), take(*given))[1]
         )
     records: list[Raw | Policy] = [("emissions", *checked(1, [CHECKS[1]]))]
-    records += [("observations", *observation(1, cls, **one)) for cls, one in zip(CLASSES, seen, strict=False)]
+    records += [("observations", *raw_observation(1, cls, **one)) for cls, one in zip(CLASSES, seen, strict=False)]
 
     fold([(T, T, records)], Policy())
 
@@ -226,7 +226,7 @@ def test_bounds_are_alike(most: int, emission: Any, seen: Any) -> None:
     for length in (most, most + 1):
         made = checked(1, **{"checks": [CHECKS[0]], **emission(length)})
         records: list[Raw | Policy] = [("emissions", *made)]
-        records.append(("observations", *observation(1, CLASSES[0], **{**VERIFIED, **seen(length)})))
+        records.append(("observations", *raw_observation(1, CLASSES[0], **{**VERIFIED, **seen(length)})))
 
         found = same([(T, T, records), *LATER[:1]], Policy())
 
@@ -251,7 +251,7 @@ def test_bounds_are_alike(most: int, emission: Any, seen: Any) -> None:
 )
 def test_members_that_stand_there_twice_fare_alike(was: bytes, now: bytes) -> None:
     """The last one holds, or it is a fault, as for Python; however JSON writes their names."""
-    key, value, headers = observation(1, CLASSES[0], **VERIFIED)
+    key, value, headers = raw_observation(1, CLASSES[0], **VERIFIED)
     assert value.count(was) == 1
     if b'{"x": [{' in now:
         value = value.replace(b'}]}, "looked_at"', b'}]}}, "looked_at"')
@@ -342,7 +342,7 @@ def test_checks_are_counted_alike(
 
     def observed(seen: list[dict[str, Any]]) -> list[Raw | Policy]:
         subject = {"emission_id": "em-1", "span": whole}
-        return [("observations", *observation(1, CLASSES[0], **{**one, "subject": subject})) for one in seen]
+        return [("observations", *raw_observation(1, CLASSES[0], **{**one, "subject": subject})) for one in seen]
 
     made = checked(1, checks, text, span=whole, kind=kind, effect=effect)
     steps: list[Step] = [
@@ -410,7 +410,7 @@ def test_what_names_its_record_and_checks_is_the_cores(
         left.append(state.left_to_python)
         return outputs
 
-    record = emission(
+    record = raw_emission(
         1,
         text=text,
         assertions=[
@@ -423,7 +423,7 @@ def test_what_names_its_record_and_checks_is_the_cores(
         about["digest"] = digest_of(record[1]) if digest == "own" else SHA
     detail = {"checks": [{"check": texts[named], "holds": True, "path": "a/b.py"}]}
     seen: list[Raw | Policy] = [
-        ("observations", *observation(1, cls, subject=about, verified=[0], coverage="whole", detail=detail))
+        ("observations", *raw_observation(1, cls, subject=about, verified=[0], coverage="whole", detail=detail))
         for cls in CLASSES[:2]
     ]
     emitted: Raw = ("emissions", *record)

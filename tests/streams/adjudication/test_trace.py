@@ -8,7 +8,7 @@ from typing import Any
 import fold_laws as laws
 import pytest
 from builders import dispositions
-from exported import BASE, KEY, ExportedLane, M, S, emission, lane_after, observation, review
+from exported import BASE, KEY, ExportedLane, M, S, emission_after, lane_after, observation_after, reviewed_claim
 from hypothesis import HealthCheck, given, settings
 from msgspec.structs import replace
 from search import examples
@@ -94,7 +94,7 @@ def test_every_record_about_the_emission_is_in_its_trace(world: tuple[Policy, li
 @pytest.mark.skipif(codecs_core.codecs is None, reason="there is no compiled core")
 def test_a_traced_block_is_folded_in_python():
     """The compiled core keeps no trace; without one it takes the common inputs."""
-    lane = lane_after((0, [emission()]), (2 * S, [observation(S, CODE), observation(S, GIT)]))
+    lane = lane_after((0, [emission_after()]), (2 * S, [observation_after(S, CODE), observation_after(S, GIT)]))
     state, untraced = core.new_state(0, 1), core.new_state(0, 1)
     for data in lane.blocks:
         core.fold(state, unseal(data), trace.FoldTrace("em-1"))
@@ -108,7 +108,9 @@ def test_a_traced_block_is_folded_in_python():
 
 def test_an_admission_in_every_step():
     """The emission begins its assertion, which waits; each observation counts; the second one admits it."""
-    _, entries, _ = traced(lane_after((0, [emission()]), (2 * S, [observation(S, CODE), observation(S, GIT)])))
+    _, entries, _ = traced(
+        lane_after((0, [emission_after()]), (2 * S, [observation_after(S, CODE), observation_after(S, GIT)]))
+    )
 
     assert kinds(entries[1]) == [(0, "TakenIn"), (0, "Began")]
     armed = entries[1][-1]
@@ -127,13 +129,13 @@ def test_an_admission_in_every_step():
 def test_what_is_due_is_reported_before_the_events():
     """And what is said once a block behind them."""
     lane = lane_after(
-        (0, [emission()]), (2 * S, [observation(S, CODE), observation(S, GIT)]),
-        (3 * S, [observation(3 * S, CODE), observation(3 * S, GIT)]),
+        (0, [emission_after()]), (2 * S, [observation_after(S, CODE), observation_after(S, GIT)]),
+        (3 * S, [observation_after(3 * S, CODE), observation_after(3 * S, GIT)]),
     )  # fmt: skip
     _, entries, _ = traced(lane)
     assert kinds(entries[3]) == [(0, "Weighed"), (1, "Weighed"), (trace.END, "Decided")]
 
-    _, entries, _ = traced(lane_after((0, [emission()]), (11 * M, [observation(11 * M, CODE)])))
+    _, entries, _ = traced(lane_after((0, [emission_after()]), (11 * M, [observation_after(11 * M, CODE)])))
     assert [type(one) for one in entries[2][:2]] == [trace.Fired, trace.Decided]
     assert kinds(entries[2]) == [(trace.CLOCKS, "Decided"), (0, "Weighed")]
 
@@ -141,7 +143,7 @@ def test_what_is_due_is_reported_before_the_events():
 def test_what_is_discarded_is_reported_with_the_record_that_stands_nowhere():
     """Its status, its reason, and the words that a reviewer would have had."""
     asked = replace(decided("discard"), verdicts="settled")
-    lane = lane_after((0, [emission()]), (11 * M, []), policy=asked)
+    lane = lane_after((0, [emission_after()]), (11 * M, []), policy=asked)
     _, entries, outputs = traced(lane)
 
     word = entries[2][-1]
@@ -153,13 +155,15 @@ def test_what_is_discarded_is_reported_with_the_record_that_stands_nowhere():
 
 def test_evidence_that_waits_is_known_by_its_number():
     """From its coming to its weighing, or to the end of its time."""
-    _, entries, _ = traced(lane_after((0, [observation(0, CODE), observation(0, GREP, attempt=1)]), (S, [emission()])))
+    _, entries, _ = traced(
+        lane_after((0, [observation_after(0, CODE), observation_after(0, GREP, attempt=1)]), (S, [emission_after()]))
+    )
     aside = [one for one in entries[1] if isinstance(one, trace.PutAside)]
     assert [one.attempt for one in aside] == [0, 1]
     met = [one for one in entries[2] if isinstance(one, trace.Weighed)]
     assert [(one.order, one.fate) for one in met] == [(aside[0].order, "counted")]
 
-    _, entries, _ = traced(lane_after((0, [observation(0, CODE)]), (11 * M, [])))
+    _, entries, _ = traced(lane_after((0, [observation_after(0, CODE)]), (11 * M, [])))
     assert [one.order for one in entries[2] if isinstance(one, trace.Unmatched)] == [
         one.order for one in entries[1] if isinstance(one, trace.PutAside)
     ]
@@ -167,15 +171,15 @@ def test_evidence_that_waits_is_known_by_its_number():
 
 def test_a_newer_attempt_supersedes_and_ends():
     """What is pending gets a record; what waits for a reviewer ends by the newer attempt's word."""
-    _, entries, _ = traced(lane_after((0, [emission()]), (S, [emission(attempt=1)])))
+    _, entries, _ = traced(lane_after((0, [emission_after()]), (S, [emission_after(attempt=1)])))
     assert kinds(entries[2]) == [(0, "Decided"), (0, "TakenIn"), (0, "Began")]
     first = entries[2][0]
     assert isinstance(first, trace.Decided)
     assert (first.attempt, first.reason) == (0, "superseded")
 
-    newer = [emission(M, attempt=1), observation(M, CODE, attempt=1), observation(M, GIT, attempt=1)]
-    evidence = [observation(S, CODE), observation(S, GIT)]
-    _, entries, _ = traced(lane_after((0, [emission()]), (S, evidence), (M, newer)))
+    newer = [emission_after(M, attempt=1), observation_after(M, CODE, attempt=1), observation_after(M, GIT, attempt=1)]
+    evidence = [observation_after(S, CODE), observation_after(S, GIT)]
+    _, entries, _ = traced(lane_after((0, [emission_after()]), (S, evidence), (M, newer)))
     ended = entries[3][-1]
     assert isinstance(ended, trace.Ended)
     assert (ended.attempt, ended.by_attempt) == (0, 1)
@@ -183,7 +187,13 @@ def test_a_newer_attempt_supersedes_and_ends():
 
 def test_dead_letters_repetitions_and_reviews_are_noted():
     """Each by its event."""
-    records = [emission(), emission(), ("observations", (b"em-1", b"{")), review("admit"), review("refuse")]
+    records = [
+        emission_after(),
+        emission_after(),
+        ("observations", (b"em-1", b"{")),
+        reviewed_claim("admit"),
+        reviewed_claim("refuse"),
+    ]
     _, entries, _ = traced(lane_after((0, records)))
 
     assert kinds(entries[1]) == [
@@ -194,8 +204,8 @@ def test_dead_letters_repetitions_and_reviews_are_noted():
 def test_a_review_that_changes_nothing_says_why():
     """Where several reviewers are needed, each counts once."""
     policy = replace(decided("review"), reviewers=Reviewers(min_reviewers=PerEffect(internal=2, external=2)))
-    said = [review("admit"), review("admit"), review("admit", reviewer="reviewer-2")]
-    _, entries, _ = traced(lane_after((0, [emission()]), (11 * M, []), (12 * M, said), policy=policy))
+    said = [reviewed_claim("admit"), reviewed_claim("admit"), reviewed_claim("admit", reviewer="reviewer-2")]
+    _, entries, _ = traced(lane_after((0, [emission_after()]), (11 * M, []), (12 * M, said), policy=policy))
 
     reviews = [one for one in entries[3] if isinstance(one, trace.Reviewed)]
     assert [one.why for one in reviews] == ["", "no-other-reviewer", ""]
@@ -204,7 +214,9 @@ def test_a_review_that_changes_nothing_says_why():
 
 def test_other_emissions_leave_nothing_in_it():
     """Only dead letters are noted whichever they are about, since nobody can tell."""
-    lane = lane_after((0, [emission(), emission(emission_id="em-2"), ("observations", (b"em-9", b"{"))]), (11 * M, []))
+    lane = lane_after(
+        (0, [emission_after(), emission_after(emission_id="em-2"), ("observations", (b"em-9", b"{"))]), (11 * M, [])
+    )
     _, entries, _ = traced(lane, "em-3")
 
     assert [kinds(block) for block in entries] == [[], [(2, "Refused")], []]

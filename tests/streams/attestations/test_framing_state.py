@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders import attestation_value
 from foreign_signing import key_of, public, sign
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +21,7 @@ from sluice.streams.attestations.validators import WORD_BYTES
 from sluice.streams.policy.keys import Key
 from sluice.streams.policy.policy import DEFAULT_POLICY, Attestations, Policy
 
-from .test_framing import CLAIM, Lane, T, announcement, attestation, detail, grounded, reason
+from .test_framing import CLAIM, Lane, T, announcement, detail, grounded, reason
 
 ANN, BEN = key_of(1), key_of(2)
 DIDS = {"did:web:university.example": ANN, "did:web:museum.example": BEN}
@@ -33,7 +34,7 @@ SIGNED = Policy(
 
 def word(at: int, did: str = "did:web:university.example", **fields: Any) -> dict[str, Any]:
     """A validator's signed word, issued so many ms after T."""
-    plain = attestation(validator_did=did, issued_at=format_time(T + at), **fields)
+    plain = attestation_value(validator_did=did, issued_at=format_time(T + at), **fields)
     return sign(DIDS[did], "attestations", plain)
 
 
@@ -101,7 +102,7 @@ def test_what_is_refused_for_anything_is_no_newest_word():
 def test_a_spelling_of_the_did_is_the_same_validator(spelling: str):
     """One validator, one newest word."""
     lane = Lane()
-    own = attestation(issued_at=format_time(T - 1))
+    own = attestation_value(issued_at=format_time(T - 1))
 
     found = fates(lane, own, own | {"validator_did": spelling, "issued_at": format_time(T - 2)})
 
@@ -120,8 +121,10 @@ def test_validators_and_claims_have_marks_of_their_own():
 
 def test_a_word_that_does_not_say_when_it_was_issued_keeps_the_order_in_which_it_came():
     """Only unsigned ones may."""
-    assert fates(Lane(), attestation(), attestation(verdict="FALSE"), attestation()) == ["grounded"] * 3
-    assert fates(Lane(SIGNED), sign(ANN, "attestations", attestation())) == ["mistyped"]
+    assert (
+        fates(Lane(), attestation_value(), attestation_value(verdict="FALSE"), attestation_value()) == ["grounded"] * 3
+    )
+    assert fates(Lane(SIGNED), sign(ANN, "attestations", attestation_value())) == ["mistyped"]
 
 
 @pytest.mark.parametrize("policy", [SIGNED, DEFAULT_POLICY])
@@ -163,7 +166,9 @@ def sparing(words: int, **attestations: Any) -> Policy:
 def test_names_that_cost_nothing_take_no_more_than_their_share():
     """Those that spoke last are remembered; a stranger's flood makes the lane's memory no larger."""
     lane = Lane(sparing(3))
-    flood = [attestation(validator_did=f"did:web:v{number}.example", issued_at=format_time(T)) for number in range(9)]
+    flood = [
+        attestation_value(validator_did=f"did:web:v{number}.example", issued_at=format_time(T)) for number in range(9)
+    ]
 
     assert fates(lane, *flood) == ["grounded"] * 9
 
@@ -177,7 +182,7 @@ def test_a_listed_validator_s_words_are_never_forgotten():
     lane = Lane(sparing(1, validators=SIGNED.attestations.validators))
     claims = ["0x" + digit * 64 for digit in "abcdef"]
     own = [word(-1, claim_hash=claim) for claim in claims]
-    strangers = [attestation(validator_did=f"did:web:v{n}.example", issued_at=format_time(T)) for n in range(5)]
+    strangers = [attestation_value(validator_did=f"did:web:v{n}.example", issued_at=format_time(T)) for n in range(5)]
     for one in (*own, *strangers):
         assert reason(lane.one(one, key=one["claim_hash"].encode())) is None
     lane.state = framing_state.load(framing_state.dump(lane.state))
@@ -192,7 +197,7 @@ def test_keys_that_anybody_makes_are_no_listed_validators():
     for number in range(4):
         key = key_of(20 + number)
         did = did_of(key.public_key().public_bytes_raw())
-        plain = attestation(validator_did=did, issued_at=format_time(T))
+        plain = attestation_value(validator_did=did, issued_at=format_time(T))
         assert fates(lane, sign(key, "attestations", plain)) == ["grounded"]
 
     assert len(lane.state.words) == 2
@@ -206,7 +211,7 @@ COMINGS = st.lists(
 
 
 def unsigned(did: str, claim: str, at: int) -> dict[str, Any]:
-    return attestation(validator_did=did, claim_hash="0x" + claim * 64, issued_at=format_time(T + 60_000 * at))
+    return attestation_value(validator_did=did, claim_hash="0x" + claim * 64, issued_at=format_time(T + 60_000 * at))
 
 
 @given(COMINGS)
@@ -242,9 +247,9 @@ def test_a_restored_lane_goes_on_as_if_it_had_never_stopped(comings: list[tuple[
 def test_a_snapshot_is_of_the_moment_at_which_it_was_begun():
     """Its chunks are made while the lane goes on."""
     lane = Lane()
-    lane.one(attestation(issued_at=format_time(T - 2)))
+    lane.one(attestation_value(issued_at=format_time(T - 2)))
     chunks = framing_state.dump(lane.state)
-    lane.one(attestation(issued_at=format_time(T - 1)))
+    lane.one(attestation_value(issued_at=format_time(T - 1)))
 
     restored = framing_state.load(chunks)
 
@@ -259,14 +264,14 @@ def test_a_policy_that_was_just_announced_is_in_force_after_a_restore():
     lane.state = framing_state.load(framing_state.dump(lane.state))
 
     assert lane.state.policy_hash == SIGNED.hash
-    assert fates(lane, attestation(issued_at=format_time(T))) == ["unauthorised-validator"]
+    assert fates(lane, attestation_value(issued_at=format_time(T))) == ["unauthorised-validator"]
 
 
 def test_many_words_take_several_chunks(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(framing_state, "CHUNK", 2)
     lane = Lane()
     for number in range(5):
-        lane.one(attestation(validator_did=f"did:web:v{number}.example", issued_at=format_time(T)))
+        lane.one(attestation_value(validator_did=f"did:web:v{number}.example", issued_at=format_time(T)))
 
     chunks = list(framing_state.dump(lane.state))
 

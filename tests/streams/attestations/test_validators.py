@@ -6,6 +6,7 @@ import base64
 from typing import Any
 
 import pytest
+from builders import attestation_value
 from foreign_signing import key_of, public, sign
 
 from sluice.codecs.blocks import Output
@@ -13,7 +14,7 @@ from sluice.codecs.times import format_time
 from sluice.streams.policy.keys import Key
 from sluice.streams.policy.policy import Attestations, Policy
 
-from .test_framing import Lane, T, attestation
+from .test_framing import Lane, T
 
 DID = "did:web:university.example"
 ANN, STRANGER = key_of(1), key_of(2)
@@ -27,7 +28,7 @@ def listing(*, required: bool = False, did: str = DID, **time: int) -> Policy:
 
 
 def word(**fields: Any) -> dict[str, Any]:
-    return attestation(issued_at=format_time(T), **fields)
+    return attestation_value(issued_at=format_time(T), **fields)
 
 
 def fate(policy: Policy, value: dict[str, Any]) -> str:
@@ -111,14 +112,14 @@ def test_a_key_counts_in_its_time(time: dict[str, int], expected: str):
 
 def test_a_signed_word_says_when_it_was_issued():
     """And not in the future: who dates ahead would never be overtaken."""
-    late = attestation(issued_at=format_time(T + 3_600_000))
+    late = attestation_value(issued_at=format_time(T + 3_600_000))
 
-    assert fate(listing(), sign(ANN, "attestations", attestation())) == "mistyped"
+    assert fate(listing(), sign(ANN, "attestations", attestation_value())) == "mistyped"
     assert fate(listing(), sign(ANN, "attestations", late)) == "clock-skew"
 
 
 def test_an_earlier_canonical_form_is_taken_only_where_the_policy_says_so():
-    old = attestation(canonicalisation_version="0.2")
+    old = attestation_value(canonicalisation_version="0.2")
     lenient = Policy(attestations=Attestations(min_canonicalisation="0.2"))
 
     assert fate(Policy(), old) == "mistyped"

@@ -659,7 +659,7 @@ def test_what_is_bound_is_marked_from_version_4_on(number: int, marks: list[byte
     lane.fold = fold_version(number=number)
     lane.block(T, [citation(), citation(emission_id="em-2")])
 
-    outputs = lane.block(T + 1, [("sightings", b"{"), sighting()])
+    outputs = lane.block(T + 1, [("sightings", b"{"), seen_before()])
 
     assert [dict(one.headers).get(binding.BOUND) for one in outputs[1:]] == marks
     assert binding.BOUND not in dict(outputs[0].headers)

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from checkpointed import SIGNER, STRICT, CheckpointedLane, T, emission, history
+from checkpointed import SIGNER, STRICT, CheckpointedLane, T, emission_of_two_classes, history
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
@@ -108,7 +108,7 @@ def test_what_is_there_to_read_is_what_the_bytes_say(files: dict[str, bytes]) ->
 
     assert record["kind"] == "record"
     assert (record["topic"], record["partition"], record["offset"], record["timestamp"]) == ("emissions", 0, 1, T + 1)
-    assert (record["key"], json.loads(record["value"])) == ("em-2", emission("em-2"))
+    assert (record["key"], json.loads(record["value"])) == ("em-2", emission_of_two_classes("em-2"))
     assert record["headers"] == []
 
 

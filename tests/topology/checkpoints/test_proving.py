@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from checkpointed import SIGNER, STRICT, CheckpointedLane, T, emission, history
+from checkpointed import SIGNER, STRICT, CheckpointedLane, T, emission_of_two_classes, history
 from exported import lane_of
 
 from sluice.codecs.blocks import unseal
@@ -50,7 +50,7 @@ async def test_an_emission_is_proved_by_its_input_record(logs: FolderLogs) -> No
     assert (found.what, found.header.height, found.checkpoint.head.size) == ("input", 1, 4)
     readable = found.readable
     assert (readable.topic, readable.partition, readable.offset, readable.kind) == ("emissions", 0, 1, "record")
-    assert msgspec.json.decode(readable.value or "") == emission("em-2")
+    assert msgspec.json.decode(readable.value or "") == emission_of_two_classes("em-2")
 
 
 async def test_an_assertion_is_proved_by_its_last_verdict(logs: FolderLogs) -> None:
@@ -127,7 +127,7 @@ async def test_the_ledger_says_which_partitioner_it_goes_by(tmp_path: Path) -> N
     own = lane_of(name, lanes, "crc32")
     assert own != lane_of(name, lanes)
     lane = CheckpointedLane(STRICT, T, lane=own, lanes=lanes, partitioner="crc32")
-    lane.block(T + 1, [("emissions", emission(name))])
+    lane.block(T + 1, [("emissions", emission_of_two_classes(name))])
     lane.checkpoint()
 
     assert shown(await prove(FolderLogs(lane.export(tmp_path)), name)).header.lane == own
@@ -252,7 +252,7 @@ def rewritten(lane: CheckpointedLane, folder: Path, blocks: list[bytes]) -> Fold
 async def test_a_ledger_that_is_not_its_checkpoint_s_proves_nothing(tmp_path: Path) -> None:
     """A capable operator's new history has links and roots in order, but an old checkpoint."""
     forged = CheckpointedLane(STRICT, T)
-    forged.block(T + 1, [("emissions", emission("em-1", text="It is no."))])
+    forged.block(T + 1, [("emissions", emission_of_two_classes("em-1", text="It is no."))])
     forged.checkpoint()
     forged.block(T + 2)
     logs = rewritten(history(), tmp_path, forged.blocks)
@@ -331,7 +331,7 @@ async def test_two_histories_of_one_lane_are_found(tmp_path: Path) -> None:
     other = history()
     fork = CheckpointedLane(STRICT, T)
     for number in range(3):
-        fork.block(T + number, [("emissions", emission(f"em-{number}"))])
+        fork.block(T + number, [("emissions", emission_of_two_classes(f"em-{number}"))])
     other.notes[0] = SIGNER.sign(fork.checkpoint().text().replace("\n5\n", "\n4\n").replace("tip 0 5", "tip 0 4"))
     logs = FolderLogs(other.export(tmp_path))
 
@@ -342,7 +342,7 @@ async def test_two_histories_of_one_lane_are_found(tmp_path: Path) -> None:
 async def test_who_else_signs_is_somebody_else(tmp_path: Path) -> None:
     """A proof under a checkpoint of an unknown key is made, and does not verify."""
     lane = CheckpointedLane(STRICT, T)
-    lane.block(T + 1, [("emissions", emission())])
+    lane.block(T + 1, [("emissions", emission_of_two_classes())])
     stranger = Signer("sluice/test", bytes(32))
     assert isinstance(lane.checkpoint(stranger), Checkpoint)
     proof = await prove(FolderLogs(lane.export(tmp_path)), "em-1")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from exported import BASE, KEY, H, M, S, emission, explanation_of, lane_after, observation, review
+from exported import BASE, KEY, H, M, S, emission_after, explanation_of, lane_after, observation_after, reviewed_claim
 from rich.console import Console
 
 from sluice.topology.cli import main
@@ -18,9 +18,16 @@ EVIL = "It is \u202eso\x1b[31m, [bold]they[/bold] say."
 WHOLE = {"chars": [0, len(EVIL)]}
 SEEN = [("code.read", "corroborates"), ("git.log", "absent")]
 STORY = [
-    (0, [emission(), emission(0, text=EVIL, attempt=1, effect="external"), ("emissions", (b"em-1", b"\x1b["))]),
-    (S, [observation(S, name, said, attempt=1, span=WHOLE) for name, said in SEEN]),
-    (11 * M, [review("admit", attempt=1, span=WHOLE, reason="It is.")]),
+    (
+        0,
+        [
+            emission_after(),
+            emission_after(0, text=EVIL, attempt=1, effect="external"),
+            ("emissions", (b"em-1", b"\x1b[")),
+        ],
+    ),
+    (S, [observation_after(S, name, said, attempt=1, span=WHOLE) for name, said in SEEN]),
+    (11 * M, [reviewed_claim("admit", attempt=1, span=WHOLE, reason="It is.")]),
 ]
 
 
@@ -106,7 +113,7 @@ def test_a_folder_that_is_no_export_is_wrong_usage(tmp_path: Path):
 
 def test_a_dead_letter_is_reported_in_its_own_words(tmp_path: Path):
     """An emission that is too old has no class and no window, as an observation has."""
-    folder = lane_after((0, [emission(), emission(-25 * H, attempt=2)])).export(tmp_path / "export")
+    folder = lane_after((0, [emission_after(), emission_after(-25 * H, attempt=2)])).export(tmp_path / "export")
 
     text = run(folder, "em-1").stdout
 
@@ -116,9 +123,9 @@ def test_a_dead_letter_is_reported_in_its_own_words(tmp_path: Path):
 
 def test_a_contradiction_is_reported_once_and_is_nothing_that_bears_out(tmp_path: Path):
     """As the status alone, which is its own reason; the observer was seen all the same."""
-    folder = lane_after((0, [emission()]), (S, [observation(S, "code.read", "contradicts")]), (11 * M, [])).export(
-        tmp_path / "export"
-    )
+    folder = lane_after(
+        (0, [emission_after()]), (S, [observation_after(S, "code.read", "contradicts")]), (11 * M, [])
+    ).export(tmp_path / "export")
 
     text = run(folder, "em-1").stdout
 
@@ -131,7 +138,7 @@ async def test_a_narrow_terminal_gets_the_time_of_day(tmp_path: Path, width: int
     """Under the day, once for each day; and no long word loses its end."""
     long = "where-" * 30 + "end"
     explanation = await explanation_of(
-        lane_after((0, [emission()]), (20 * H, [review("admit", reason=long)])), tmp_path, now=BASE
+        lane_after((0, [emission_after()]), (20 * H, [reviewed_claim("admit", reason=long)])), tmp_path, now=BASE
     )
     console = Console(file=io.StringIO(), width=width)
 

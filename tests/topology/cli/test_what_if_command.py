@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from exported import KEY, M, S, emission, lane_after, observation
+from exported import KEY, M, S, emission_after, lane_after, observation_after
 from rich.console import Console
 
 from sluice.streams.policy.policy import DEFAULT_POLICY
@@ -22,8 +22,8 @@ STRICTER = "[admissibility]\nk = { internal = 3, external = 3 }\n"
 @pytest.fixture
 def what_if(tmp_path: Path):
     """`what_if(text, *flags)`: runs `sluice what-if` with that policy on an export."""
-    evidence = [observation(S, name) for name in ("code.read", "git.log")]
-    folder = lane_after((0, [emission()]), (2 * S, evidence), (11 * M, []), lanes=2).export(tmp_path / "export")
+    evidence = [observation_after(S, name) for name in ("code.read", "git.log")]
+    folder = lane_after((0, [emission_after()]), (2 * S, evidence), (11 * M, []), lanes=2).export(tmp_path / "export")
 
     def run(text: str, *flags: str) -> Result:
         file = tmp_path / "new.toml"

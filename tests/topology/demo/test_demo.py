@@ -262,7 +262,7 @@ def test_the_table_says_what_was_checked(width: int) -> None:
         assert "contains «[bold]thing[/bold]»." in text
 
 
-def observation(name: str, outcome: str, **detail: Any) -> ConsumerRecord[bytes | None, bytes | None]:
+def consumed_observation(name: str, outcome: str, **detail: Any) -> ConsumerRecord[bytes | None, bytes | None]:
     span = {"path": "/x"}
     value = observation_value(f"substrate.{name}", outcome, emission_id="em-2", span=span, at=NOW, detail=detail)
     return record(encoded(value), "em-2")
@@ -273,7 +273,7 @@ def test_where_one_looked_and_what_was_seen_stands_below() -> None:
     held = board(LINES[1:2])
     there = {"check": "contains(One)", "holds": True, "path": "a.txt", "lines": [3, 3]}
     for name in ("grep", "code.read"):
-        held.apply("observations", observation(name, "corroborates", checks=[there]))
+        held.apply("observations", consumed_observation(name, "corroborates", checks=[there]))
     assert (held.changed, held.missing()) == (0, ["em-2#p:/x"])
     assert demo_view.seen_lines(held.entries[0]) == []
     held.apply("admitted", word("em-2#p:/x", "admitted", unchecked=[[0, 3]], **CHECKED))
@@ -282,7 +282,7 @@ def test_where_one_looked_and_what_was_seen_stands_below() -> None:
         "    not checked: «One»",
     ]
     false = {"check": "contains(Two)", "holds": False, "path": "a.txt", "lines": [3, 4], "reason": "false"}
-    held.apply("observations", observation("grep", "contradicts", checks=[false]))
+    held.apply("observations", consumed_observation("grep", "contradicts", checks=[false]))
     held.apply("inadmissible", word("em-2#p:/x", "contradicted", 2))
     below = demo_view.seen_lines(held.entries[0])
     assert below[0] == "seen: a.txt:3-4 says otherwise (grep)"
@@ -298,12 +298,13 @@ def test_observations_of_others_and_broken_ones_change_nothing() -> None:
     held.apply("observations", record(b'{"subject": 3}'))
     assert demo_view.seen_lines(held.entries[0]) == []
     hostile = {"check": "contains(\x1b[2J)", "holds": False, "path": "\u202e\n", "lines": [1, 1]}
-    held.apply("observations", observation("grep", "contradicts", checks=[hostile] * 20))
+    held.apply("observations", consumed_observation("grep", "contradicts", checks=[hostile] * 20))
     below = "".join(demo_view.seen_lines(held.entries[0]))
     assert below
     assert not {"\x1b", "\u202e", "\n"} & set(below)
     held.apply(
-        "observations", observation("grep", "contradicts", checks=[{**hostile, "path": f"{n}"} for n in range(20)])
+        "observations",
+        consumed_observation("grep", "contradicts", checks=[{**hostile, "path": f"{n}"} for n in range(20)]),
     )
     assert len(demo_view.seen_lines(held.entries[0])) == demo_view.MOST_SEEN + 1
 

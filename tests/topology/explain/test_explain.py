@@ -21,12 +21,12 @@ from exported import (
     H,
     M,
     S,
-    emission,
+    emission_after,
     explanation_of,
     lane_after,
     lane_of,
-    observation,
-    review,
+    observation_after,
+    reviewed_claim,
 )
 from hypothesis import HealthCheck, given, settings
 from msgspec import UNSET
@@ -50,8 +50,8 @@ from sluice.streams.policy.policy import (
 from sluice.topology.explain.explanation import Explanation
 
 CODE, GIT, GREP = "code.read", "git.log", "grep"
-EVIDENCE = [observation(S, CODE), observation(S, GIT)]
-ADMITTED = [(0, [emission()]), (2 * S, EVIDENCE)]
+EVIDENCE = [observation_after(S, CODE), observation_after(S, GIT)]
+ADMITTED = [(0, [emission_after()]), (2 * S, EVIDENCE)]
 END = (11 * M, [])
 QUOTING = 'It says "released by hand" there.'
 GREEK = "Τhe release was made by hand."  # the first letter is a Greek tau
@@ -83,23 +83,35 @@ def fates(explanation: Explanation) -> list[tuple[str, str | None]]:
 # ---------------------------------------------------------------- the decision table
 
 INADMISSIBLE_STORIES = {
-    "declared-terminal": ("unverified-inference", [(0, [emission(provenance=[NOTE])])]),
-    "unknown-class": ("unverified-inference", [(0, [emission(provenance=[{"substrate_class": "substrate.moon"}])])]),
-    "ungrounded": ("rejected", [(0, [emission(grounded=True, chain=[{"step": "prompt-transform"}])])]),
+    "declared-terminal": ("unverified-inference", [(0, [emission_after(provenance=[NOTE])])]),
+    "unknown-class": (
+        "unverified-inference",
+        [(0, [emission_after(provenance=[{"substrate_class": "substrate.moon"}])])],
+    ),
+    "ungrounded": ("rejected", [(0, [emission_after(grounded=True, chain=[{"step": "prompt-transform"}])])]),
     "citation-violation": (
         "rejected",
-        [(0, [emission(text=QUOTING, cites={"context": "c", "strictly": True}, fields={"contexts": {"c": "no"}})])],
+        [
+            (
+                0,
+                [
+                    emission_after(
+                        text=QUOTING, cites={"context": "c", "strictly": True}, fields={"contexts": {"c": "no"}}
+                    )
+                ],
+            )
+        ],
     ),
-    "low-confidence": ("rejected", [(0, [emission(confidence=0.1)])]),
-    "confusable-text": ("rejected", [(0, [emission(text=GREEK, **EXTERNAL)])]),
+    "low-confidence": ("rejected", [(0, [emission_after(confidence=0.1)])]),
+    "confusable-text": ("rejected", [(0, [emission_after(text=GREEK, **EXTERNAL)])]),
     "fabricated-annotation": (
         "rejected",
-        [(0, [emission()]), (S, [observation(S, CODE, "unknown-observation", observation_id=DECLARED)])],
+        [(0, [emission_after()]), (S, [observation_after(S, CODE, "unknown-observation", observation_id=DECLARED)])],
     ),
-    "contradicted": ("contradicted", [(0, [emission()]), (S, [observation(S, GREP, "contradicts")])]),
-    "below-floor": ("below-floor", [(0, [emission()]), (S, EVIDENCE[:1]), END]),
-    "aged-out": ("decayed-to-uncertainty", [(0, [emission()]), (S, [observation(-2 * H, CODE)]), END]),
-    "no-corroboration": ("unverified-inference", [(0, [emission()]), END]),
+    "contradicted": ("contradicted", [(0, [emission_after()]), (S, [observation_after(S, GREP, "contradicts")])]),
+    "below-floor": ("below-floor", [(0, [emission_after()]), (S, EVIDENCE[:1]), END]),
+    "aged-out": ("decayed-to-uncertainty", [(0, [emission_after()]), (S, [observation_after(-2 * H, CODE)]), END]),
+    "no-corroboration": ("unverified-inference", [(0, [emission_after()]), END]),
 }
 
 
@@ -124,7 +136,7 @@ async def test_a_verdict_is_reported_whatever_is_done_about_it(tmp_path: Path, r
 async def test_a_declared_terminal_is_reported_as_it_was_declared(tmp_path: Path, terminal: str):
     """The claim is marked as a terminal, and the verdict is the same one."""
     explanation = await explanation_of(
-        lane_after((0, [emission(provenance=[{"substrate_class": terminal}])])), tmp_path
+        lane_after((0, [emission_after(provenance=[{"substrate_class": terminal}])])), tmp_path
     )
 
     assert explanation.assertions[0].claims[0].terminal
@@ -133,7 +145,7 @@ async def test_a_declared_terminal_is_reported_as_it_was_declared(tmp_path: Path
 
 async def test_an_unannotated_assertion_is_reported_as_one(tmp_path: Path):
     """Nothing was claimed for it, nothing was seen, all k classes are missing."""
-    explanation = await explanation_of(lane_after((0, [emission(provenance=None)]), END), tmp_path)
+    explanation = await explanation_of(lane_after((0, [emission_after(provenance=None)]), END), tmp_path)
 
     one = explanation.assertions[0]
     assert words(explanation) == [("unannotated", "no-corroboration")]
@@ -142,7 +154,9 @@ async def test_an_unannotated_assertion_is_reported_as_one(tmp_path: Path):
 
 async def test_what_a_newer_attempt_supersedes_is_reported(tmp_path: Path):
     """The attempt names the one that superseded it; the newer one waits."""
-    explanation = await explanation_of(lane_after((0, [emission()]), (S, [emission(S, attempt=1)])), tmp_path)
+    explanation = await explanation_of(
+        lane_after((0, [emission_after()]), (S, [emission_after(S, attempt=1)])), tmp_path
+    )
 
     assert words(explanation, 0) == [("rejected", "superseded")]
     assert [(one.attempt, one.superseded_by) for one in explanation.attempts] == [(0, 1), (1, UNSET)]
@@ -152,7 +166,7 @@ async def test_what_a_newer_attempt_supersedes_is_reported(tmp_path: Path):
 
 async def test_an_earlier_attempt_that_comes_later_is_superseded_on_arrival(tmp_path: Path):
     """It is told so although it came last."""
-    explanation = await explanation_of(lane_after((0, [emission(attempt=1)]), (S, [emission(S)])), tmp_path)
+    explanation = await explanation_of(lane_after((0, [emission_after(attempt=1)]), (S, [emission_after(S)])), tmp_path)
 
     assert words(explanation) == [("rejected", "superseded")]
     assert [(one.attempt, one.superseded_by) for one in explanation.attempts] == [(1, UNSET), (0, 1)]
@@ -181,7 +195,7 @@ async def test_a_declaration_is_reported_as_the_basis(tmp_path: Path):
     notes = [{"substrate_class": f"substrate.{name}", "ts": BASE} for name in (CODE, GIT)]
     policy = decided("review", trust="declared")
     explanation = await explanation_of(
-        lane_after((0, [emission(provenance=notes)]), (S, [observation(S, GREP)]), policy=policy), tmp_path
+        lane_after((0, [emission_after(provenance=notes)]), (S, [observation_after(S, GREP)]), policy=policy), tmp_path
     )
 
     assert explanation.assertions[0].verdicts[0].basis == "declaration"
@@ -190,7 +204,9 @@ async def test_a_declaration_is_reported_as_the_basis(tmp_path: Path):
 
 async def test_an_emitters_refusal_is_reported_as_passed_on(tmp_path: Path):
     """It is never adjudicated, and evidence for it is late."""
-    lane = lane_after((-S // 2, [observation(-S, CODE)]), (0, [emission(kind="refusal"), observation(0, GIT)]))
+    lane = lane_after(
+        (-S // 2, [observation_after(-S, CODE)]), (0, [emission_after(kind="refusal"), observation_after(0, GIT)])
+    )
     explanation = await explanation_of(lane, tmp_path)
 
     assert (words(explanation), explanation.assertions[0].verdicts[0].basis) == ([("refused", None)], "emitter")
@@ -200,7 +216,7 @@ async def test_an_emitters_refusal_is_reported_as_passed_on(tmp_path: Path):
 
 async def test_a_policys_refusal_does_not_hide_what_was_decided(tmp_path: Path):
     """`refused` says what is done; the assertion stands as what it was found to be."""
-    explanation = await explanation_of(lane_after((0, [emission()]), END, policy=decided("refuse")), tmp_path)
+    explanation = await explanation_of(lane_after((0, [emission_after()]), END, policy=decided("refuse")), tmp_path)
 
     assert words(explanation) == [("unverified-inference", "no-corroboration"), ("refused", "no-corroboration")]
     assert explanation.assertions[0].now.status == "unverified-inference"
@@ -209,9 +225,9 @@ async def test_a_policys_refusal_does_not_hide_what_was_decided(tmp_path: Path):
 @pytest.mark.parametrize(("decision", "word"), [("admit", ("admitted", None)), ("refuse", ("rejected", "review"))])
 async def test_a_reviewers_decision_is_reported(tmp_path: Path, decision: str, word: tuple[str, Any]):
     """Who decided what, and the verdict that it led to."""
-    records = [review(decision, reason="I looked.", decided_at=BASE + 12 * M)]
+    records = [reviewed_claim(decision, reason="I looked.", decided_at=BASE + 12 * M)]
     explanation = await explanation_of(
-        lane_after((0, [emission()]), (S, EVIDENCE[:1]), END, (12 * M, records)), tmp_path
+        lane_after((0, [emission_after()]), (S, EVIDENCE[:1]), END, (12 * M, records)), tmp_path
     )
 
     event = next(event for event in explanation.assertions[0].events if event.what == "reviewed")
@@ -221,14 +237,14 @@ async def test_a_reviewers_decision_is_reported(tmp_path: Path, decision: str, w
 
 
 AFTER_ADMISSION = {
-    "renewed": ([observation(5 * M, CODE), observation(5 * M, GIT)], ("renewed", None)),
-    "contradicted": ([observation(5 * M, GREP, "contradicts")], ("contradicted", "contradicted")),
+    "renewed": ([observation_after(5 * M, CODE), observation_after(5 * M, GIT)], ("renewed", None)),
+    "contradicted": ([observation_after(5 * M, GREP, "contradicts")], ("contradicted", "contradicted")),
     "fabricated": (
-        [observation(5 * M, CODE, "unknown-observation", observation_id=DECLARED)],
+        [observation_after(5 * M, CODE, "unknown-observation", observation_id=DECLARED)],
         ("rejected", "fabricated-annotation"),
     ),
-    "refused by a reviewer": ([review("refuse")], ("rejected", "review")),
-    "made to last by a reviewer": ([review("admit")], ("renewed", None)),  # in ledgers of the fold's version 1
+    "refused by a reviewer": ([reviewed_claim("refuse")], ("rejected", "review")),
+    "made to last by a reviewer": ([reviewed_claim("admit")], ("renewed", None)),  # in ledgers of the fold's version 1
 }
 
 
@@ -264,7 +280,7 @@ async def test_only_now_is_by_a_clock(tmp_path: Path):
 
 async def test_an_earlier_attempts_admission_ends_with_a_newer_ones_word(tmp_path: Path):
     """It ends without a word of its own, and says whose word ended it."""
-    newer = [emission(M, attempt=1), observation(M, CODE, attempt=1), observation(M, GIT, attempt=1)]
+    newer = [emission_after(M, attempt=1), observation_after(M, CODE, attempt=1), observation_after(M, GIT, attempt=1)]
     explanation = await explanation_of(lane_after(*ADMITTED, (M, newer)), tmp_path)
 
     last = explanation.assertions[0].events[-1]
@@ -274,7 +290,7 @@ async def test_an_earlier_attempts_admission_ends_with_a_newer_ones_word(tmp_pat
 
 async def test_a_review_window_that_ends_is_reported(tmp_path: Path):
     """Nobody spoke: the assertion stays what it was, and waits no more."""
-    lane = lane_after((0, [emission()]), END, (M * 12, []), policy=decided("review", review_window=M))
+    lane = lane_after((0, [emission_after()]), END, (M * 12, []), policy=decided("review", review_window=M))
     lane.block(BASE + 20 * M)
     explanation = await explanation_of(lane, tmp_path)
 
@@ -284,8 +300,8 @@ async def test_a_review_window_that_ends_is_reported(tmp_path: Path):
 
 async def test_what_waits_for_a_reviewer_ends_with_a_newer_attempts_word(tmp_path: Path):
     """Also where all of it happened in one block."""
-    newer = [emission(M, attempt=1), observation(M, CODE, attempt=1), observation(M, GIT, attempt=1)]
-    refused = [emission(), observation(S, CODE, "contradicts")]
+    newer = [emission_after(M, attempt=1), observation_after(M, CODE, attempt=1), observation_after(M, GIT, attempt=1)]
+    refused = [emission_after(), observation_after(S, CODE, "contradicts")]
     for number, blocks in enumerate([[(M, refused), (2 * M, newer)], [(M, [*refused, *newer])]]):
         explanation = await explanation_of(lane_after(*blocks, policy=decided("review")), tmp_path / str(number))
 
@@ -296,8 +312,8 @@ async def test_what_waits_for_a_reviewer_ends_with_a_newer_attempts_word(tmp_pat
 
 async def test_a_review_window_that_is_over_is_not_ended_by_a_newer_attempt_of_the_same_block(tmp_path: Path):
     """The clock comes before the block's inputs."""
-    newer = [emission(20 * M, attempt=1), *(observation(20 * M, name, attempt=1) for name in (CODE, GIT))]
-    lane = lane_after((0, [emission()]), END, (20 * M, newer), policy=decided("review", review_window=M))
+    newer = [emission_after(20 * M, attempt=1), *(observation_after(20 * M, name, attempt=1) for name in (CODE, GIT))]
+    lane = lane_after((0, [emission_after()]), END, (20 * M, newer), policy=decided("review", review_window=M))
     explanation = await explanation_of(lane, tmp_path)
 
     last = explanation.assertions[0].events[-1]
@@ -307,7 +323,9 @@ async def test_a_review_window_that_is_over_is_not_ended_by_a_newer_attempt_of_t
 
 async def test_what_was_over_is_reported_before_what_came_too_late(tmp_path: Path):
     """A review of the block in which the review window ends: the end comes first, and is why it is refused."""
-    lane = lane_after((0, [emission()]), END, (20 * M, [review("admit")]), policy=decided("review", review_window=M))
+    lane = lane_after(
+        (0, [emission_after()]), END, (20 * M, [reviewed_claim("admit")]), policy=decided("review", review_window=M)
+    )
     explanation = await explanation_of(lane, tmp_path)
 
     events = explanation.assertions[0].events[-2:]
@@ -316,8 +334,10 @@ async def test_what_was_over_is_reported_before_what_came_too_late(tmp_path: Pat
 
 async def test_evidence_that_waited_and_decides_at_once_tells_how_far_the_checks_had_come(tmp_path: Path):
     """As it would where it comes behind its emission."""
-    seen = [observation(S, CODE), observation(S, GIT, "contradicts")]
-    for number, blocks in enumerate([[(0, [emission()]), (2 * S, seen)], [(2 * S, seen), (3 * S, [emission()])]]):
+    seen = [observation_after(S, CODE), observation_after(S, GIT, "contradicts")]
+    for number, blocks in enumerate(
+        [[(0, [emission_after()]), (2 * S, seen)], [(2 * S, seen), (3 * S, [emission_after()])]]
+    ):
         explanation = await explanation_of(lane_after(*blocks, policy=decided("refuse")), tmp_path / str(number))
 
         verdict = explanation.assertions[0].verdicts[0]
@@ -329,17 +349,23 @@ async def test_evidence_that_waited_and_decides_at_once_tells_how_far_the_checks
 BOT = Observer(writable_by=["bot"])
 WEAK = decided("review", min_confidence=0.5)
 NOT_COUNTED: dict[str, tuple[list[tuple[int, list[Any]]], Policy]] = {
-    "class-unknown": ([(S, [observation(S, "moon")])], DEFAULT_POLICY),
-    "absent": ([(S, [observation(S, CODE, "absent")])], DEFAULT_POLICY),
-    "unavailable": ([(S, [observation(S, CODE, "unavailable")])], DEFAULT_POLICY),
-    "low-confidence": ([(S, [observation(S, CODE, confidence=0.4)])], WEAK),
-    "writable-by-emitter": ([(S, [observation(S, CODE)])], Policy(observers={"observer-1": BOT})),
-    "owned-by-vendor": ([(S, [observation(S, "mcp.brief")])], Policy(emitters=Emitters(vendor={"bot": "Acme"}))),
-    "too-old": ([(S, [observation(-H - 1, CODE)])], DEFAULT_POLICY),
-    "too-late": ([(10 * M, [observation(10 * M + 1, CODE)])], DEFAULT_POLICY),
-    "not-newer": ([(S, [observation(S, CODE), observation(S, CODE, observer="observer-2")])], DEFAULT_POLICY),
-    "not-declared": ([(S, [observation(S, GREP)])], decided("review", trust="both")),
-    "outweighed": ([(2 * S, [observation(2 * S, CODE), observation(S, CODE, "contradicts")])], DEFAULT_POLICY),
+    "class-unknown": ([(S, [observation_after(S, "moon")])], DEFAULT_POLICY),
+    "absent": ([(S, [observation_after(S, CODE, "absent")])], DEFAULT_POLICY),
+    "unavailable": ([(S, [observation_after(S, CODE, "unavailable")])], DEFAULT_POLICY),
+    "low-confidence": ([(S, [observation_after(S, CODE, confidence=0.4)])], WEAK),
+    "writable-by-emitter": ([(S, [observation_after(S, CODE)])], Policy(observers={"observer-1": BOT})),
+    "owned-by-vendor": ([(S, [observation_after(S, "mcp.brief")])], Policy(emitters=Emitters(vendor={"bot": "Acme"}))),
+    "too-old": ([(S, [observation_after(-H - 1, CODE)])], DEFAULT_POLICY),
+    "too-late": ([(10 * M, [observation_after(10 * M + 1, CODE)])], DEFAULT_POLICY),
+    "not-newer": (
+        [(S, [observation_after(S, CODE), observation_after(S, CODE, observer="observer-2")])],
+        DEFAULT_POLICY,
+    ),
+    "not-declared": ([(S, [observation_after(S, GREP)])], decided("review", trust="both")),
+    "outweighed": (
+        [(2 * S, [observation_after(2 * S, CODE), observation_after(S, CODE, "contradicts")])],
+        DEFAULT_POLICY,
+    ),
 }
 
 
@@ -348,10 +374,10 @@ NOT_COUNTED: dict[str, tuple[list[tuple[int, list[Any]]], Policy]] = {
 async def test_what_did_not_count_says_why(tmp_path: Path, why: str, came_before: bool):
     """Also of evidence that waited for its emission, once that has come."""
     blocks, policy = NOT_COUNTED[why]
-    said = (0, [emission()])
+    said = (0, [emission_after()])
     if came_before:  # all of it at once, and then the emission: at times that keep what is too late too late
         moved = 2 * S if why != "too-late" else 10 * M
-        blocks = [*blocks, (moved, [emission()])]
+        blocks = [*blocks, (moved, [emission_after()])]
     else:
         blocks = [said, *blocks]
     explanation = await explanation_of(lane_after(*blocks, policy=policy), tmp_path)
@@ -364,16 +390,16 @@ async def test_what_did_not_count_says_why(tmp_path: Path, why: str, came_before
 
 async def test_a_record_that_waits_already_says_so(tmp_path: Path):
     """The same one twice is one: the first is weighed when its emission comes."""
-    waited = [observation(S, CODE), observation(S, CODE)]
-    explanation = await explanation_of(lane_after((2 * S, waited), (3 * S, [emission()])), tmp_path)
+    waited = [observation_after(S, CODE), observation_after(S, CODE)]
+    explanation = await explanation_of(lane_after((2 * S, waited), (3 * S, [emission_after()])), tmp_path)
 
     assert fates(explanation)[:2] == [("counted", None), ("not-counted", "repeated")]
 
 
 async def test_a_negative_that_is_too_old_says_so(tmp_path: Path):
     """Old news of a stalled observer undoes nothing."""
-    said = [observation(-H - 1, CODE, "contradicts"), observation(-H - 1, CODE, "unknown-observation")]
-    explanation = await explanation_of(lane_after((0, [emission()]), (S, said)), tmp_path)
+    said = [observation_after(-H - 1, CODE, "contradicts"), observation_after(-H - 1, CODE, "unknown-observation")]
+    explanation = await explanation_of(lane_after((0, [emission_after()]), (S, said)), tmp_path)
 
     assert fates(explanation)[1:] == [("not-counted", "too-old")] * 2
 
@@ -381,7 +407,9 @@ async def test_a_negative_that_is_too_old_says_so(tmp_path: Path):
 async def test_an_invention_that_was_never_declared_says_so(tmp_path: Path):
     """An unknown observation holds against a declared id only."""
     explanation = await explanation_of(
-        lane_after((0, [emission()]), (S, [observation(S, CODE, "unknown-observation", observation_id="other")])),
+        lane_after(
+            (0, [emission_after()]), (S, [observation_after(S, CODE, "unknown-observation", observation_id="other")])
+        ),
         tmp_path,
     )
 
@@ -390,7 +418,7 @@ async def test_an_invention_that_was_never_declared_says_so(tmp_path: Path):
 
 async def test_a_review_that_would_not_make_it_last_is_reported(tmp_path: Path):
     """A second admission in the same instant changes nothing; in ledgers of the fold's version 1."""
-    twice = [review("admit"), review("admit")]
+    twice = [reviewed_claim("admit"), reviewed_claim("admit")]
     explanation = await explanation_of(lane_after(*ADMITTED, (5 * M, twice), raised=1), tmp_path)
 
     assert fates(explanation)[-2:] == [("decided", None), ("not-counted", "no-longer-than-now")]
@@ -399,8 +427,10 @@ async def test_a_review_that_would_not_make_it_last_is_reported(tmp_path: Path):
 async def test_a_review_by_no_other_reviewer_is_reported(tmp_path: Path):
     """Where several are needed: the first is followed, the same one again changes nothing."""
     policy = replace(decided("review"), reviewers=Reviewers(min_reviewers=PerEffect(internal=2, external=2)))
-    said = [review("admit"), review("admit"), review("admit", reviewer="reviewer-2")]
-    explanation = await explanation_of(lane_after((0, [emission()]), END, (12 * M, said), policy=policy), tmp_path)
+    said = [reviewed_claim("admit"), reviewed_claim("admit"), reviewed_claim("admit", reviewer="reviewer-2")]
+    explanation = await explanation_of(
+        lane_after((0, [emission_after()]), END, (12 * M, said), policy=policy), tmp_path
+    )
 
     assert fates(explanation)[1:] == [("decided", None), ("not-counted", "no-other-reviewer"), ("decided", None)]
     assert explanation.assertions[0].now.status == "admitted"
@@ -408,18 +438,18 @@ async def test_a_review_by_no_other_reviewer_is_reported(tmp_path: Path):
 
 async def test_late_evidence_says_for_what_it_was_late(tmp_path: Path):
     """For an assertion that waits for a reviewer, or for one that is closed."""
-    late = [observation(11 * M, CODE)]
+    late = [observation_after(11 * M, CODE)]
     for disposition, why in (("review", "waits-for-reviewer"), ("discard", "closed")):
-        lane = lane_after((0, [emission()]), END, (12 * M, late), policy=decided(disposition))
+        lane = lane_after((0, [emission_after()]), END, (12 * M, late), policy=decided(disposition))
         explanation = await explanation_of(lane, tmp_path / disposition)
         assert fates(explanation)[-1] == ("late", why)
 
 
 async def test_evidence_of_no_assertion_waits_and_is_unmatched_in_the_end(tmp_path: Path):
     """It belongs to no assertion, so it stands among the inputs only, with the time at which that was clear."""
-    other = observation(S, CODE, span={"chars": [0, 3]})
-    waits = await explanation_of(lane_after((0, [emission()]), (S, [other])), tmp_path / "a")
-    over = await explanation_of(lane_after((0, [emission()]), (S, [other]), (11 * M, [])), tmp_path / "b")
+    other = observation_after(S, CODE, span={"chars": [0, 3]})
+    waits = await explanation_of(lane_after((0, [emission_after()]), (S, [other])), tmp_path / "a")
+    over = await explanation_of(lane_after((0, [emission_after()]), (S, [other]), (11 * M, [])), tmp_path / "b")
 
     assert (waits.inputs[1].fate, over.inputs[1].fate) == ("waiting", "unmatched")
     assert over.inputs[1].settled_at == format_time(BASE + 11 * M)
@@ -428,7 +458,7 @@ async def test_evidence_of_no_assertion_waits_and_is_unmatched_in_the_end(tmp_pa
 
 async def test_evidence_that_came_before_its_emission_is_reported_where_it_came(tmp_path: Path):
     """The timeline is in the order in which things came, not in which they were understood."""
-    lane = lane_after((S, [observation(S, CODE)]), (2 * S, [emission()]))
+    lane = lane_after((S, [observation_after(S, CODE)]), (2 * S, [emission_after()]))
     explanation = await explanation_of(lane, tmp_path)
 
     assert [event.what for event in explanation.assertions[0].events] == ["observed", "claimed"]
@@ -437,16 +467,20 @@ async def test_evidence_that_came_before_its_emission_is_reported_where_it_came(
 
 async def test_of_what_waited_corroborations_are_weighed_first(tmp_path: Path):
     """As if all of it had come at once: an older negative is outweighed although it came first."""
-    again = observation(2 * S, CODE, observer="observer-2")
-    waited = [observation(S, CODE, "contradicts"), observation(2 * S, CODE), again]
-    explanation = await explanation_of(lane_after((2 * S, waited), (3 * S, [emission()])), tmp_path)
+    again = observation_after(2 * S, CODE, observer="observer-2")
+    waited = [observation_after(S, CODE, "contradicts"), observation_after(2 * S, CODE), again]
+    explanation = await explanation_of(lane_after((2 * S, waited), (3 * S, [emission_after()])), tmp_path)
 
     assert fates(explanation)[:3] == [("not-counted", "outweighed"), ("counted", None), ("not-counted", "not-newer")]
 
 
 async def test_what_was_discarded_cannot_be_reviewed(tmp_path: Path):
     """Not even in the block in which it was discarded: what is revealed for the telling does not live on."""
-    records = [emission(provenance=[{"substrate_class": "x.y"}]), review("admit"), observation(0, CODE)]
+    records = [
+        emission_after(provenance=[{"substrate_class": "x.y"}]),
+        reviewed_claim("admit"),
+        observation_after(0, CODE),
+    ]
     explanation = await explanation_of(lane_after((0, records)), tmp_path)
 
     assert fates(explanation)[1:] == [("dead-letter", "late-review"), ("late", "closed")]
@@ -456,8 +490,8 @@ async def test_what_was_discarded_cannot_be_reviewed(tmp_path: Path):
 async def test_an_attempt_that_was_forgotten_may_come_again(tmp_path: Path):
     """It is another assertion of the same name, and what becomes of it is not told of the first one."""
     policy = decided("discard", max_validity=2 * H)
-    again = emission(5 * H, confidence=0.9)
-    lane = lane_after((0, [emission()]), (4 * H, []), (5 * H, [again]), policy=policy)
+    again = emission_after(5 * H, confidence=0.9)
+    lane = lane_after((0, [emission_after()]), (4 * H, []), (5 * H, [again]), policy=policy)
     explanation = await explanation_of(lane, tmp_path)
 
     assert [one.attempt for one in explanation.attempts] == [0, 0]
@@ -471,14 +505,14 @@ NARROW = Policy(observers={"observer-1": Observer(classes=["substrate.grep"])})
 DEAD: dict[str, tuple[Any, Policy]] = {
     "not-json": (("emissions", (b"em-1", b"{")), DEFAULT_POLICY),
     "schema": (("observations", (b"em-1", b'{"observer": 1}')), DEFAULT_POLICY),
-    "span-out-of-range": (emission(fields={"assertions": [{"span": {"chars": [0, 999]}}]}), DEFAULT_POLICY),
-    "misrouted": (("observations", (b"em-2", msgspec.json.encode(observation(S, CODE)[1]))), DEFAULT_POLICY),
-    "clock-skew": (observation(2 * M, CODE), DEFAULT_POLICY),
-    "too-old": (emission(-25 * H, attempt=2), DEFAULT_POLICY),
+    "span-out-of-range": (emission_after(fields={"assertions": [{"span": {"chars": [0, 999]}}]}), DEFAULT_POLICY),
+    "misrouted": (("observations", (b"em-2", msgspec.json.encode(observation_after(S, CODE)[1]))), DEFAULT_POLICY),
+    "clock-skew": (observation_after(2 * M, CODE), DEFAULT_POLICY),
+    "too-old": (emission_after(-25 * H, attempt=2), DEFAULT_POLICY),
     "oversize": (("emissions", (b"em-1", b" " * 1_000_001)), DEFAULT_POLICY),
-    "conflicting-emission": (emission(confidence=0.7), DEFAULT_POLICY),
-    "late-review": (review("admit", attempt=7), DEFAULT_POLICY),
-    "unauthorised-observer": (observation(S, CODE), NARROW),
+    "conflicting-emission": (emission_after(confidence=0.7), DEFAULT_POLICY),
+    "late-review": (reviewed_claim("admit", attempt=7), DEFAULT_POLICY),
+    "unauthorised-observer": (observation_after(S, CODE), NARROW),
 }
 
 
@@ -486,7 +520,7 @@ DEAD: dict[str, tuple[Any, Policy]] = {
 async def test_inputs_that_became_dead_letters_are_reported(tmp_path: Path, reason: str):
     """With the reason and the detail that the dead letter has, and where the input stood."""
     record, policy = DEAD[reason]
-    lane = lane_after((0, [emission()]), (S, [record]), policy=policy)
+    lane = lane_after((0, [emission_after()]), (S, [record]), policy=policy)
     explanation = await explanation_of(lane, tmp_path)
 
     letter = next(one for one in lane.outputs if one.topic == "dead-letters")
@@ -499,22 +533,30 @@ async def test_inputs_that_became_dead_letters_are_reported(tmp_path: Path, reas
 async def test_an_input_under_another_key_is_found_however_it_is_written(tmp_path: Path):
     """JSON may write the characters of an id as escapes."""
     hidden = b'{"emission_id": "\\u0065m-1", "emitted_at": 0, "text": "x"}'
-    explanation = await explanation_of(lane_after((0, [emission()]), (S, [("emissions", (b"em-2", hidden))])), tmp_path)
+    explanation = await explanation_of(
+        lane_after((0, [emission_after()]), (S, [("emissions", (b"em-2", hidden))])), tmp_path
+    )
 
     assert fates(explanation) == [("taken-in", None), ("dead-letter", "misrouted")]
 
 
 async def test_other_emissions_are_no_part_of_the_story(tmp_path: Path):
     """Not even those whose id begins or ends like this one, or whose text names it."""
-    others = [emission(0, "em-11"), emission(0, "xem-1"), emission(0, "em-2", text="em-1 is another one.")]
-    explanation = await explanation_of(lane_after((0, [*others, emission()]), (S, [emission(0, "em-2")])), tmp_path)
+    others = [
+        emission_after(0, "em-11"),
+        emission_after(0, "xem-1"),
+        emission_after(0, "em-2", text="em-1 is another one."),
+    ]
+    explanation = await explanation_of(
+        lane_after((0, [*others, emission_after()]), (S, [emission_after(0, "em-2")])), tmp_path
+    )
 
     assert [(one.source, one.fate) for one in explanation.inputs] == [("emissions/0/3", "taken-in")]
 
 
 async def test_a_repetition_is_reported_as_a_duplicate(tmp_path: Path):
     """The same bytes again: nothing happens, and the story says so."""
-    explanation = await explanation_of(lane_after((0, [emission()]), (S, [emission()])), tmp_path)
+    explanation = await explanation_of(lane_after((0, [emission_after()]), (S, [emission_after()])), tmp_path)
 
     assert fates(explanation) == [("taken-in", None), ("duplicate", None)]
     assert len(explanation.assertions) == 1
@@ -527,7 +569,9 @@ async def test_one_span_can_be_asked_about(tmp_path: Path):
     """Only its assertions are told; inputs that name no span are about all of them."""
     text = f"{TEXT} It was made by hand."
     both = [{"span": SPAN}, {"span": {"chars": [len(TEXT) + 1, len(text)]}}]
-    lane = lane_after((0, [emission(fields={"text": text, "assertions": both})]), (S, [observation(S, CODE)]))
+    lane = lane_after(
+        (0, [emission_after(fields={"text": text, "assertions": both})]), (S, [observation_after(S, CODE)])
+    )
 
     explanation = await explanation_of(lane, tmp_path, span_key=KEY)
     other = await explanation_of(lane, tmp_path / "b", span_key=f"c:{len(TEXT) + 1}-{len(text)}")
@@ -538,7 +582,7 @@ async def test_one_span_can_be_asked_about(tmp_path: Path):
 
 async def test_what_the_ledger_does_not_know_is_said_in_a_sentence(tmp_path: Path):
     """An unknown emission, or a span that it does not have."""
-    lane = lane_after((0, [emission()]))
+    lane = lane_after((0, [emission_after()]))
 
     with pytest.raises(DoesNotHoldError, match=r"nothing about the emission 'em-9' stands in the ledger of lane 0"):
         await explanation_of(lane, tmp_path / "a", "em-9")
@@ -548,7 +592,7 @@ async def test_what_the_ledger_does_not_know_is_said_in_a_sentence(tmp_path: Pat
 
 async def test_a_ledger_that_does_not_hold_is_not_reported_from(tmp_path: Path):
     """A story is what the ledger proves, or there is none."""
-    lane = lane_after((0, [emission()]), (S, EVIDENCE), (2 * S, []))
+    lane = lane_after((0, [emission_after()]), (S, EVIDENCE), (2 * S, []))
     del lane.blocks[2]
 
     with pytest.raises(DoesNotHoldError, match="the chain of blocks is broken"):
@@ -560,7 +604,7 @@ async def test_the_lane_is_found_by_the_ledgers_own_partitioner(tmp_path: Path, 
     """Which of several lanes holds an emission, its key and the blocks say."""
     number = lane_of("em-1", 7, partitioner)
     lane = ExportedLane(DEFAULT_POLICY, BASE - S, lane=number, lanes=7, partitioner=partitioner)
-    lane.block(BASE, [emission()])
+    lane.block(BASE, [emission_after()])
 
     explanation = await explanation_of(lane, tmp_path)
 
@@ -572,9 +616,11 @@ async def test_what_strangers_wrote_is_sanitised(tmp_path: Path):
     evil = "x\u202e<b onclick=1>y</b>"
     note = {"substrate_class": evil, "locator": {evil: evil}}
     records = [
-        emission(text=f"{evil} is so.", provenance=[note]),
-        observation(0, CODE, span={"chars": [0, 99]}, substrate_class=evil, locator={"p": evil}, detail={"d": evil}),
-        review("admit", reason=evil),
+        emission_after(text=f"{evil} is so.", provenance=[note]),
+        observation_after(
+            0, CODE, span={"chars": [0, 99]}, substrate_class=evil, locator={"p": evil}, detail={"d": evil}
+        ),
+        reviewed_claim("admit", reason=evil),
     ]
     explanation = await explanation_of(lane_after((0, records)), tmp_path)
 
@@ -585,7 +631,7 @@ async def test_what_strangers_wrote_is_sanitised(tmp_path: Path):
 
 async def test_observation_ids_are_reported_as_far_as_the_policy_lets_them_out(tmp_path: Path):
     """Never of the identity-bound tier, and none where the policy omits them [S §12]."""
-    records = [emission(), observation(0, CODE, tier="identity-bound"), observation(0, GIT)]
+    records = [emission_after(), observation_after(0, CODE, tier="identity-bound"), observation_after(0, GIT)]
     clear = await explanation_of(lane_after((0, records)), tmp_path / "a")
     omitted = Policy(privacy=PrivacyRules(observation_ids="omitted"))
     none = await explanation_of(lane_after((0, records), policy=omitted), tmp_path / "b")
@@ -600,9 +646,9 @@ async def test_a_policy_that_comes_into_force_is_reported_with(tmp_path: Path):
     """Each attempt names the policy under which it was taken in, and is judged by it."""
     stricter = replace(DEFAULT_POLICY, admissibility=replace(DEFAULT_POLICY.admissibility, min_confidence=0.9))
     lane = lane_after(
-        (0, [emission(confidence=0.8)]),
-        (S, [("policies", stricter), emission(S, attempt=1, confidence=0.8)]),
-        (2 * S, [emission(2 * S, attempt=2, confidence=0.8)]),
+        (0, [emission_after(confidence=0.8)]),
+        (S, [("policies", stricter), emission_after(S, attempt=1, confidence=0.8)]),
+        (2 * S, [emission_after(2 * S, attempt=2, confidence=0.8)]),
     )
     explanation = await explanation_of(lane, tmp_path)
 
@@ -700,8 +746,8 @@ def test_a_block_that_fires_only_a_part_of_what_is_due_is_reported_as_it_was(
     monkeypatch.setattr("sluice.streams.adjudication.fold.MAX_TIMERS", 1)
     text = f"{TEXT} It was made by hand."
     both = [{"span": SPAN}, {"span": {"chars": [len(TEXT) + 1, len(text)]}}]
-    waiting = observation(0, CODE, span={"chars": [0, 1]})
-    lane = lane_after((0, [emission(fields={"text": text, "assertions": both}), waiting]), END, (11 * M, []), END)
+    waiting = observation_after(0, CODE, span={"chars": [0, 1]})
+    lane = lane_after((0, [emission_after(fields={"text": text, "assertions": both}), waiting]), END, (11 * M, []), END)
 
     explanation = asyncio.run(explanation_of(lane, tmp_path))
 

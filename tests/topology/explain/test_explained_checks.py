@@ -10,7 +10,17 @@ from typing import Any
 
 import msgspec
 import pytest
-from exported import TEXT, ExportedLane, M, S, emission, explanation_of, lane_after, observation, review
+from exported import (
+    TEXT,
+    ExportedLane,
+    M,
+    S,
+    emission_after,
+    explanation_of,
+    lane_after,
+    observation_after,
+    reviewed_claim,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
@@ -47,11 +57,13 @@ END = (11 * M, [])
 def saw(at: int, name: str, verified: list[int] | None, outcome: str = "corroborates", **fields: Any) -> Any:
     """An observation by checks; whole coverage and both places where nothing else is said."""
     explanation = {"verified": verified, "coverage": "whole", "detail": {"checks": PLACES}} | fields
-    return observation(at, name, outcome, **{name: value for name, value in explanation.items() if value is not None})
+    return observation_after(
+        at, name, outcome, **{name: value for name, value in explanation.items() if value is not None}
+    )
 
 
 def stated(checks: list[str] | None = CHECKS, **claim: Any) -> Any:
-    return emission(checks=checks, **claim)
+    return emission_after(checks=checks, **claim)
 
 
 ADMITTED = [
@@ -140,7 +152,7 @@ async def test_a_renewal_repeats_no_sentence(tmp_path: Path):
 async def test_what_holds_no_more_was_admitted(tmp_path: Path):
     """By this machine's clock, or by the lane's word: the sentences are told as what was."""
     past = await explained(tmp_path / "a", *ADMITTED, now=2**41)
-    ended = await explained(tmp_path / "b", *ADMITTED, (5 * M, [observation(5 * M, GREP, "contradicts")]))
+    ended = await explained(tmp_path / "b", *ADMITTED, (5 * M, [observation_after(5 * M, GREP, "contradicts")]))
 
     for explanation in (past, ended):
         assert f"  was admitted: {FIRST}" in text_of(explanation)
@@ -154,8 +166,12 @@ REVIEWED = Policy(disposition=dict.fromkeys(INADMISSIBLE, PerEffect(internal="re
 @pytest.mark.parametrize(
     ("blocks", "policy", "said"),
     [
-        ([(0, [emission()]), (S, [observation(S, CODE), observation(S, GIT)])], None, "borne out, not checked"),
-        ([(0, [emission()]), (11 * M, []), (12 * M, [review("admit")])], REVIEWED, "a reviewer admitted"),
+        (
+            [(0, [emission_after()]), (S, [observation_after(S, CODE), observation_after(S, GIT)])],
+            None,
+            "borne out, not checked",
+        ),
+        ([(0, [emission_after()]), (11 * M, []), (12 * M, [reviewed_claim("admit")])], REVIEWED, "a reviewer admitted"),
     ],
 )
 async def test_an_admission_that_rests_on_something_else_says_so(
@@ -172,7 +188,7 @@ async def test_an_admission_that_rests_on_something_else_says_so(
 
 async def test_foreign_evidence_beside_checks_is_told_apart(tmp_path: Path):
     """It counts in the reference profile, and names no check."""
-    explanation = await explained(tmp_path, (0, [stated()]), (S, [observation(S, GREP), saw(S, CODE, [0, 1])]))
+    explanation = await explained(tmp_path, (0, [stated()]), (S, [observation_after(S, GREP), saw(S, CODE, [0, 1])]))
 
     assert "check 0 `equals(MAX, 5, path=limits.py)`: 2 of 2 classes: code.read, and 1 without naming a check" in (
         text_of(explanation)
@@ -246,8 +262,8 @@ async def test_not_checked_is_reported_in_a_plain_sentence(tmp_path: Path, dispo
     """The same for the observation and for the decision, whatever is done about it."""
     one = PerEffect(internal=disposition, external=disposition)  # type: ignore[arg-type]
     policy = Policy(disposition=dict.fromkeys(INADMISSIBLE, one))
-    words = (S, [observation(S, CODE, "terms-present"), observation(S, GIT, "absent")])
-    explanation = await explained(tmp_path, (0, [emission()]), words, END, policy=policy)
+    words = (S, [observation_after(S, CODE, "terms-present"), observation_after(S, GIT, "absent")])
+    explanation = await explained(tmp_path, (0, [emission_after()]), words, END, policy=policy)
 
     assert WORDS_ALONE == "its words are there; what it says of them was not checked"
     seen = line_with(explanation, "terms-present")
@@ -270,8 +286,8 @@ async def test_a_check_that_is_not_known_is_named_as_such(tmp_path: Path):
 
 async def test_a_derived_check_says_where_it_comes_from(tmp_path: Path):
     """Read from the words, or only that the sentence stands there."""
-    claim = await explained(tmp_path / "a", (0, [emission(text="`MAX` in `limits.py` equals 5.")]))
-    sentence = await explained(tmp_path / "b", (0, [emission()]))
+    claim = await explained(tmp_path / "a", (0, [emission_after(text="`MAX` in `limits.py` equals 5.")]))
+    sentence = await explained(tmp_path / "b", (0, [emission_after()]))
 
     assert sentence.assertions[0].form == "sentence"
     assert line_with(sentence, "check 0").endswith("`: only that its sentence stands there")
@@ -333,7 +349,7 @@ async def test_every_check_of_an_observation_is_reported(tmp_path: Path):
 )
 async def test_why_it_is_absent_is_reported_in_words(tmp_path: Path, reason: str, said: str):
     """Each reason has its sentence; another one is left as it came."""
-    seen = [observation(S, CODE, "absent", detail={"reason": one}) for one in (reason, "because")]
+    seen = [observation_after(S, CODE, "absent", detail={"reason": one}) for one in (reason, "because")]
     explanation = await explained(tmp_path, (0, [stated()]), (S, seen))
 
     assert said in [line.strip() for line in lines(explanation)]
@@ -375,9 +391,9 @@ async def test_where_an_observer_looked_is_reported_as_far_as_the_policy_lets_it
 
 STRICT = Policy(judging=Judging(require_checks=True))
 NOT_COUNTED: dict[str, tuple[Any, Policy]] = {
-    "terms-present": (observation(S, CODE, "terms-present"), DEFAULT_POLICY),
+    "terms-present": (observation_after(S, CODE, "terms-present"), DEFAULT_POLICY),
     "judge-not-accepted": (saw(S, CODE, [0, 1], judge="arbiter"), DEFAULT_POLICY),
-    "checks-required": (observation(S, CODE), STRICT),
+    "checks-required": (observation_after(S, CODE), STRICT),
     "contradicts-itself": (saw(S, CODE, [0, 1], refuted=[1]), DEFAULT_POLICY),
     "check-not-bound": (saw(S, CODE, [0, 1], coverage="none"), DEFAULT_POLICY),
     "verifies-nothing": (saw(S, CODE, [7]), DEFAULT_POLICY),
@@ -402,14 +418,16 @@ async def test_what_did_not_count_says_why(tmp_path: Path, why: str, came_before
 
 async def test_a_contradiction_that_names_no_check_counts_for_nothing_where_checks_are_required(tmp_path: Path):
     """Neither for nor against."""
-    explanation = await explained(tmp_path, (0, [stated()]), (S, [observation(S, CODE, "contradicts")]), policy=STRICT)
+    explanation = await explained(
+        tmp_path, (0, [stated()]), (S, [observation_after(S, CODE, "contradicts")]), policy=STRICT
+    )
 
     assert (explanation.inputs[1].fate, explanation.inputs[1].why) == ("not-counted", "checks-required")
 
 
 def test_counts_are_those_of_the_core():
     """By name as in the outputs; and as many as decide whether it stands."""
-    lane = lane_after((0, [stated()]), (S, [saw(S, CODE, [0]), saw(S, GIT, [0, 1]), observation(S, GREP)]))
+    lane = lane_after((0, [stated()]), (S, [saw(S, CODE, [0]), saw(S, GIT, [0, 1]), observation_after(S, GREP)]))
     attempt = lane.state.attempt("em-1", 0)
     assert attempt is not None
     assertion_state = attempt.assertions[0]
@@ -435,7 +453,7 @@ def test_counts_are_those_of_every_record(blocks: list[list[Any]], disposition: 
     given_ = [(0, [stated()])]
     for number, looks in enumerate(blocks, 1):
         seen = [
-            observation(at * M, name, outcome, **({} if verified is None else {"verified": verified}))
+            observation_after(at * M, name, outcome, **({} if verified is None else {"verified": verified}))
             for name, verified, at, outcome in looks
         ]
         given_.append(((number + 4) * M, seen))
@@ -488,7 +506,7 @@ def hostile() -> ExportedLane:
     stray = saw(
         S, CODE, every, detail=detail, looked_at=at, coverage="part", unchecked=[[0, 5]], span={"chars": [0, 1]}
     )
-    return lane_after((0, [emission(text=text, checks=checks)]), (S, [*seen, stray]), END)
+    return lane_after((0, [emission_after(text=text, checks=checks)]), (S, [*seen, stray]), END)
 
 
 async def test_hostile_text_acts_in_no_line(tmp_path: Path):

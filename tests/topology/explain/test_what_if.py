@@ -12,7 +12,19 @@ from typing import Any
 
 import fold_laws as laws
 import pytest
-from exported import BASE, KEY, ExportedLane, H, M, S, emission, explanation_of, lane_after, observation, review
+from exported import (
+    BASE,
+    KEY,
+    ExportedLane,
+    H,
+    M,
+    S,
+    emission_after,
+    explanation_of,
+    lane_after,
+    observation_after,
+    reviewed_claim,
+)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
@@ -28,8 +40,8 @@ from sluice.topology.explain.what_if_view import COLUMNS, lines, report, write_c
 from sluice.topology.ledger.log_reader import FolderLogs
 
 CODE, GIT, GREP = "code.read", "git.log", "grep"
-EVIDENCE = [observation(S, CODE), observation(S, GIT)]
-ADMITTED = [(0, [emission()]), (2 * S, EVIDENCE)]
+EVIDENCE = [observation_after(S, CODE), observation_after(S, GIT)]
+ADMITTED = [(0, [emission_after()]), (2 * S, EVIDENCE)]
 END = (11 * M, [])
 Sides = tuple[tuple[str, str | None], tuple[str, str | None]]
 
@@ -67,8 +79,8 @@ def sides(comparison: Comparison) -> dict[tuple[str, int, str], Sides]:
 
 async def test_what_had_too_few_classes_is_found(tmp_path: Path):
     """With one more class wanted, exactly those change that had no more than before."""
-    third = [emission(0, "em-2"), *(observation(S, name, emission_id="em-2") for name in (CODE, GIT, GREP))]
-    lane = lane_after((0, [emission(), *third[:1]]), (2 * S, [*EVIDENCE, *third[1:]]), END)
+    third = [emission_after(0, "em-2"), *(observation_after(S, name, emission_id="em-2") for name in (CODE, GIT, GREP))]
+    lane = lane_after((0, [emission_after(), *third[:1]]), (2 * S, [*EVIDENCE, *third[1:]]), END)
 
     comparison = await compared(lane, K3, tmp_path)
 
@@ -83,7 +95,9 @@ async def test_what_is_done_about_a_decision_is_none(tmp_path: Path, disposition
     """Another disposition alone changes nothing: not even discards, which leave no record, are told otherwise."""
     one = PerEffect(internal=disposition, external=disposition)
     other = replace(DEFAULT_POLICY, disposition=dict.fromkeys(DEFAULT_POLICY.disposition, one))
-    lane = lane_after(*ADMITTED, (3 * S, [emission(0, "em-2"), emission(0, "em-3", confidence=0.1)]), (20 * M, []))
+    lane = lane_after(
+        *ADMITTED, (3 * S, [emission_after(0, "em-2"), emission_after(0, "em-3", confidence=0.1)]), (20 * M, [])
+    )
 
     comparison = await compared(lane, other, tmp_path)
 
@@ -93,7 +107,10 @@ async def test_what_is_done_about_a_decision_is_none(tmp_path: Path, disposition
 
 async def test_a_discarded_assertion_cannot_be_reviewed(tmp_path: Path):
     """It is concealed before the next review, also within its block: what is revealed must not live on."""
-    lane = lane_after((0, [emission(provenance=[{"substrate_class": "x.y"}]), review("admit")]), (S, [review("admit")]))
+    lane = lane_after(
+        (0, [emission_after(provenance=[{"substrate_class": "x.y"}]), reviewed_claim("admit")]),
+        (S, [reviewed_claim("admit")]),
+    )
 
     comparison = await compared(lane, K3, tmp_path)
 
@@ -102,15 +119,15 @@ async def test_a_discarded_assertion_cannot_be_reviewed(tmp_path: Path):
 
 async def test_what_would_not_have_been_taken_in_is_named(tmp_path: Path):
     """With the dead letter's reason in the place of that of a decision."""
-    comparison = await compared(lane_after((2 * H, [emission()])), stricter(max_validity=H), tmp_path)
+    comparison = await compared(lane_after((2 * H, [emission_after()])), stricter(max_validity=H), tmp_path)
 
     assert sides(comparison) == {("em-1", 0, KEY): (("pending", None), ("dead-letter", "too-old"))}
 
 
 async def test_the_new_policy_stands_for_all_of_the_ledgers(tmp_path: Path):
     """It comes with the first block; what came into force later is left out, and what it changed is told."""
-    lane = lane_after(*ADMITTED, (3 * S, [("policies", K3)]), (4 * S, [emission(4 * S, "em-2")]))
-    lane.block(BASE + 5 * S, [observation(4 * S, name, emission_id="em-2") for name in (CODE, GIT)])
+    lane = lane_after(*ADMITTED, (3 * S, [("policies", K3)]), (4 * S, [emission_after(4 * S, "em-2")]))
+    lane.block(BASE + 5 * S, [observation_after(4 * S, name, emission_id="em-2") for name in (CODE, GIT)])
 
     comparison = await compared(lane, DEFAULT_POLICY, tmp_path)
 
@@ -120,7 +137,7 @@ async def test_the_new_policy_stands_for_all_of_the_ledgers(tmp_path: Path):
 
 async def test_since_and_until_choose_by_when_an_assertion_came(tmp_path: Path):
     """Each is followed to its end, however late that is; both bounds are included."""
-    said = [(at * M, [emission(at * M, f"em-{at}")]) for at in range(4)]
+    said = [(at * M, [emission_after(at * M, f"em-{at}")]) for at in range(4)]
     lane = lane_after(*said, (30 * M, []))
 
     some = await compared(lane, K3, tmp_path / "a", since=BASE + M, until=BASE + 2 * M)
@@ -132,7 +149,9 @@ async def test_since_and_until_choose_by_when_an_assertion_came(tmp_path: Path):
 
 async def test_nothing_is_read_once_nothing_can_change(tmp_path: Path):
     """After `until`, and after the last assertion that came before it, the ledger needs no more folding."""
-    lane = lane_after((0, [emission(provenance=[{"substrate_class": "x.y"}])]), *((n * H, []) for n in range(1, 9)))
+    lane = lane_after(
+        (0, [emission_after(provenance=[{"substrate_class": "x.y"}])]), *((n * H, []) for n in range(1, 9))
+    )
     read: list[int] = []
     comparison = Comparison(until=BASE + M)
 
@@ -146,8 +165,8 @@ async def test_more_may_be_due_than_one_block_fires(tmp_path: Path, monkeypatch:
     """Empty blocks are put in before records are taken, as a lane would: evidence comes too late for all of them."""
     for module in ("fold", "state"):
         monkeypatch.setattr(f"sluice.streams.adjudication.{module}.MAX_TIMERS", 1)
-    lane = lane_after((0, [emission(0, f"em-{n}") for n in range(4)]))
-    late = [observation(M, name, emission_id=f"em-{n}") for n in range(4) for name in (CODE, GIT)]
+    lane = lane_after((0, [emission_after(0, f"em-{n}") for n in range(4)]))
+    late = [observation_after(M, name, emission_id=f"em-{n}") for n in range(4) for name in (CODE, GIT)]
     lane.block(BASE + 6 * M, late)
 
     comparison = await compared(lane, stricter(horizon=5 * M), tmp_path)
@@ -261,10 +280,10 @@ def _statuses(both: Any) -> tuple[Any, Any]:
 @given(st.lists(st.sets(st.sampled_from((CODE, GIT, GREP, "fs.mtime"))), max_size=12))
 def test_with_k_raised_by_one_exactly_those_change_that_had_fewer(seen: list[set[str]]):
     """Exactly k classes are no longer enough; fewer never were, and more still are."""
-    lane = lane_after((0, [emission(0, f"em-{n}") for n in range(len(seen))]))
+    lane = lane_after((0, [emission_after(0, f"em-{n}") for n in range(len(seen))]))
     lane.block(
         BASE + 2 * S,
-        [observation(S, name, emission_id=f"em-{n}") for n, names in enumerate(seen) for name in sorted(names)],
+        [observation_after(S, name, emission_id=f"em-{n}") for n, names in enumerate(seen) for name in sorted(names)],
     )
     lane.block(BASE + 5 * M)
     with tempfile.TemporaryDirectory() as folder:

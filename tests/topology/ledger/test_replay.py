@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from builders import event
-from exported import BASE, S, emission, lane_after, observation
+from exported import BASE, S, emission_after, lane_after, observation_after
 from lane_world import ToyFold
 from msgspec.structs import replace as changed
 
@@ -194,7 +194,7 @@ async def test_it_reads_no_further_than_it_is_asked():
 
 async def test_a_stored_ledger_is_replayed(tmp_path: Path):
     """From an export, by the fold that wrote it: the same outputs, in their blocks."""
-    lane = lane_after((0, [emission()]), (S, [observation(S, "code.read")]))
+    lane = lane_after((0, [emission_after()]), (S, [observation_after(S, "code.read")]))
     logs = FolderLogs(lane.export(tmp_path))
 
     async with aclosing(blocks_of(logs, 0)) as blocks:

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from looking import Repository, ask, emission
+from looking import Repository, ask, parsed_emission
 from search import examples
 
 from sluice.codecs.decode import decode_observation
@@ -141,7 +141,7 @@ def test_there_is_an_answer_by_the_rules_whatever_is_asked(
     annotation = Annotation(f"substrate.{name}", filled(declared) if declared else None, "2999-01-01T00:00:00Z", where)
     text = "The `limit` is 40 in there, they say."
     (found,) = look(
-        emission(text, annotation, kind=kind, checks=checks or None),
+        parsed_emission(text, annotation, kind=kind, checks=checks or None),
         Settings(look_timeout=30),
         path,
         instruments=instruments,

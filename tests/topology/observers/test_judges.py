@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from looking import Repository, emission
+from looking import Repository, parsed_emission
 
 from sluice.codecs.decode import decode_observation
 from sluice.codecs.errors import Fault, UsageError
@@ -78,7 +78,7 @@ def looking(changelog: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         def ask(text: str = TEXT, name: str = "code.read", checks: Any = None, **locator: Any) -> list[Observation]:
             locator = {"path": "CHANGELOG.md"} | locator
             annotation = Annotation(f"substrate.{name}", locator.pop("declared", None), "2026-11-21T08:59:40Z", locator)
-            asked = emission(text, annotation, checks=checks)
+            asked = parsed_emission(text, annotation, checks=checks)
             return look(asked, Settings(), changelog.path, instruments=instruments)
 
         return ask

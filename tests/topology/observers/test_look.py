@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from looking import EMITTED, TS, Repository, ask, emission, outcome, reason
+from looking import EMITTED, TS, Repository, ask, outcome, parsed_emission, reason
 from msgspec.structs import replace
 
 from sluice.codecs.decode import decode_emission, decode_observation
@@ -34,7 +34,7 @@ def annotations(*names: str) -> list[Annotation]:
 
 def test_each_annotation_has_its_observation_in_order(changelog: Repository):
     """One for each that is neither terminal nor unknown, two of one class included."""
-    asked = emission(
+    asked = parsed_emission(
         TEXT,
         *annotations("fs.mtime", "grep", "grep"),
         Annotation("unverified-inference"),
@@ -103,7 +103,9 @@ def test_an_assertion_that_says_nothing_is_not_borne_out(changelog: Repository):
 def test_observed_at_is_when_the_look_began(changelog: Repository):
     """The clock is read once for each look, before it."""
     times = iter([1_000_000, 2_000_500])
-    found = look(emission(TEXT, *annotations("code.read", "grep")), Settings(), changelog.path, lambda: next(times))
+    found = look(
+        parsed_emission(TEXT, *annotations("code.read", "grep")), Settings(), changelog.path, lambda: next(times)
+    )
     assert [one.observed_at for one in found] == ["1970-01-01T00:16:40Z", "1970-01-01T00:33:20.500Z"]
 
 
@@ -133,7 +135,7 @@ def test_what_is_too_much_to_look_for_is_unavailable(changelog: Repository):
 def test_one_emission_does_not_keep_an_observer_for_ever(changelog: Repository, monkeypatch: pytest.MonkeyPatch):
     """All its looks share a budget of time; what is left over is answered, not looked at."""
     monkeypatch.setattr(look_module, "LOOKS_AN_EMISSION", 0)
-    found = look(emission(TEXT, *annotations("grep", "grep")), Settings(), changelog.path)
+    found = look(parsed_emission(TEXT, *annotations("grep", "grep")), Settings(), changelog.path)
     assert [one.outcome for one in found] == ["unavailable", "unavailable"]
     assert (found[0].detail or {})["reason"] == "the time for this emission's looks is used up"
 
@@ -155,14 +157,14 @@ def test_another_question_is_another_look(changelog: Repository):
 
 def test_two_looks_at_one_state_say_the_same(changelog: Repository):
     """The test is deterministic: same emission, same state, same observations but for the time."""
-    asked = emission(TEXT, *annotations(*CLASSES))
+    asked = parsed_emission(TEXT, *annotations(*CLASSES))
     first, second = (look(asked, Settings(), changelog.path, lambda: 0) for _ in range(2))
     assert first == second
 
 
 def test_what_cannot_be_looked_at_is_answered_all_the_same():
     """Where the root is away, every annotation gets its `unavailable`."""
-    found = cannot_look(emission(TEXT, *annotations("grep", "mcp.brief")), Settings(), "away", lambda: 0)
+    found = cannot_look(parsed_emission(TEXT, *annotations("grep", "mcp.brief")), Settings(), "away", lambda: 0)
     assert [(one.outcome, one.detail) for one in found] == [("unavailable", {"reason": "away"})] * 2
 
 
@@ -191,7 +193,7 @@ def test_what_was_looked_at_once_is_not_looked_at_again(changelog: Repository, m
     looks: list[str] = []
     grep = look_module.grep
     monkeypatch.setattr(look_module, "grep", lambda ask, *rest: looks.append(ask.text) or grep(ask, *rest))
-    found = look(emission(TEXT, *annotations(*["grep"] * 50)), Settings(), changelog.path)
+    found = look(parsed_emission(TEXT, *annotations(*["grep"] * 50)), Settings(), changelog.path)
     assert len(found) == 50
     assert len(looks) == 1
     assert {one.outcome for one in found} == {"terms-present"}
@@ -201,7 +203,7 @@ def test_the_places_of_one_emission_are_bounded(changelog: Repository, monkeypat
     """Past the bound the answer is `unavailable`, with the reason; none is left out."""
     monkeypatch.setattr(look_module, "MAX_LOOKS", 3)
     asked = [Annotation("substrate.grep", locator={"path": "CHANGELOG.md", "lines": [1, last]}) for last in range(1, 6)]
-    found = look(emission(TEXT, *asked), Settings(), changelog.path)
+    found = look(parsed_emission(TEXT, *asked), Settings(), changelog.path)
     assert [one.outcome for one in found[3:]] == ["unavailable"] * 2
     assert all("more than 3 places" in (one.detail or {})["reason"] for one in found[3:])
 
@@ -209,7 +211,7 @@ def test_the_places_of_one_emission_are_bounded(changelog: Repository, monkeypat
 def test_an_observer_that_is_told_to_stop_looks_no_further(changelog: Repository):
     """What was seen so far is not returned: half an emission must not pass for all of it."""
     with pytest.raises(look_module.StoppedError):
-        look(emission(TEXT, *annotations("grep")), Settings(), changelog.path, stopped=lambda: True)
+        look(parsed_emission(TEXT, *annotations("grep")), Settings(), changelog.path, stopped=lambda: True)
 
 
 def test_what_is_written_is_signed_where_there_is_a_key(changelog: Repository, tmp_path: Path):
@@ -217,7 +219,7 @@ def test_what_is_written_is_signed_where_there_is_a_key(changelog: Repository, t
     signer = new_signer("observer/1")
     save_signer(signer, tmp_path / "observer.key")
     settings = Settings(observer_key=str(tmp_path / "observer.key"))
-    for found in look(emission(TEXT, *annotations(*CLASSES)), settings, changelog.path):
+    for found in look(parsed_emission(TEXT, *annotations(*CLASSES)), settings, changelog.path):
         form = written(found, signing_of(settings))
         value = msgspec.json.encode(form)
 
@@ -232,7 +234,7 @@ def test_what_is_written_is_signed_where_there_is_a_key(changelog: Repository, t
 def test_what_cannot_be_signed_does_not_keep_an_observation_from_being_written(lines: list[float]):
     """A stranger's locator goes, what was seen stays."""
     signer = new_signer("observer/1")
-    one = cannot_look(emission(TEXT, *annotations("grep")), Settings(), "away")[0]
+    one = cannot_look(parsed_emission(TEXT, *annotations("grep")), Settings(), "away")[0]
     form = written(replace(one, locator={"lines": lines}), Signing(signer, "sluice"))
 
     assert "locator" not in form

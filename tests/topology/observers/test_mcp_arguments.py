@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from looking import emission, sole
+from looking import parsed_emission, sole
 
 from sluice.codecs.errors import UsageError
 from sluice.codecs.records import Annotation, Observation
@@ -102,7 +102,7 @@ def ask(tmp_path: Path, tools: str, tool: str, arguments: Any, more: str = "", k
     )
     settings = Settings(look_timeout=60)
     locator = {"server": "tracker", "tool": tool} | ({} if arguments is None else {"arguments": arguments})
-    asked = emission("The issue is closed.", Annotation("substrate.mcp.brief", None, None, locator),
+    asked = parsed_emission("The issue is closed.", Annotation("substrate.mcp.brief", None, None, locator),
                      checks=["equals(closed, 2026-05-25)"])  # fmt: skip
     with closing(Instruments(settings, str(tmp_path / "list.toml"))) as instruments:
         return sole(look(asked, settings, tmp_path, instruments=instruments))

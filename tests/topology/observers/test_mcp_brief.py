@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 import rfc8785
-from looking import emission, sole
+from looking import parsed_emission, sole
 
 from sluice.codecs.records import Annotation, Observation
 from sluice.topology.observers.instruments import Instruments
@@ -64,7 +64,7 @@ def asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
             checks = more.pop("checks", IS_CLOSED if text == CLOSED else None)
             locator = {"server": "tracker", "tool": tool, "arguments": more.pop("arguments", {"issue": 7}), **more}
             annotation = Annotation("substrate.mcp.brief", declared, None, locator)
-            asked = emission(text, annotation, kind=kind, checks=checks)
+            asked = parsed_emission(text, annotation, kind=kind, checks=checks)
             return sole(look(asked, settings, tmp_path, instruments=mine))
 
         return ask
@@ -257,7 +257,7 @@ def test_no_process_outlives_the_look(tmp_path: Path, monkeypatch: pytest.Monkey
     command = json.dumps([sys.executable, SERVER, "stubborn"])
     (tmp_path / "list.toml").write_text(f'[mcp.t]\ncommand = {command}\nenv = ["STARTS"]\ntools = {VOUCHED}\n')
     locator = {"server": "t", "tool": "brief"}
-    asked = emission("It was closed on 2026-05-25.", Annotation("substrate.mcp.brief", None, None, locator),
+    asked = parsed_emission("It was closed on 2026-05-25.", Annotation("substrate.mcp.brief", None, None, locator),
                      checks=['contains("closed on 2026-05-25")'])  # fmt: skip
     instruments = Instruments(Settings(), str(tmp_path / "list.toml"))
     assert sole(look(asked, Settings(), tmp_path, instruments=instruments)).verified == [0]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from looking import emission, sole
+from looking import parsed_emission, sole
 
 from sluice.codecs.errors import UsageError
 from sluice.codecs.records import Annotation, Locator
@@ -168,7 +168,7 @@ def test_an_observer_of_ones_own_takes_the_place_of_ours(tmp_path: Path, monkeyp
     instruments = Instruments(Settings(), str(tmp_path / "list.toml"))
 
     def ask(text: str, server: str) -> Any:
-        asked = emission(text, Annotation("substrate.mcp.brief", None, None, {"server": server, "x": 1}))
+        asked = parsed_emission(text, Annotation("substrate.mcp.brief", None, None, {"server": server, "x": 1}))
         return sole(look(asked, Settings(), tmp_path, instruments=instruments))
 
     found = ask("It is done.", "there")
@@ -196,7 +196,9 @@ def test_an_observer_of_ones_own_may_decide_checks(tmp_path: Path, monkeypatch: 
 
         def ask(text: str, *checks: str) -> Any:
             annotation = Annotation("substrate.mcp.brief", None, None, {"server": "there"})
-            return sole(look(emission(text, annotation, checks=checks), Settings(), tmp_path, instruments=instruments))
+            return sole(
+                look(parsed_emission(text, annotation, checks=checks), Settings(), tmp_path, instruments=instruments)
+            )
 
         found = ask("`there`", "contains(there)")
         assert (found.outcome, found.verified, found.observation_id) == ("corroborates", [0], "acme:2")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from looking import EMITTED, TS, Repository, ask, emission, reason
+from looking import EMITTED, TS, Repository, ask, parsed_emission, reason
 
 from sluice.codecs.decode import decode_observation
 from sluice.codecs.errors import Fault
@@ -115,7 +115,7 @@ def test_names_of_files_that_are_no_text_are_shown_as_text(repository: Repositor
 
 def test_of_too_many_spans_one_is_left():
     """From the first to the last: nothing of what is unchecked is lost."""
-    one = emission(TEXT, {"substrate_class": "substrate.code.read"}, checks=["contains(b)"])
+    one = parsed_emission(TEXT, {"substrate_class": "substrate.code.read"}, checks=["contains(b)"])
     (assertion,) = one.assertions or []
     found = answer(asked(TEXT, "contains(b)"), [Held(True)], "x")
     assert found.judged is not None

@@ -119,7 +119,7 @@ async def test_each_observer_looks_at_each_emission(settings: Settings):
 
     second = replace(settings, observer="lab/2")
     async with running(settings), running(second), running(second):
-        await send(settings, *(emission(number) for number in range(6)))
+        await send(settings, *(numbered(number) for number in range(6)))
         found = await observations(settings, 24)
     seen = Counter((one.observer, one.subject.emission_id) for _, _, one in found)
     assert seen == {(name, f"em-{number}"): 2 for name in ("observer-1", "lab/2") for number in range(6)}

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from looking import emission, sole
+from looking import parsed_emission, sole
 
 from sluice.codecs.records import Annotation, Observation
 from sluice.topology.observers.instruments import Instruments
@@ -158,7 +158,7 @@ def asking(events: Events, tmp_path: Path) -> Iterator[Callable[..., Callable[..
                 operator, number = text.split(" ")
                 checks, text = [f"count(subscribers, {operator}, {number})"], f"The channel has {number} subscribers."
             annotation = Annotation(CLASS, None, None, {"url": f"{events.url}/{path}", **locator})
-            asked = emission(text, annotation, kind=kind, checks=checks)
+            asked = parsed_emission(text, annotation, kind=kind, checks=checks)
             return sole(look(asked, settings, tmp_path, instruments=mine))
 
         return ask

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from looking import emission, sole
+from looking import parsed_emission, sole
 
 from sluice.codecs.records import Annotation, Observation
 from sluice.codecs.times import format_time
@@ -105,7 +105,7 @@ def asking(tmp_path: Path) -> Iterator[Callable[..., Callable[..., Observation]]
             if check is not None and isinstance(parsed := parse_check(check), Check):
                 text = render(parsed, path=None, lines=None, commit=None)
             annotation = Annotation(CLASS, declared, ts, {"socket": path, "uid": 7})
-            asked = emission(text, annotation, kind=kind, checks=[check] if check else None)
+            asked = parsed_emission(text, annotation, kind=kind, checks=[check] if check else None)
             return sole(look(asked, settings, tmp_path, instruments=mine))
 
         return ask

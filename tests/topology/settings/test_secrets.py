@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
-from exported import KEY, ExportedLane, M, S, emission, explanation_of, lane_after, observation
+from exported import KEY, ExportedLane, M, S, emission_after, explanation_of, lane_after, observation_after
 
 from sluice.codecs.blocks import unseal
 from sluice.codecs.errors import UsageError
@@ -40,10 +40,10 @@ SEEN = {"locator": {"path": "/home/alice"}, "detail": {"found": ["it"], "missing
 def histories() -> list[tuple[int, list]]:
     """One assertion with evidence of three classes, one of them about a peer."""
     records = [
-        emission(provenance=[NOTE, PEER], chain=[{"step": "retrieval", "source": "/home/alice", "metadata": {}}]),
-        observation(S, "code.read", observation_id="path:/home/alice", **SEEN),
-        observation(S, "git.log", observation_id="path:/home/alice", **SEEN),
-        observation(
+        emission_after(provenance=[NOTE, PEER], chain=[{"step": "retrieval", "source": "/home/alice", "metadata": {}}]),
+        observation_after(S, "code.read", observation_id="path:/home/alice", **SEEN),
+        observation_after(S, "git.log", observation_id="path:/home/alice", **SEEN),
+        observation_after(
             S,
             "unix.peercred",
             observation_id="peercred:1000",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from exported import BASE, ExportedLane, S, emission, explanation_of, observation
+from exported import BASE, ExportedLane, S, emission_after, explanation_of, observation_after
 from lane_world import ToyFold, World
 from msgspec.structs import replace
 from structlog.testing import capture_logs
@@ -150,9 +150,10 @@ def mixed(later: None) -> ExportedLane:
     lane = ExportedLane(start=BASE, raised=NEWEST)
     for number, name in enumerate(("em-1", "em-2"), 1):
         lane.fold = Adjudicate(raised=NEWEST + number - 1)
-        lane.block(BASE + 2 * number * S, [emission(emission_id=name)])
+        lane.block(BASE + 2 * number * S, [emission_after(emission_id=name)])
         lane.block(
-            BASE + (2 * number + 1) * S, [observation(0, one, emission_id=name) for one in ("code.read", "git.log")]
+            BASE + (2 * number + 1) * S,
+            [observation_after(0, one, emission_id=name) for one in ("code.read", "git.log")],
         )
     lane.block(BASE + 6 * S)
     assert [fold_of(data)[0] for data in lane.blocks] == [str(NEWEST)] * 3 + [str(NEXT)] * 3
