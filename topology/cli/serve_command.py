@@ -116,8 +116,8 @@ def serve(
 
     provider = _provider(public_url, oidc_issuer, oidc_client_id, oidc_client_secret_file, rules, asked)
     if public_url is not None:
-        host, origin = _place_of(public_url)
-        hosts, origins = (*hosts, host), (*origins, origin)
+        name, origin = _place_of(public_url)
+        hosts, origins = (*hosts, name), (*origins, origin)
     settings = load_settings(ctx.obj["config_file"], flags)
     door = Door(
         host=host,

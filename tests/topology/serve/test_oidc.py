@@ -445,3 +445,22 @@ def test_flags_that_do_not_fit_are_told(flags, said):
 
     assert result.exit_code == 2
     assert said in result.stderr
+
+
+def test_the_public_url_is_not_what_is_bound_to(monkeypatch):
+    """A proxy's name is no address of this machine: `--host` says what is bound to, the URL who may be asked for."""
+    from click.testing import CliRunner
+
+    from sluice.topology.cli import main
+
+    services: list[Service] = []
+    monkeypatch.setattr("sluice.topology.serve.running.run_service", lambda _, service: services.append(service))
+    result = CliRunner().invoke(main, ["serve", "--host=127.0.0.2", "--public-url=https://sluice.example"])
+
+    assert result.exit_code == 0, result.stderr
+    door = services[0].door
+    assert (door.host, door.allowed_hosts, door.allowed_origins) == (
+        "127.0.0.2",
+        ("sluice.example",),
+        ("https://sluice.example",),
+    )
