@@ -7,33 +7,22 @@ writes them: while a lane or the broker is down, the reader's clock goes on.
 
 from __future__ import annotations
 
-import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from types import TracebackType
-from typing import Self
+from collections.abc import Mapping, Sequence
 
-import structlog
-
-from ...codecs.errors import DoesNotHoldError, UnreachableError, UsageError
+from ...codecs.errors import DoesNotHoldError
 from ..settings.clock import now_ms
 from ..settings.settings import Settings
 from .admitted_set import AdmittedRead, AdmittedSet
 from .changes import AdmittedRecord, AnyChange
-from .errors import ClosedError
-from .kafka import KafkaSource, settings_for
 from .ports import Clock, Position, Source, demand_there
+from .positioned_reader import LONGEST_FETCH, PositionedReader
 
 GRACE = 2.0
 """Seconds that a decay waits for the lane's word: a lane writes it within a block, so within some 100 ms."""
-LONGEST_FETCH = 1.0
-COMMIT_SECONDS = 1.0
-RETRY_SECONDS = 10.0
-
-log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class AsyncAdmittedReader:
+class AsyncAdmittedReader(PositionedReader[AnyChange]):
     """The changes of the admitted set. Use it as an async context manager, and iterate.
 
     Changes are `Admitted`, `Renewed`, `Decayed`, `Contradicted`, `Rejected` and `Refused`; those of one assertion come
@@ -57,6 +46,8 @@ class AsyncAdmittedReader:
         DoesNotHoldError: on entering, where the topic does not hold what follows the position any more.
     """
 
+    topic = "admitted"
+
     def __init__(
         self,
         settings: Settings | None = None,
@@ -70,18 +61,19 @@ class AsyncAdmittedReader:
         source: Source | None = None,
         clock: Clock = now_ms,
     ) -> None:
-        if from_position is not None and group is not None:
-            raise UsageError("takes a position or a group, not both", path="reader")
-        self._source = (
-            source if source is not None else KafkaSource(settings_for(settings, bootstrap), group, partitions)
+        super().__init__(
+            settings,
+            bootstrap=bootstrap,
+            from_position=from_position,
+            group=group,
+            partitions=partitions,
+            follow=follow,
+            source=source,
+            clock=clock,
         )
-        self._clock, self._follow, self._group = clock, follow, group
         self._set = AdmittedSet(clock, int(grace * 1000))
-        self._from = from_position
-        self._offsets: dict[int, int] = {}
         self._queue: deque[AdmittedRead] = deque()
-        self._opened, self._fetched_at = False, 0
-        self._committed, self._committed_at = Position(), 0.0
+        self._fetched_at = 0
 
     # ------------------------------------------------------------ the set
 
@@ -105,58 +97,15 @@ class AsyncAdmittedReader:
 
     # ------------------------------------------------------------ the changes
 
-    def __aiter__(self) -> AsyncIterator[AnyChange]:
-        return self._changes() if self._follow else self._changes_to_end(commits=True)
-
-    async def _changes(self) -> AsyncIterator[AnyChange]:
-        while True:
-            change = await self.next()
-            assert change is not None
-            yield change
-
-    async def _changes_to_end(self, *, commits: bool) -> AsyncIterator[AnyChange]:
-        self._demand_open()
-        goal, ended = self._source.goal(), False
-        while True:
-            while (change := self._ready()) is not None:
-                yield change
-                if commits:
-                    await self._commit_if_due()
-            if ended:
-                return
-            ended = await goal.reached()
-            self._queue.extend(await self._fetch(0.0 if ended else 0.1))
-
-    async def next(self, seconds: float | None = None) -> AnyChange | None:
-        """The next change; None where there is none for so many seconds."""
-        self._demand_open()
-        await self._commit_if_due()
-        end = None if seconds is None else time.monotonic() + seconds
-        while (change := self._ready()) is None:
-            left = LONGEST_FETCH if end is None else end - time.monotonic()
-            fetched = await self._fetch(max(0.0, min(left, self._until_expiry())))
-            if not fetched and end is not None and time.monotonic() >= end:
-                return self._ready()
-            self._queue.extend(fetched)
-        return change
-
     async def catch_up(self) -> list[AnyChange]:
         """The changes up to where committed records end now; after it, `current` is whole."""
         await self._commit_if_due()
-        return [change async for change in self._changes_to_end(commits=False)]
+        return [change async for change in self._to_end(commits=False)]
 
-    async def commit(self) -> None:
-        """Keeps the position on the broker, in the group's name.
+    def _put(self, fetched: Sequence[AdmittedRead]) -> None:
+        self._queue.extend(fetched)
 
-        Raises:
-            UsageError: the reader has no group.
-        """
-        self._demand_open()
-        position = self.position
-        await self._source.commit(position)
-        self._committed, self._committed_at = position, time.monotonic()
-
-    def _ready(self) -> AnyChange | None:
+    def _take(self) -> AnyChange | None:
         """The next change of what was fetched, or that the clock tells."""
         queue, now = self._queue, self._clock()
         while queue:
@@ -167,46 +116,17 @@ class AsyncAdmittedReader:
         # Only what had ended before the last fetch began: else the lane's own word may be there, and not looked at.
         return self._set.expire(self._fetched_at)
 
-    async def _fetch(self, seconds: float) -> Sequence[AdmittedRead]:
+    async def _fetch(self, seconds: float) -> bool:
         now = self._clock()
-        fetched = await self._source.fetch(seconds)
+        found = await super()._fetch(seconds)
         self._fetched_at = now
-        return fetched
+        return found
 
-    def _until_expiry(self) -> float:
+    def _longest_fetch(self) -> float:
         at = self._set.next_expiry()
         return LONGEST_FETCH if at is None else min(LONGEST_FETCH, max(0.01, (at - self._clock()) / 1000))
 
-    async def _commit_if_due(self) -> None:
-        """Who asks for the next change has done with those before."""
-        if self._group is None or time.monotonic() - self._committed_at < COMMIT_SECONDS:
-            return
-        try:
-            await self._commit_news()
-        except UnreachableError as error:  # ends are told while the broker is away; what was handed out comes again
-            self._committed_at = time.monotonic() + RETRY_SECONDS
-            log.warning("the position could not be committed", group=self._group, error=str(error))
-
-    async def _commit_news(self) -> None:
-        if self._group is not None and self.position != self._committed:
-            await self.commit()
-
-    # ------------------------------------------------------------ open and close
-
-    async def __aenter__(self) -> Self:
-        try:
-            partitions = await self._source.open()
-            position = self._from if self._from is not None else await self._source.committed()
-            if position is not None:
-                await self._resume(position, partitions)
-        except BaseException:
-            await self._source.close()
-            raise
-        self._opened, self._committed = True, self.position
-        self._committed_at = time.monotonic()
-        return self
-
-    async def _resume(self, position: Position, partitions: Iterable[int]) -> None:
+    async def _resume(self, position: Position, partitions: Sequence[int]) -> None:
         """Takes in what stands before the position, so that the set is as it was there."""
         left = {one: position.offsets[one] for one in partitions if position.offsets.get(one)}
         first = await self._source.first_offsets()
@@ -233,26 +153,3 @@ class AsyncAdmittedReader:
             if ended and not fetched:
                 demand_there(left, goal.ends, "admitted")
                 break  # the broker has removed what stood there
-
-    def _demand_open(self) -> None:
-        if not self._opened:
-            raise ClosedError("reader")
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._close(commit=error is None)
-
-    async def close(self) -> None:
-        """Commits, in a group, what was handed out, and closes; a second call does nothing."""
-        await self._close(commit=True)
-
-    async def _close(self, *, commit: bool) -> None:
-        if not self._opened:
-            return
-        try:
-            if commit:
-                await self._commit_news()
-        finally:
-            self._opened = False
-            await self._source.close()

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, Generic, Self, TypeVar, Unpack
+from typing import Generic, Self, TypeVar, Unpack
 
 from ..kafka.input_records import Prepared
 from ..settings.clock import now_ms
@@ -22,11 +22,13 @@ from .emitting import BUFFER_BYTES, BUFFER_RECORDS, DELIVERY_SECONDS, AsyncEmitt
 from .errors import BufferFullError, ClosedError
 from .portal import Held, next_of
 from .ports import Clock, Delivered, Outlet, Position, Source
+from .positioned_reader import PositionedReader
 from .preparing import AnyAttestation, AnyEmission, AnyObservation, AnyReview, AnySighting
 from .record_reader import AsyncRecordReader, Placed, Reading
 from .reemission_reader import QUIET, AsyncReEmissionReader, Mending
 from .verdict_reader import AsyncVerdictReader, EmissionVerdicts
 
+R = TypeVar("R")
 T = TypeVar("T")
 V = TypeVar("V", bound=Placed)
 
@@ -136,10 +138,10 @@ def _copy(done: Delivery, future: Future[Delivered]) -> None:
 # ---------------------------------------------------------------- readers
 
 
-class _Reader(Held):
+class _Reader(Held, Generic[T]):
     """A reader in a portal, with the position that its caller has come to."""
 
-    def __init__(self, reader: AsyncAdmittedReader | AsyncRecordReader[Any]) -> None:
+    def __init__(self, reader: PositionedReader[T]) -> None:
         super().__init__("reader", reader)
         self._async, self._position = reader, Position()
 
@@ -157,11 +159,20 @@ class _Reader(Held):
         """Keeps the position on the broker, in the group's name."""
         self._portal.call(self._async.commit())
 
-    def _kept(self, work: Callable[[], Awaitable[T]]) -> T:
+    def __iter__(self) -> Iterator[T]:
+        found = aiter(self._async)
+        while (one := self._kept(partial(next_of, found))) is not None:
+            yield one
+
+    def next(self, seconds: float | None = None) -> T | None:
+        """The next one; None where none comes within `seconds`. Without `seconds` it waits as long as it takes."""
+        return self._kept(partial(self._async.next, seconds))
+
+    def _kept(self, work: Callable[[], Awaitable[R]]) -> R:
         found, self._position = self._portal.call(self._with_position(work))
         return found
 
-    async def _with_position(self, work: Callable[[], Awaitable[T]]) -> tuple[T, Position]:
+    async def _with_position(self, work: Callable[[], Awaitable[R]]) -> tuple[R, Position]:
         return await work(), self._async.position
 
     def __enter__(self) -> Self:
@@ -174,7 +185,7 @@ class _Reader(Held):
         super().close()
 
 
-class AdmittedReader(_Reader):
+class AdmittedReader(_Reader[AnyChange]):
     """As `AsyncAdmittedReader`, blocking. Arguments are those of `AsyncAdmittedReader`."""
 
     def __init__(
@@ -208,21 +219,12 @@ class AdmittedReader(_Reader):
         """What is admitted now, as of the changes that were handed out; a live view, for any thread."""
         return self._reader.current
 
-    def __iter__(self) -> Iterator[AnyChange]:
-        changes = aiter(self._reader)
-        while (change := self._kept(partial(next_of, changes))) is not None:
-            yield change
-
-    def next(self, seconds: float | None = None) -> AnyChange | None:
-        """The next change; None where none comes within `seconds`. Without `seconds` it waits as long as it takes."""
-        return self._kept(partial(self._reader.next, seconds))
-
     def catch_up(self) -> list[AnyChange]:
         """The changes up to where committed records end now; after it, `current` is whole."""
         return self._kept(self._reader.catch_up)
 
 
-class _RecordReader(_Reader, Generic[V]):
+class _RecordReader(_Reader[V]):
     """As `AsyncRecordReader`, blocking."""
 
     def __init__(self, reader: AsyncRecordReader[V]) -> None:
@@ -233,15 +235,6 @@ class _RecordReader(_Reader, Generic[V]):
     def unwanted(self) -> int:
         """How many records were of emissions that `wants` does not want."""
         return self._records.unwanted
-
-    def __iter__(self) -> Iterator[V]:
-        records = aiter(self._records)
-        while (found := self._kept(partial(next_of, records))) is not None:
-            yield found
-
-    def next(self, seconds: float | None = None) -> V | None:
-        """The next record; None where none comes within `seconds`. Without `seconds` it waits as long as it takes."""
-        return self._kept(partial(self._records.next, seconds))
 
 
 class ReEmissionReader(_RecordReader[Mending]):
