@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from functools import partial
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -48,6 +48,7 @@ EMPTY_SECONDS = 5.0
 COMMIT_SECONDS = 2.0
 LISTEN_SECONDS = 0.3
 
+T = TypeVar("T")
 FAUST_LOG = logging.getLogger("faust.transport.lanes")
 """mode would log the comings and goings of services under our name, as if they were lanes'."""
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -209,6 +210,14 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
         if self._standing.is_lost(monotonic()) or not member or generation < 0:  # to the broker that is no member
             raise NotAMemberError("the group's coordinator is silent, or has not said who we are")
         return Member(coordinator.group_id, member, generation, self._name)
+
+    async def ask(self, question: Callable[..., Coroutine[Any, Any, T]], *arguments: object) -> T:
+        """Puts a question to brokers in this thread, and waits for the answer in the caller's.
+
+        `call_thread` has two places for all calls, the polls among them. A broker that is away lets a question wait for
+        tens of seconds, so that two lanes that ask it would keep every other lane from being read.
+        """
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(question(*arguments), self.thread_loop))
 
     def _claim(self) -> MemberState:
         return MemberState(self.app.lanes.numbers, dict(self.app.heights))

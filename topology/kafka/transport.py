@@ -123,7 +123,7 @@ class LaneConsumer(driver.Consumer):
 
     async def _learn_ends(self, wanted: list[TP]) -> None:
         try:
-            found = await self._thread.call_thread(self._thread.ends, wanted)
+            found = await self._thread.ask(self._thread.ends, wanted)
         except Exception as error:  # noqa: BLE001 -- asked again in a second
             log.debug("nobody says where inputs end", error=repr(error))
             return
@@ -140,7 +140,7 @@ class LaneConsumer(driver.Consumer):
 
     async def _learn_ids(self) -> None:
         try:
-            found = await self._thread.call_thread(self._thread.ids, set(self.app.physical.values()))
+            found = await self._thread.ask(self._thread.ids, set(self.app.physical.values()))
         except Exception as error:  # noqa: BLE001 -- asked again soon
             log.debug("nobody says which topics the inputs are", error=repr(error))
             return
@@ -173,7 +173,7 @@ class LaneConsumer(driver.Consumer):
     async def bounds(self, lane: int, topics: Sequence[str]) -> Mapping[str, Bounds]:
         """What the broker holds of a lane's inputs, by logical topic."""
         partitions = {topic: TopicPartition(self.app.physical[topic], lane) for topic in topics}
-        found = await self._thread.call_thread(self._thread.bounds, list(partitions.values()))
+        found = await self._thread.ask(self._thread.bounds, list(partitions.values()))
         return {topic: found[partition] for topic, partition in partitions.items()}
 
     # ------------------------------------------------------------ assignment
@@ -217,7 +217,7 @@ class LaneConsumer(driver.Consumer):
         news = {partition: offset for partition, offset in offsets.items() if self._reported.get(partition) != offset}
         if news:
             self._reported.update(news)
-            await self._thread.call_thread(self._thread.tell_group, news)
+            await self._thread.ask(self._thread.tell_group, news)
         return True
 
     def verify_event_path(self, now: float, tp: TP) -> None:

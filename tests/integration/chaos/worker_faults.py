@@ -146,8 +146,11 @@ class WorkerFaults:
     # ------------------------------------------------------------ its clock
 
     async def _step_clock(self, fault: Fault) -> None:
-        """It ends, and does not come back to the group until its clock is right."""
-        async with self._fleet.claim(fault.pick, lambda slot: slot.lanes) as slot:
+        """It ends, and does not come back to the group until its clock is right.
+
+        A worker that starts while no broker is there ends, whatever its clock says: so none of them is away.
+        """
+        async with self._calm, self._fleet.claim(fault.pick, lambda slot: slot.lanes) as slot:
             assert slot.process is not None
             slot.expect_end()
             slot.process.send_signal(CLOCK_STEPS)

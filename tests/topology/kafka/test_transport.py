@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from types import SimpleNamespace
@@ -310,7 +312,10 @@ class Lanes:
 class TestConsumer:
     @pytest.fixture
     async def app(self) -> App:
-        return create_app(Settings(topic_prefix="p."))
+        app = create_app(Settings(topic_prefix="p."))
+        consumer: Any = app.consumer
+        consumer._identified_at = math.inf  # no thread runs here that could ask
+        return app
 
     async def test_a_full_queue_is_not_fetched_for(self, app: App, monkeypatch: pytest.MonkeyPatch):
         """Back-pressure reaches the fetcher: only inputs with room are asked for."""
@@ -356,6 +361,38 @@ class TestConsumer:
         await consumer._getmany({TP("p.emissions", 0), TP("p.emissions", 1)}, 1.0)
 
         assert told == [({TP("p.emissions", 1)},), {TP("p.emissions", 0)}]
+
+    async def test_questions_that_nobody_answers_hold_up_no_poll(self, app: App, monkeypatch: pytest.MonkeyPatch):
+        """Four lanes ask a leader that is gone where their inputs begin and end: the others are read all the same."""
+        consumer: Any = app.consumer
+        thread = consumer._thread
+        asked = threading.Semaphore(0)
+
+        async def bounds(_: Any) -> Any:
+            asked.release()
+            await asyncio.Event().wait()
+
+        async def poll() -> str:
+            return "polled"
+
+        monkeypatch.setattr(thread, "bounds", bounds)
+        running = threading.Thread(target=thread.thread_loop.run_forever)
+        running.start()
+        try:
+            await thread.ask(thread.method_queue.start)
+            asking = [asyncio.create_task(consumer.bounds(lane, ["emissions"])) for lane in range(4)]
+            for _ in asking:
+                assert await asyncio.to_thread(asked.acquire, timeout=10), "each question is put at once"
+            assert await asyncio.wait_for(thread.call_thread(poll), 10) == "polled"
+            for task in asking:
+                task.cancel()
+            ended = await asyncio.gather(*asking, return_exceptions=True)
+            await thread.ask(thread.method_queue.stop)
+        finally:
+            thread.thread_loop.call_soon_threadsafe(thread.thread_loop.stop)
+            await asyncio.to_thread(running.join)
+
+        assert [type(one) for one in ended] == [asyncio.CancelledError] * 4
 
     async def test_frames_go_by_logical_names(self, app: App, monkeypatch: pytest.MonkeyPatch):
         """Lanes, and the ledger, know nothing of prefixes."""
