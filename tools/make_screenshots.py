@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from console_records import Written, console_records, span_key
+from console_records import CLAIM, Written, console_records, span_key
 from starlette.applications import Starlette
 
 from sluice.topology.mcp.door import Door
@@ -51,7 +51,8 @@ PAGES = {
     "queue": "/queue",
     "review": f"/queue/item?key={FIRST}%23{span_key(3)}",
     "insight": "/insight",
-    "look-up": f"/look-up?q={FIRST}",
+    "look-up": "/look-up?q=participants",
+    "claim": f"/claims?hash={CLAIM}",
     "sign-in": "/sign-in",
 }
 WIDTHS = {"": (1280, 800), "-390": (390, 844)}

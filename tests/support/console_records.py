@@ -5,8 +5,10 @@ Nothing in them depends on the day but the time that they are given.
 
 from __future__ import annotations
 
+import json
 from typing import Any, NamedTuple
 
+from adapter_world import attested, claim
 from builders import emission_value, observation_value, review_value
 
 from sluice.codecs.times import format_time
@@ -119,6 +121,8 @@ def console_review(emission_id: str, reviewer: str, decision: str, reason: str, 
     return Written("reviews", emission_id, review_value(decision, **about, reviewer=reviewer, reason=reason))
 
 
+CLAIM = claim("trial")
+"""What the validators of `console_records` attest to."""
 PLACE = {"root": "service", "path": "settings.py", "commit": "4f2a91c07d"}
 
 
@@ -167,6 +171,10 @@ def console_records(now: int, name: str = "em") -> list[Written]:
         request(second, reason="unannotated", text="A refund was sent on Monday."),
         request(third, text="The trial had 212 participants.\u200b"),
         console_review(third, "token:ada", "admit", "seen in the source"),
+        Written("grounded", CLAIM, json.loads(attested("The trial had 212 participants.", about="trial", by="lab"))),
+        Written(
+            "grounded", CLAIM, json.loads(attested("Two left early.", about="trial", by="press", verdict="DISPUTED"))
+        ),
         verdicts(first, "docs-bot", now + 4000),
         verdicts(second, "support-bot", now + 7000, ("admitted", "rejected", "admitted", "below-floor")),
         verdicts(third, "research-bot", now + 9000, ("admitted", "admitted", "pending", "below-floor"), settled=False),

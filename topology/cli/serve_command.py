@@ -68,6 +68,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--verifier", "verifiers", metavar="KEY", multiple=True, help="Signs proofs; `sluice key show` prints it."
 )
+@click.option("--audit", type=FILE, help="What `sluice audit --json` wrote last; the insight page tells it.")
 @broker
 @topic_prefix
 @log_level
@@ -92,6 +93,7 @@ def serve(
     session_key: Path | None,
     role: str,
     verifiers: tuple[str, ...],
+    audit: Path | None,
     **flags: Any,
 ) -> None:
     """Takes emissions, attestations and observations over HTTP, and shows people what becomes of them.
@@ -138,6 +140,7 @@ def serve(
         role=role,
         verifiers=[read_verifier(one) for one in verifiers],
         provider=provider,
+        audit=audit,
     )
     service.check()
     run_service(settings, service)

@@ -8,4 +8,15 @@ leaves in the untrusted-text frame [V §5], sanitised, or not at all; nothing he
 The official SDK is imported absolutely, as `mcp`: this package is `sluice.topology.mcp`.
 """
 
-__all__ = ["adapter_process", "door", "http", "kept_view", "readers", "sockets", "tokens", "view_follower"]
+__all__ = [
+    "adapter_process",
+    "door",
+    "entries",
+    "http",
+    "kept_view",
+    "readers",
+    "search",
+    "sockets",
+    "tokens",
+    "view_follower",
+]

@@ -51,6 +51,7 @@ class KeptView:
 
     Attributes:
         topics: the logical names of those that it holds.
+        tails: of topics that grow for ever and of which it holds the end alone: so many offsets of each partition.
         schema, version: of its tables; another version makes it anew.
 
     Args:
@@ -64,6 +65,7 @@ class KeptView:
     """
 
     topics: ClassVar[Sequence[str]] = ()
+    tails: ClassVar[Mapping[str, int]] = {}
     schema: ClassVar[str] = SCHEMA
     version: ClassVar[str] = VERSION
 

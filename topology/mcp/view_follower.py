@@ -173,7 +173,8 @@ async def _seek(
     first, ends = await consumer.beginning_offsets(list(places)), await consumer.end_offsets(list(places))
     ranges: dict[TopicPartition, _Range] = {}
     for partition, place in places.items():
-        start = known.get(place, 0)
+        tail = view.tails.get(place[0])
+        start = known.get(place, 0 if tail is None else max(first[partition], ends[partition] - tail))
         if start > ends[partition]:
             raise _Anew("a topic ends before what was read from it")
         if start < first[partition]:

@@ -6,10 +6,12 @@ Every page escapes what it shows (Jinja's autoescape, inert.py). A form changes 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from hashlib import sha256
 from importlib import resources
+from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
@@ -31,6 +33,7 @@ from .access import LOCAL, Principal, Scope, scopes_of
 from .bodies import Refused, Taken
 from .desk import Desk
 from .inert import inert
+from .lanes import HEADS, audit_says, lane_rows
 from .leases import Lease
 from .oidc import CALLBACK, People, SignInError
 from .oidc import SECONDS as OIDC_SECONDS
@@ -58,6 +61,7 @@ class Console(NamedTuple):
         verifiers: whose signatures on proofs count.
         people: signs people in at an identity provider; None: there is none.
         walks: reads ledgers for time lines and proofs; None: the pages name the commands that do.
+        audit: the file with the last audit's report; None: there is none.
     """
 
     desk: Desk
@@ -66,6 +70,7 @@ class Console(NamedTuple):
     verifiers: Sequence[Verifier] = ()
     people: People | None = None
     walks: Walks | None = None
+    audit: Path | None = None
 
 
 @cache
@@ -91,6 +96,7 @@ def console(parts: Console) -> list[BaseRoute]:
         route("/queue", site.page("review", _queue)),
         route("/queue/item", site.page("review", _item)),
         route("/queue/bulk", site.page("review", _bulk)),
+        route("/claims", site.page("read", _claim_page)),
         route("/insight", site.page("read", _insight)),
         route("/look-up", site.page("read", _look_up)),
         route("/sign-in", site.sign_in_page),
@@ -614,7 +620,8 @@ async def _decide_all(turn: _Turn) -> Response:
 
 
 async def _insight(turn: _Turn) -> Response:
-    found = await turn.desk.sight.readers.ask(queries.insight_of)
+    found, lanes = await turn.desk.sight.readers.ask(lambda db: (queries.insight_of(db), queries.lanes_of(db)))
+    audited, is_bad = await asyncio.to_thread(audit_says, turn.parts.audit)
     return turn.render(
         "insight.html",
         sample=queries.SAMPLE,
@@ -623,22 +630,33 @@ async def _insight(turn: _Turn) -> Response:
         agreed=found.agreed,
         compared=found.compared,
         lag=sorted(found.lag.items()),
+        lane_heads=HEADS,
+        lanes=lane_rows(lanes, turn.parts.verifiers),
+        audited=audited,
+        audit_is_bad=is_bad,
     )
 
 
 async def _look_up(turn: _Turn) -> Response:
     asked = turn.asked("q")
-    names = await turn.desk.sight.readers.ask(lambda db: queries.look_up(db, asked)) if asked else []
-    span = asked.partition("#")[2]
-    found = [(name, pages.emission_href(name, span)) for name in names]
-    return turn.render("look-up.html", q=asked, found=found, said="", holds=False)
+    found = await turn.desk.sight.readers.ask(lambda db: queries.look_up(db, asked)) if asked else None
+    return turn.render("look-up.html", q=asked, said="", holds=False, **pages.look_up(found, asked))
+
+
+async def _claim_page(turn: _Turn) -> Response:
+    """What validators say of a claim."""
+    claim = turn.asked("hash", 80).lower()
+    found = await turn.desk.sight.readers.ask(lambda db: queries.claim_of(db, claim))
+    if not found:
+        return turn.say("Unknown", "No validator has attested to this claim.", "/look-up", 404)
+    return turn.render("claim.html", claim=claim, domains=[pages.claim_row(one) for one in found])
 
 
 async def _verify(turn: _Turn) -> Response:
     file = (await turn.form()).data.get("proof")
     data = await file.read(MAX_FILE + 1) if isinstance(file, UploadFile) else b""
     said, holds = proof_says(data, turn.parts.verifiers)
-    return turn.render("look-up.html", q="", found=[], said=said, holds=holds)
+    return turn.render("look-up.html", q="", said=said, holds=holds, **pages.look_up(None, ""))
 
 
 def proof_says(data: bytes, verifiers: Sequence[Verifier]) -> tuple[str, bool]:

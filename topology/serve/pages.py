@@ -17,7 +17,7 @@ from ...codecs.records import Emission
 from ...codecs.spans import parse_span_key
 from ...codecs.times import format_time, parse_time
 from .inert import Mark, Piece, pieces
-from .queries import EmissionHistory, Insight, RequestRow
+from .queries import Claim, EmissionHistory, Found, Insight, RequestRow
 from .verdicts import Verdicts
 
 STATUSES: Final = (
@@ -273,6 +273,59 @@ def chosen_of(assertions: Sequence[Mapping[str, Any]], span_key: str, number: st
     if span_key or not (number.isascii() and number.isdecimal()) or len(number) > 6:
         return span_key
     return assertions[int(number) - 1]["span_key"] if 0 < int(number) <= len(assertions) else ""
+
+
+# ---------------------------------------------------------------- look up
+
+
+def claim_href(claim_hash: str) -> str:
+    """The page of a claim."""
+    return "/claims?hash=" + quote(claim_hash, safe="")
+
+
+def look_up(found: Found | None, asked: str) -> dict[str, Any]:
+    """What the page of look-ups shows of what was found: a text and an address each."""
+    if found is None:
+        return {"emissions": [], "assertions": [], "claims": []}
+    span = asked.partition("#")[2]
+    return {
+        "emissions": [(name, emission_href(name, span)) for name in found.emissions],
+        "assertions": [
+            {"key": f"{emission}#{key}", "status": status, "text": text, "href": emission_href(emission, key)}
+            for emission, key, status, text in found.assertions
+        ],
+        "claims": [(claim, rationale[:200], claim_href(claim)) for claim, rationale in found.claims],
+    }
+
+
+def claim_row(claim: Claim) -> dict[str, Any]:
+    """One consensus domain of the page of a claim. URIs stay text: whoever follows one does so knowingly."""
+    composed = claim.composed
+    counted = ", ".join(f"{count} {verdict}" for verdict, count in composed.verdicts.items())
+    return {
+        "domain": claim.domain,
+        "verdict": composed.primary_verdict or "none: the domain's rule is not met",
+        "validators": composed.validator_count,
+        "verdicts": counted or "none counts",
+        "disagree": composed.disagreement_present,
+        "more": claim.more,
+        "attestations": [_attested(at, counts, record) for at, counts, record in claim.attestations],
+    }
+
+
+def _attested(at: int, counts: bool, record: Mapping[str, Any]) -> dict[str, Any]:
+    frame: Mapping[str, Any] = record["_untrusted_text"]
+    quotes = [one["_untrusted_quote"] for one in frame["evidence"]]
+    return {
+        "validator": record["validator_did"],
+        "verdict": record["verdict"],
+        "at": format_time(max(0, at)),
+        "counts": counts,
+        "rationale": frame["rationale"],
+        "qualifications": frame["qualifications"],
+        "evidence": [(one["quote"], shown(one.get("source_uri"))) for one in quotes],
+        "works": [(one["title"], shown(one.get("source_uri"))) for one in frame["cited_works"]],
+    }
 
 
 # ---------------------------------------------------------------- insight

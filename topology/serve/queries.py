@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_args
 
 import msgspec
 
-from ...streams.policy.policy import DEFAULT_POLICY, Policy, policy_of_document
+from ...codecs.canonical import CanonicalError, assertion_hash
+from ...codecs.records import Kind
+from ...streams.attestations.composition import Composed, Verdict, compose
+from ...streams.policy.policy import DEFAULT_POLICY, Domain, Policy, policy_of_document
+from ..mcp.search import find
 from .leases import Lease
 from .reviewing import OpenRequest
 from .verdicts import Filter, Verdicts
@@ -16,8 +21,12 @@ from .view import standing_of, status_of
 
 SAMPLE: Final = 5000
 """So many of the newest records the insight page counts over."""
+MOST_FOUND: Final = 50
+"""Of each kind that a look-up finds, and attestations of a claim that a page shows."""
 SAMPLE_OF_OUTPUTS: Final = 500
 """As `SAMPLE`, where each has to be put together from the output topics."""
+CLAIM: Final = re.compile(r"0x[0-9a-f]{64}")
+_HASH: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _verdicts = msgspec.json.Decoder(Verdicts)
 
 
@@ -204,15 +213,146 @@ def _recent(db: sqlite3.Connection) -> Iterator[tuple[int, int | None, Verdicts]
             yield at, emitted, msgspec.convert(status, Verdicts)
 
 
-def look_up(db: sqlite3.Connection, asked: str) -> list[str]:
-    """The emissions that an id, an assertion's key or a piece of one names; at most 50."""
+class Found(NamedTuple):
+    """What a look-up found; each list has at most `MOST_FOUND`.
+
+    Attributes:
+        emissions: ids that are the asked one, or begin with it.
+        assertions: those with the asked text or canonical hash: emission, span key, status, text.
+        claims: the hash of each, and a validator's words about it.
+    """
+
+    emissions: list[str]
+    assertions: list[tuple[str, str, str, str]]
+    claims: list[tuple[str, str]]
+
+
+def look_up(db: sqlite3.Connection, asked: str) -> Found:
+    """What an id, a key, a hash or a text names.
+
+    Args:
+        db: of the view.
+        asked: an emission's id or the beginning of one, an assertion's key, a canonical hash (`sha256:…`), a claim hash
+            (`0x…`), the text of an assertion, or words of what validators say.
+    """
     emission_id = asked.partition("#")[0]
     rows = db.execute(
         "SELECT emission_id FROM emissions WHERE emission_id >= ? AND emission_id < ? UNION"
-        " SELECT emission_id FROM verdicts WHERE newest AND emission_id >= ? AND emission_id < ? LIMIT 50",
-        (emission_id, emission_id + "\x7f") * 2,
+        " SELECT emission_id FROM verdicts WHERE newest AND emission_id >= ? AND emission_id < ? LIMIT ?",
+        (*(emission_id, emission_id + "\x7f") * 2, MOST_FOUND),
     )
-    return [name for (name,) in rows]
+    return Found([name for (name,) in rows], _assertions(db, asked), _claims(db, asked))
+
+
+def _assertions(db: sqlite3.Connection, asked: str) -> list[tuple[str, str, str, str]]:
+    """Assertions with this text: what looks alike has the same canonical hash."""
+    try:
+        hashes = [asked] if _HASH.fullmatch(asked) else [assertion_hash(asked, kind) for kind in get_args(Kind)]
+    except CanonicalError:
+        return []
+    marks = ",".join("?" * len(hashes))
+    found: dict[str, tuple[str, str, str, str]] = {}
+    for key, record in db.execute(
+        f"SELECT key, record FROM decisions WHERE canonical_hash IN ({marks}) ORDER BY at DESC LIMIT ?",
+        (*hashes, 2 * MOST_FOUND),
+    ):
+        word: dict[str, Any] = msgspec.json.decode(record)
+        emission_id, _, span_key = key.partition("#")
+        found.setdefault(key, (emission_id, span_key, word["status"], text_of(word)))
+    return list(found.values())[:MOST_FOUND]
+
+
+def _claims(db: sqlite3.Connection, asked: str) -> list[tuple[str, str]]:
+    named = asked.strip().lower()
+    if CLAIM.fullmatch(named):
+        where, values = "claim_hash=?", [named]
+    elif _HASH.fullmatch(asked):
+        where, values = "canonical_hash=?", [asked]
+    else:
+        values = find(db, "claim_words", asked, MOST_FOUND)[:200]
+        where = f"id IN ({','.join('?' * len(values))})"
+    found: dict[str, str] = {}
+    for claim, shown in db.execute(
+        f"SELECT claim_hash, shown FROM attestations WHERE standing AND {where} ORDER BY id DESC", values
+    ):
+        found.setdefault(claim, msgspec.json.decode(shown)["_untrusted_text"]["rationale"])
+    return list(found.items())[:MOST_FOUND]
+
+
+class Claim(NamedTuple):
+    """A claim within one consensus domain, as its validators see it.
+
+    Attributes:
+        domain: of the policy's registry.
+        composed: what they come to together, by the domain's rules; who is not counted is left out.
+        attestations: the standing ones, the newest first: when they came, whether they count, and the framed record.
+        more: whether there are more than are shown.
+    """
+
+    domain: str
+    composed: Composed
+    attestations: list[tuple[int, bool, dict[str, Any]]]
+    more: bool
+
+
+def claim_of(db: sqlite3.Connection, claim_hash: str) -> list[Claim]:
+    """What validators say of a claim, domain by domain."""
+    rules = policy_of(db).attestations.domains
+    found: list[Claim] = []
+    for (domain,) in db.execute(
+        "SELECT DISTINCT domain FROM attestations WHERE standing AND claim_hash=? ORDER BY domain LIMIT 20",
+        (claim_hash,),
+    ).fetchall():
+        given: dict[Verdict, int] = dict(
+            db.execute(
+                "SELECT verdict, count(*) FROM attestations WHERE standing AND counts AND claim_hash=? AND domain=?"
+                " GROUP BY verdict",
+                (claim_hash, domain),
+            )
+        )
+        rows = db.execute(
+            "SELECT at, counts, shown FROM attestations WHERE standing AND claim_hash=? AND domain=?"
+            " ORDER BY id DESC LIMIT ?",
+            (claim_hash, domain, MOST_FOUND + 1),
+        ).fetchall()
+        of = rules.get(domain, Domain())
+        shown = [(at, bool(counts), msgspec.json.decode(record)) for at, counts, record in rows[:MOST_FOUND]]
+        found.append(Claim(domain, compose(given, of.composition, of.quorum), shown, len(rows) > MOST_FOUND))
+    return found
+
+
+# ---------------------------------------------------------------- lanes
+
+
+class LaneStanding(NamedTuple):
+    """How far a lane is, as far as the topics say.
+
+    Attributes:
+        lane: its number.
+        height, told_at: of the block that its newest record on `verdicts` is of, and when that came (Unix ms); None
+            where there is no such record.
+        checkpoint: the newest note that names this lane, as it stands; None where there is none.
+    """
+
+    lane: int
+    height: int | None
+    told_at: int | None
+    checkpoint: bytes | None
+
+
+def lanes_of(db: sqlite3.Connection) -> list[LaneStanding]:
+    """Every lane, by the index of each partition."""
+    notes = dict(db.execute("SELECT partition, note FROM checkpoints"))
+    found: list[LaneStanding] = []
+    for lane in range(max(len(standing_of(db).offsets), *(one + 1 for one in notes), 0)):
+        row = db.execute(
+            "SELECT at, record FROM verdicts WHERE partition=? ORDER BY offset DESC LIMIT 1", (lane,)
+        ).fetchone()
+        place: Any = None if row is None else msgspec.json.decode(row[1]).get("ledger")
+        height: Any = place.get("height") if isinstance(place, dict) else None
+        at = None if row is None else row[0]
+        found.append(LaneStanding(lane, height if isinstance(height, int) else None, at, notes.get(lane)))
+    return found
 
 
 # ---------------------------------------------------------------- insight

@@ -56,6 +56,7 @@ class Service(NamedTuple):
         role: whose key signs reviews, as the policy lists it; the key is the setting `producer_key`.
         verifiers: whose signatures on proofs count.
         provider: at which people sign in; None: with tokens only.
+        audit: the file with what `sluice audit --json` wrote last; None: the insight page has none.
     """
 
     door: Door
@@ -64,6 +65,7 @@ class Service(NamedTuple):
     role: str = "sluice-serve"
     verifiers: Sequence[Verifier] = ()
     provider: Provider | None = None
+    audit: Path | None = None
 
     def check(self) -> None:
         """
@@ -140,7 +142,7 @@ async def run(settings: Settings, service: Service, stop: asyncio.Event | None =
     outbox = Outbox(decisions.take, file=service.view.with_name(service.view.name + ".unsent"))
     desk = Desk(sight, decisions, outbox, signing, service.role, now_ms)
     walks = Walks(settings)
-    site = console(Console(desk, sessions, tokens, service.verifiers, people, walks))
+    site = console(Console(desk, sessions, tokens, service.verifiers, people, walks, service.audit))
     more = [*reading(sight, streams="verdicts" in TOPICS), *reviewing(desk), *site]
     gate = Gate(routes(Parts(intake, meter, ready), more), door, meter, sessions.of)
     following = Following(settings, service.view, ServiceView, hub.wake)

@@ -7,7 +7,7 @@ shows it makes it inert (pages.py). It holds nothing that the topics do not hold
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from heapq import merge
 from itertools import islice
 from typing import Any, ClassVar, Final, NamedTuple, get_args
@@ -15,12 +15,15 @@ from typing import Any, ClassVar, Final, NamedTuple, get_args
 import msgspec
 import structlog
 
+from ...codecs.checkpoints import parse_checkpoint
 from ...codecs.decode import decode_emission, decode_observation, decode_review
-from ...codecs.errors import Fault
+from ...codecs.errors import DoesNotHoldError, Fault
+from ...codecs.notes import parse_note
 from ...codecs.records import Identifier, RequestEnd
 from ...codecs.spans import Span, span_key
 from ...codecs.times import parse_time
 from ..kafka.topics import TOPICS
+from ..mcp.entries import Refused, grounded_entry
 from ..mcp.kept_view import PARTITIONS, Arrived, KeptView
 from .leases import Lease, after, key_of, read_word
 from .verdicts import Read, read_verdicts
@@ -49,9 +52,10 @@ CREATE UNIQUE INDEX newest_verdicts ON verdicts (emission_id) WHERE newest;
 CREATE INDEX verdicts_by_time ON verdicts (at, newest);
 CREATE TABLE decisions (
     key TEXT NOT NULL, topic TEXT NOT NULL, emission_id TEXT NOT NULL, revision INTEGER NOT NULL, at INTEGER NOT NULL,
-    record BLOB NOT NULL, PRIMARY KEY (key, topic)
+    canonical_hash TEXT, record BLOB NOT NULL, PRIMARY KEY (key, topic)
 ) WITHOUT ROWID;
 CREATE INDEX decisions_of ON decisions (emission_id);
+CREATE INDEX decisions_by_hash ON decisions (canonical_hash) WHERE canonical_hash IS NOT NULL;
 CREATE INDEX decisions_by_time ON decisions (at);
 CREATE TABLE requests (
     key TEXT PRIMARY KEY, emission_id TEXT NOT NULL, span_key TEXT NOT NULL, attempt INTEGER NOT NULL,
@@ -72,6 +76,14 @@ CREATE TABLE observations (
 ) WITHOUT ROWID;
 CREATE INDEX observations_of ON observations (emission_id);
 CREATE INDEX observations_by_time ON observations (at);
+CREATE TABLE attestations (
+    id INTEGER PRIMARY KEY, claim_hash TEXT NOT NULL, domain TEXT NOT NULL, validator_did TEXT NOT NULL,
+    verdict TEXT NOT NULL, canonical_hash TEXT NOT NULL UNIQUE, counts INTEGER NOT NULL, standing INTEGER NOT NULL,
+    at INTEGER NOT NULL, shown BLOB NOT NULL
+);
+CREATE UNIQUE INDEX one_word_each ON attestations (claim_hash, domain, validator_did) WHERE standing;
+CREATE VIRTUAL TABLE claim_words USING fts5(words, content='', tokenize='porter unicode61 remove_diacritics 2');
+CREATE TABLE checkpoints (partition INTEGER PRIMARY KEY, at INTEGER NOT NULL, note BLOB NOT NULL);
 """
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -79,7 +91,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 _SHOWN: Final = (
     *("emissions", "observations", "reviews", "verdicts", "admitted", "inadmissible", "review-requests"),
-    "review-leases",
+    *("review-leases", "grounded", "checkpoints"),
 )
 
 
@@ -88,7 +100,8 @@ class ServiceView(KeptView):
 
     topics: ClassVar[Sequence[str]] = tuple(name for name in _SHOWN if name in TOPICS)
     schema: ClassVar[str] = SCHEMA
-    version: ClassVar[str] = "serve-4"
+    version: ClassVar[str] = "serve-5"
+    tails: ClassVar[Mapping[str, int]] = {"checkpoints": 64}
 
     def prune(self, now: int) -> int:
         """Drops what the topics drop as well, and verdicts that were replaced long ago."""
@@ -166,8 +179,8 @@ class ServiceView(KeptView):
         if found is None or key != key_of(found.emission_id, span_key(found.span)):
             return False
         self._db.execute(
-            "INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?, ?, ?)",
-            (key, topic, found.emission_id, found.revision, record.timestamp, record.value),
+            "INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (key, topic, found.emission_id, found.revision, record.timestamp, found.canonical_hash, record.value),
         )
         self._db.execute(
             "UPDATE requests SET ended=1 WHERE key=? AND (attempt<? OR (attempt=? AND revision<?))",
@@ -237,6 +250,42 @@ class ServiceView(KeptView):
         )
         return True
 
+    def _attestation(self, partition: int, record: Arrived) -> bool:
+        """A validator's word on a claim; each validator's newest one stands, and the same one counts once."""
+        try:
+            entry = grounded_entry(record.value)
+        except Refused:
+            return False
+        db = self._db
+        if db.execute("SELECT 1 FROM attestations WHERE canonical_hash=?", (entry.canonical_hash,)).fetchone():
+            return True
+        db.execute(
+            "UPDATE attestations SET standing=0, shown=x'' WHERE standing AND claim_hash=? AND domain=?"
+            " AND validator_did=?",
+            (entry.claim_hash, entry.consensus_domain, entry.validator_did),
+        )
+        added = db.execute(
+            "INSERT INTO attestations VALUES (NULL, ?, ?, ?, ?, ?, ?, 1, ?, ?)",
+            (
+                *(entry.claim_hash, entry.consensus_domain, entry.validator_did, entry.verdict, entry.canonical_hash),
+                *(entry.counts, record.timestamp, msgspec.json.encode(entry.shown)),
+            ),
+        )
+        db.execute("INSERT INTO claim_words(rowid, words) VALUES (?, ?)", (added.lastrowid, entry.words))
+        return True
+
+    def _checkpoint(self, partition: int, record: Arrived) -> bool:
+        """The newest checkpoint of a lane, as it stands: who signed it is looked at when it is shown."""
+        try:
+            checkpoint = parse_checkpoint(parse_note(record.value or b"").text)
+        except DoesNotHoldError:
+            return False
+        if checkpoint.lane == partition:
+            self._db.execute(
+                "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?)", (partition, record.timestamp, record.value)
+            )
+        return checkpoint.lane == partition
+
 
 _TAKES: Final = {
     "emissions": "_emission",
@@ -247,6 +296,8 @@ _TAKES: Final = {
     "inadmissible": "_inadmissible",
     "review-requests": "_request",
     "review-leases": "_lease",
+    "grounded": "_attestation",
+    "checkpoints": "_checkpoint",
 }
 ENDED: Final = get_args(RequestEnd)
 
@@ -267,6 +318,7 @@ class _Decided(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     reason: str | None = None
     effect: str = "internal"
     deadline: str | None = None
+    canonical_hash: str | None = None
 
 
 _decisions = msgspec.json.Decoder(_Decided)

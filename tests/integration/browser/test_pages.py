@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe
-from console_records import console_records, request, span_key
+from console_records import CLAIM, console_records, request, span_key
 from console_site import Site, person, serving, shows
 from playwright.async_api import Browser, Page
 
@@ -36,6 +36,8 @@ PAGES = (
     "/insight",
     "/look-up",
     "/look-up?q=em-release-notes",
+    "/look-up?q=participants",
+    f"/claims?hash={CLAIM}",
 )
 SIZES = (({"width": 390, "height": 844}, "dark"), ({"width": 1280, "height": 800}, "light"))
 FOCUSABLE = "a[href], button, input:not([type=hidden]), select, textarea, [tabindex='0']"
