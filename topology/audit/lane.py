@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter
 from time import monotonic
 from typing import Final, NamedTuple
@@ -329,6 +329,7 @@ class _Auditing:
             self._report.folded += 1
             if outputs:
                 self._report.timeline.add("outputs", block.header.time, len(outputs))
+                self._count_verdicts(outputs)
                 await self._compare(outputs, followed.linked, block.header)
         self._hold_checkpoints(height, None if changed else block)
         self._tell(offset)
@@ -344,6 +345,16 @@ class _Auditing:
                 seen.append(name)
         report.timeline.add("blocks", header.time)
         report.timeline.add("inputs", header.time, inputs)
+
+    def _count_verdicts(self, outputs: list[Output]) -> None:
+        """Counts the statuses of decisions, by the header of ours that names them."""
+        counts = self._report.verdicts
+        for output in outputs:
+            for name, value in output.headers:
+                if name == "ce_type":
+                    if status := _decided(value):
+                        counts[status] = counts.get(status, 0) + 1
+                    break
 
     def _tell(self, offset: int) -> None:
         outputs = sum(comparison.counts.equal for _, comparison in self._topics.values())
@@ -442,6 +453,13 @@ class _Auditing:
         for claim in self._claims.own.values():
             report.timeline.add("checkpoints", claim.time)
         report.divergences = list(findings.found)
+
+
+@cache  # topics times statuses
+def _decided(kind: bytes) -> str:
+    """The status that a record's `ce_type` names; empty where the record is no decision."""
+    _, topic, status = kind.decode().split(".")
+    return status if topic in ("admitted", "inadmissible") else ""
 
 
 async def _pass_equal(stream: _Stream, comparison: Comparison, some: list[Output]) -> int:

@@ -78,6 +78,7 @@ class LaneReport(msgspec.Struct, kw_only=True):
         held: how many of the trees that checkpoints name were compared with the ledger.
         covered: of the newest of the lane's checkpoints, blocks and time; None where there is none.
         counters: the fates of the inputs, where all were folded.
+        verdicts: of the blocks that were folded, how many records on `admitted` and `inadmissible` say which status.
         fold: the group of the lane.
         claims: who took the lane over when, in the order of the ledger.
         unverified_claims: of these, the ones that are signed by none of the keys that were named.
@@ -99,6 +100,7 @@ class LaneReport(msgspec.Struct, kw_only=True):
     held: int = 0
     covered: tuple[int, int] | None = None
     counters: dict[str, int] = {}
+    verdicts: dict[str, int] = {}
     fold: str = "adjudicate"
     claims: list[Ownership] = []
     unverified_claims: int = 0

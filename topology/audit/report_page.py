@@ -6,6 +6,7 @@ follow the reader's light or dark setting.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Final
@@ -61,6 +62,7 @@ def _page(report: Report) -> Iterator[str]:
         keys = "".join(f"<li><code>{_text(key)}</code></li>" for key in report.keys)
         yield f"<p>Keys whose signatures were believed:</p><ul>{keys}</ul>"
     yield from _lanes(report.all_lanes)
+    yield from _verdicts(report.lanes)
     yield from _owners(report.all_lanes)
     if said := "".join(f"<li>{_text(note)}</li>" for note in notes(report)):
         yield f"<ul>{said}</ul>"
@@ -77,6 +79,28 @@ def _lanes(lanes: Sequence[LaneReport]) -> Iterator[str]:
     for lane in lanes:
         yield "<tr>" + "".join(f'<td class="n">{_text(cell)}</td>' for cell in row(lane)) + "</tr>"
     yield "</tbody></table></div>"
+
+
+def _verdicts(lanes: Sequence[LaneReport]) -> Iterator[str]:
+    """How many verdicts have which status, over all lanes; what is discarded has no record and is counted apart."""
+    counts = Counter[str]()
+    for lane in lanes:
+        counts.update(lane.verdicts)
+    total = sum(counts.values())
+    yield "<h2>Verdicts</h2>"
+    if not total:
+        yield "<p>None in the blocks that were folded.</p>"
+        return
+    yield '<div class="wide"><table><caption>Records on <code>admitted</code> and <code>inadmissible</code></caption>'
+    yield '<thead><tr><th scope="col">status</th><th scope="col" class="n">count</th><th scope="col" class="n">share'
+    yield "</th></tr></thead><tbody>"
+    for status, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
+        yield f'<tr><th scope="row">{_text(status)}</th><td class="n">{count:,}</td>'
+        yield f'<td class="n">{count / total:.1%}</td></tr>'
+    yield f'</tbody><tfoot><tr><th scope="row">all</th><td class="n">{total:,}</td><td></td></tr></tfoot></table></div>'
+    if all(lane.counters for lane in lanes):
+        discarded = sum(lane.counters.get("discarded", 0) for lane in lanes)
+        yield f'<p class="soft">{discarded:,} more were discarded: they have no record there.</p>'
 
 
 def _owners(lanes: Sequence[LaneReport]) -> Iterator[str]:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import socket
+from collections import Counter
 from contextlib import chdir
 from html.parser import HTMLParser
 from pathlib import Path
@@ -317,3 +318,21 @@ def test_everything_on_the_page_is_escaped(folder: Path):
     assert "\u202e" not in text
     assert "\x1b" not in text
     assert "onload=&#x27;" in text
+
+
+def test_the_page_counts_verdicts_by_status(folder: Path, tmp_path: Path):
+    """As many as there are records that say so in the blocks that were folded, those that compaction took included."""
+    result = run("--offline", str(folder), "--json", "--html", str(tmp_path / "report.html"))
+    lanes = json.loads(result.stdout)["lanes"]
+    text = (tmp_path / "report.html").read_text("utf-8")
+    section = text.partition("<h2>Verdicts</h2>")[2].partition("<h2>")[0]
+    shown = {status: int(count) for status, count in re.findall(r'row">([a-z-]+)</th><td class="n">(\d+)', section)}
+    counted = Counter[str]()
+    for lane in lanes:
+        counted.update(lane["verdicts"])
+    expected = sum(lane["topics"][topic]["expected"] for lane in lanes for topic in ("admitted", "inadmissible"))
+
+    assert counted["admitted"] > 0
+    assert shown == {**counted, "all": expected}
+    discarded = sum(lane["counters"].get("discarded", 0) for lane in lanes)
+    assert f"{discarded} more were discarded" in section

@@ -1,6 +1,7 @@
 """Where a view that follows the topics begins to read."""
 
 from contextlib import closing
+from typing import ClassVar
 
 from aiokafka import TopicPartition
 
@@ -12,7 +13,7 @@ class Tailed(View):
     """A view of the end of a topic, and of all of another."""
 
     topics = ("grounded", "admitted")
-    tails = {"grounded": 64}
+    tails: ClassVar = {"grounded": 64}
 
 
 class Consumer:
