@@ -8,6 +8,7 @@ which comes in its own time; a transaction that takes too long is aborted. Reque
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
 from itertools import count
 from random import Random
 from typing import Any
@@ -21,6 +22,8 @@ from aiokafka.errors import (
     NotEnoughReplicasError,
     OffsetOutOfRangeError,
 )
+
+from sluice.topology.kafka.requests import id_text
 
 from .loop import SimulatedLoop
 from .network import Answer, Network
@@ -58,6 +61,9 @@ class Broker:
         """Set by the group: raises for one that it has replaced."""
         self.offsets: dict[tuple[str, Place], int] = {}
         """What groups have committed."""
+        self.retired: dict[Place, list[tuple[str, Partition]]] = {}
+        """Partitions of topics that were deleted and made again, with the ids that these had, the oldest first."""
+        self._remade: dict[str, float] = {}
         loop.later(LOOK_SECONDS, self._look)
 
     def partition(self, topic: str, number: int) -> Partition:
@@ -66,6 +72,27 @@ class Broker:
         if place not in self._partitions:
             self._partitions[place] = Partition()
         return self._partitions[place]
+
+    def id_of(self, topic: str, late: float = 0.0) -> str:
+        """The topic's id, as a node knows it that hears of a new topic so many seconds late."""
+        times = len(self.retired.get((topic, 0), ()))
+        if times and self._loop.time() - self._remade[topic] < late:
+            times -= 1
+        return id_text(sha256(f"{topic} {times}".encode()).digest()[:16])
+
+    def make_anew(self, topic: str) -> None:
+        """Deletes a topic, and makes it again: it is empty, and another one."""
+        id = self.id_of(topic)
+        for number in range(self.lanes):
+            self.retired.setdefault((topic, number), []).append((id, self.partition(topic, number)))
+            del self._partitions[topic, number]
+        self._remade[topic] = self._loop.time()
+        self.stir()
+
+    @property
+    def remade(self) -> frozenset[str]:
+        """The topics that were deleted and made again."""
+        return frozenset(self._remade)
 
     @property
     def is_settled(self) -> bool:

@@ -123,6 +123,11 @@ class Faults:
         partition.aged = None
         self._world.broker.stir()
 
+    def make_anew(self, topic: str) -> None:
+        """Somebody deletes an input, and makes it again."""
+        self._world.broker.make_anew(topic)
+        self._world.tell(f"{topic} is made anew")
+
     def retention(self) -> None:
         """Retention deletes what is old of an input, read or not."""
         topic, number = self._random.choice(INPUTS), self._random.randrange(self._world.plan.lanes)

@@ -38,6 +38,18 @@ def elections_of(seed: int, plan: Plan) -> list[tuple[float, str]]:
     return [(random.uniform(0.2, plan.seconds + 4), "elect") for _ in range(random.choice((1, 3, 8, 20)))]
 
 
+REMADE = ("emissions", "reviews", "attestations", "sightings")
+"""Inputs that may be deleted and made again: those to which no lane writes."""
+
+
+def remakes_of(seed: int, plan: Plan) -> list[tuple[float, str]]:
+    """When which input is deleted and made again, by dice of their own: in a seventh of the worlds."""
+    random = Random(f"{seed} remakes")
+    if random.random() > 0.15:
+        return []
+    return [(random.uniform(0.5, plan.seconds + 2), topic) for topic in random.sample(REMADE, random.choice((1, 1, 2)))]
+
+
 def plan_of(random: Random) -> Plan:
     """A world from the dice: small ones mostly, since they find most."""
     weather = Weather(

@@ -20,11 +20,13 @@ from sluice.topology.kafka.claiming import Member, check_member
 from sluice.topology.kafka.connect import open_reader
 from sluice.topology.kafka.fetched import Fetched
 from sluice.topology.kafka.transactions import LaneProducer, Written
+from sluice.topology.ledger import chain
 from sluice.topology.ledger.chain import ChainHead
 from sluice.topology.ledger.folds import Adjudicate, Bind, FrameAttestations
 from sluice.topology.ledger.interfaces import Fold
 from sluice.topology.ledger.ledger import KafkaLedger, Ledger
 from sluice.topology.settings.settings import Settings
+from sluice.topology.worker import lane
 from sluice.topology.worker.intake import Intake
 from sluice.topology.worker.watermark import InputMarks
 
@@ -177,6 +179,13 @@ def unchecked() -> Mutation:
     return Mutation(patches=[(transactions, "check_member", check)])
 
 
+def careless() -> Mutation:
+    """Nobody looks which topic stands behind a name: neither the lane nor whoever follows the chain."""
+    return Mutation(
+        patches=[(lane, "demand_same", lambda *_: None), (chain, "not_the_same", lambda *_: None)],
+    )
+
+
 def passed_at_once() -> Mutation:
     """An input counts as read to the end that its leader named before it was."""
     read_to = InputMarks.read_to
@@ -235,6 +244,7 @@ MUTATIONS: dict[str, tuple[Callable[[], Mutation], str]] = {
         "outputs|fold|failure",
     ),
     "citations that go to the wrong lane": (misplaced, "outputs"),
+    "a topic that nobody looks at": (careless, "topics|sources|exactly-once|failure|progress"),
     "a watermark that runs ahead": (passed_at_once, "watermark"),
     "checkpoints outside the transaction": (lambda: adjudicating(CheckpointsFirst), "checkpoints|failure"),
     "checkpoints that are believed too soon": (believed_at_once, "checkpoints|failure"),

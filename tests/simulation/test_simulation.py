@@ -73,6 +73,9 @@ HAPPENINGS = (
     "has a new leader",
     "not claimed: this worker is no member",
     "the lane takes itself over again",
+    "is made anew",
+    "the lane does not read on",
+    "a topic that was made anew is adopted",
 )
 
 

@@ -24,6 +24,7 @@ from sluice.topology.kafka.fetched import Bounds, Fetched
 from sluice.topology.ledger.folds import folds
 from sluice.topology.ledger.interfaces import Fold
 from sluice.topology.ledger.ledger import Ledger, ledger_of
+from sluice.topology.ledger.policies import PolicyFeed
 from sluice.topology.ledger.replay import Restored
 from sluice.topology.recovery.snapshot_schedule import SnapshotScheduler
 from sluice.topology.recovery.standby import Standby, Standbys
@@ -43,6 +44,8 @@ POLL_SECONDS = 0.25
 HEARTBEAT_SECONDS = 0.5
 STALL_SECONDS = 20.0
 ASK_SECONDS = 1.0
+ID_SECONDS = 2.0
+MOST_LATE = 1.5
 SOURCES = {topic: place for fold in folds() for place, topic in enumerate(fold.inputs)}
 MakeLedger = Callable[[Settings, Fold, int], Ledger]
 
@@ -72,11 +75,13 @@ class Fetcher:
         self._epochs = count()
         self._outbox: deque[Fetched] = deque()
         self._sent: list[Fetched] = []  # the last ones, for stale repetitions
+        # No two workers need hear of a new topic at the same time: each asks a node of its own.
+        self._late = Random(process.name).uniform(0.0, MOST_LATE)
 
     async def bounds(self, lane: int, topics: Sequence[str]) -> Mapping[str, Bounds]:
         places = [(topic, lane) for topic in topics]
         found = await insist(self._broker, self._broker.bounds, places)
-        return {topic: Bounds(self._broker.lanes, *found[topic, lane]) for topic in topics}
+        return {topic: Bounds(self._broker.lanes, *found[topic, lane], self._id_of(topic)) for topic in topics}
 
     async def place(self, lane: int, positions: Mapping[str, int]) -> int:
         epoch = next(self._epochs)
@@ -120,6 +125,16 @@ class Fetcher:
                 continue
             for (topic, number), end in found.items():
                 self.lanes.ended(number, topic, end, asked)
+
+    async def ask_for_ids(self) -> None:
+        """Asks which topics the inputs are, about every two seconds."""
+        while True:
+            await asyncio.sleep(ID_SECONDS)
+            if not self._network.away:
+                self.lanes.identified({topic: self._id_of(topic) for topic in SOURCES})
+
+    def _id_of(self, topic: str) -> str:
+        return self._broker.id_of(topic, self._late)
 
     async def _fetch(self, starts: dict[Place, int]) -> dict[Place, Any]:
         most = self._random.choice((1, 3, 20, 500))
@@ -205,6 +220,7 @@ class Worker:
         settings: Settings,
         folds: Sequence[Fold],
         policy: bytes,
+        feed: PolicyFeed,
         make_ledger: MakeLedger,
         shelves: Shelves,
         snapshots_every: float | None,
@@ -255,12 +271,14 @@ class Worker:
                 scheduler=scheduler(fold, number, lambda: self.standbys[fold.name].take(number)),
                 checkpoints=checkpoints(fold, number),
                 claimant=claimant(fold, number),
+                policies=feed,
             )
 
         self.lanes = self.fetcher.lanes = _Lanes(folds, make, on_fatal, stall_seconds=STALL_SECONDS)
         self.standbys = {fold.name: Standbys(partial(make_standby, fold)) for fold in folds}
         process.spawn(self.fetcher.run())
         process.spawn(self.fetcher.ask_for_ends())
+        process.spawn(self.fetcher.ask_for_ids())
         self._member = process.spawn(self._belong())
 
     async def _belong(self) -> None:

@@ -12,10 +12,13 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
+from sluice.codecs.adoptions import FORMAT, Adoption, adopted_in, write_adoption
 from sluice.codecs.checkpoints import origin
 from sluice.codecs.notes import Signer
+from sluice.topology.ledger.chain import ids_of
 from sluice.topology.ledger.folds import Adjudicate, Bind, FrameAttestations, folds
 from sluice.topology.ledger.interfaces import Fold
+from sluice.topology.ledger.policies import Applied, PolicyFeed
 from sluice.topology.settings.settings import Settings
 
 from . import invariants
@@ -27,7 +30,7 @@ from .invariants import ViolationError
 from .loop import OWNER, LivelockError, Process, SimulatedLoop, State, inhabited
 from .network import CALM, Network
 from .partition import Fate, Record
-from .plan import elections_of, plan_of
+from .plan import elections_of, plan_of, remakes_of
 from .shelf import Shelves
 from .worker import MakeLedger, Worker, make_ledger
 from .workload import INPUTS, Sending, Workload, policy_of
@@ -36,6 +39,9 @@ Tell = Callable[[str], None]
 EPOCH = 1_800_000_000_000
 REST_SECONDS = 240.0
 """Once nothing goes wrong any more, all inputs are read within that time, or the world is stuck."""
+ADOPT_SECONDS = 2.5
+QUIET_SECONDS = 12.0
+"""Nobody sends to a topic that was just made anew: who was frozen may not have looked yet (docs/limits.md)."""
 _WORSE = "not restored from here"
 _WRONG = (
     "not of this ledger",
@@ -65,7 +71,7 @@ class World:
         self.loop = SimulatedLoop(random, EPOCH, self.tell)
         self._tell = tell
         self.plan = plan = plan_of(random)
-        self._elections = elections_of(seed, plan)
+        self._elections, self._remakes = elections_of(seed, plan), remakes_of(seed, plan)
         self._mutation = mutation or Mutation()
         self.network = Network(self.loop, random)
         self.network.weather = plan.weather
@@ -81,6 +87,7 @@ class World:
             session_timeout=3.0,
             checkpoint_interval=plan.checkpoints_every or 0.0,
         )
+        self._feed = PolicyFeed(self.settings)
         self.workers: dict[str, Worker] = {}
         self._failures: list[str] = []
         self.is_calm = self._is_ending = self._is_over = False
@@ -138,12 +145,18 @@ class World:
             self.loop.later(sending.seconds, self._send, sending)
         for at, kind in [*plan.faults, *self._elections]:
             self.loop.later(at, getattr(faults, kind))
+        for at, topic in self._remakes:
+            self.loop.later(at, faults.make_anew, topic)
+        self._feed.read_once.set()
+        operator = asyncio.create_task(self._adopt())
         await asyncio.sleep(plan.seconds + 4)
         self._become_calm()
         last = max(one.seconds + (one.ends[0] if one.ends else 0.0) for one in sendings)
+        last = max([last, *(self._opens(topic) + 3.0 for topic in self.broker.remade)])
         await asyncio.sleep(max(0.0, last + 0.1 - self.loop.time()))
         self._send_last()
         await self._come_to_rest()
+        operator.cancel()
         await asyncio.sleep(random.choice((0.0, 0.0, 12.0)))
         await self._end()
 
@@ -176,6 +189,31 @@ class World:
                 raise ViolationError(f"progress: {REST_SECONDS} s of calm, and unread is {unread}")
             await asyncio.sleep(0.3)
 
+    async def _adopt(self) -> None:
+        """An operator has lanes go on with topics that were made anew, and says so again where a lane did not."""
+        while True:
+            await asyncio.sleep(ADOPT_SECONDS)
+            for topic, was in sorted({(topic, id) for topic, _, id in self._unadopted()}):
+                adoption = Adoption(v=FORMAT, topic=topic, was=was, id=self.broker.id_of(topic), adopted_at="now")
+                key, value = write_adoption(adoption, self.settings.app_id, None)
+                self._feed.documents.append(Applied(len(self._feed.documents), self.loop.now_ms(), key, value))
+
+    def _unadopted(self) -> list[tuple[str, int, str]]:
+        """The topics that were made anew, the lanes whose ledgers go on with an older one, and its id."""
+        found: list[tuple[str, int, str]] = []
+        for fold in folds():
+            for topic in self.broker.remade.intersection(fold.inputs):
+                for number in range(self.plan.lanes):
+                    chain = invariants.blocks_of(self.broker.partition(fold.ledger, number))
+                    id = adopted_in(chain[-1]).get(topic) or ids_of(chain[-1].header).get(topic) if chain else None
+                    if id is not None and id != self.broker.id_of(topic):
+                        found.append((topic, number, id))
+        return found
+
+    def _opens(self, topic: str) -> float:
+        """From when on producers send to a topic that was made anew: by then every worker has looked."""
+        return max(at for at, remade in self._remakes if remade == topic) + QUIET_SECONDS
+
     def _ends(self) -> dict[tuple[str, int], int]:
         """Where each input has to be read to; out of reach while a transaction is open on it."""
         ends: dict[tuple[str, int], int] = {}
@@ -187,6 +225,8 @@ class World:
         return ends
 
     def _unread(self, wanted: dict[tuple[str, int], int]) -> dict[tuple[str, int], int]:
+        if unadopted := self._unadopted():
+            return {(topic, number): -1 for topic, number, _ in unadopted}
         reported = dict.fromkeys(wanted, -1)
         for worker in self.workers.values():
             for place, offset in worker.lanes.positions().items():
@@ -235,6 +275,7 @@ class World:
             settings=self.settings,
             folds=self._mutation.make_folds(),
             policy=random.choice((self._policy, self._policy, self._other)).document,
+            feed=self._feed,
             make_ledger=self._mutation.make_ledger,
             shelves=self._shelves,
             snapshots_every=plan.snapshots_every,
@@ -244,6 +285,9 @@ class World:
         )
 
     def _send(self, sending: Sending) -> None:
+        if sending.topic in self.broker.remade and self.loop.time() < (opens := self._opens(sending.topic)):
+            self.loop.later(opens - self.loop.time() + 0.001, self._send, sending)
+            return
         partition = self.broker.partition(sending.topic, sending.number)
         now = self.loop.now_ms()
         records = [Record(0, now, key, value, headers) for key, value, headers in sending.records]

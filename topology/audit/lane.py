@@ -34,7 +34,7 @@ from .divergences import Divergence, Findings
 from .groups import ADJUDICATE, FRAME, GROUPS
 from .identity import named_by, original_of, source_of
 from .ledger_checks import LedgerChecks
-from .models import AuditProgress, Counts, LaneReport, Span, added
+from .models import AdoptedTopic, AuditProgress, Counts, LaneReport, Span, added
 from .output_checks import Comparison, Expected
 from .ownership import KnownKey
 
@@ -343,6 +343,10 @@ class _Auditing:
         for seen, name in ((report.folds, header.fold), (report.policies, header.policy)):
             if name not in seen[-1:] and len(seen) < 100:
                 seen.append(name)
+        for source in header.sources:
+            if (id := self._checks.rules.adopted.get(source.topic)) is not None:
+                about = {"topic": source.topic, "was": source.id, "id": id, "unread": source.next}
+                report.adopted.append(AdoptedTopic(height=header.height, time=header.time, **about))
         report.timeline.add("blocks", header.time)
         report.timeline.add("inputs", header.time, inputs)
 

@@ -62,6 +62,24 @@ class AuditProgress(NamedTuple):
     fold: str = "adjudicate"
 
 
+class AdoptedTopic(msgspec.Struct, kw_only=True):
+    """That a lane went on with an input that was deleted and made again (docs/howto/recover.md).
+
+    Attributes:
+        height, time: of the block that took the adoption in; time in Unix ms.
+        topic: by its logical name.
+        was, id: the ids of the topic that was read before, and of the one that is read from the next block on.
+        unread: the offset from which on nobody read the old topic.
+    """
+
+    height: int
+    time: int
+    topic: str
+    was: str
+    id: str
+    unread: int
+
+
 class LaneReport(msgspec.Struct, kw_only=True):
     """What an audit found of one lane.
 
@@ -82,6 +100,7 @@ class LaneReport(msgspec.Struct, kw_only=True):
         fold: the group of the lane.
         claims: who took the lane over when, in the order of the ledger.
         unverified_claims: of these, the ones that are signed by none of the keys that were named.
+        adopted: the inputs that were made anew, in the order of the ledger.
     """
 
     lane: int
@@ -104,5 +123,6 @@ class LaneReport(msgspec.Struct, kw_only=True):
     fold: str = "adjudicate"
     claims: list[Ownership] = []
     unverified_claims: int = 0
+    adopted: list[AdoptedTopic] = []
     timeline: ActivityCounts = msgspec.field(default_factory=ActivityCounts)
     divergences: list[Divergence] = []

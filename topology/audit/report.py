@@ -175,6 +175,16 @@ def owners(report: Report) -> Iterator[str]:
             )
 
 
+def _remade(report: Report) -> Iterator[str]:
+    """Which inputs were deleted and made again, a line for each lane that went on with the new one."""
+    for lane in report.all_lanes:
+        for one in lane.adopted:
+            yield printable(
+                f"lane {lane_name(lane)} went on with another topic {one.topic} behind block {one.height}: "
+                f"{one.id} instead of {one.was}, which nobody read from offset {one.unread} on"
+            )
+
+
 COLUMNS = ("lane", "blocks", "inputs", "outputs", "equal", "compacted", "expired", "checkpoints", "covered")
 
 
@@ -194,6 +204,7 @@ def row(lane: LaneReport) -> list[str]:
 
 def notes(report: Report) -> Iterator[str]:
     """What else there is to say, a sentence each."""
+    yield from _remade(report)
     if len(report.lanes) < report.of_lanes:
         some = ", ".join(str(lane.lane) for lane in report.lanes)
         yield f"of {report.of_lanes} lanes only these were audited: {some}"

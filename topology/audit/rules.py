@@ -23,6 +23,7 @@ class Rules:
     Attributes:
         root: of the last block's outputs as they were folded again; None where they were not.
         inputs: how many the last block has.
+        adopted: the ids that the next block has to name instead of those of the last one, by topic.
     """
 
     def __init__(
@@ -33,7 +34,7 @@ class Rules:
         self._height, self._time, self._mark = -1, 0, 0
         self._next: dict[str, int] = {}
         self._ids: Mapping[str, str] = {}
-        self._adopted: Mapping[str, str] = {}
+        self.adopted: Mapping[str, str] = {}
         self.root: str | None = NO_OUTPUTS
         self.inputs = 0
 
@@ -53,9 +54,9 @@ class Rules:
         self._next = {source.topic: source.next for source in header.sources}
         self._ids = ids_of(header)
         try:
-            self._adopted = adopted_in(block)
+            self.adopted = adopted_in(block)
         except DoesNotHoldError:
-            self._adopted = {}  # the fold says so
+            self.adopted = {}  # the fold says so
 
     def policy(self, block: Block, height: int, in_force: str) -> str:
         """The policy that a block is decided under; its header must name it.
@@ -86,9 +87,9 @@ class Rules:
         at: list[int] = []
         for source in header.sources:
             first = self._next.get(source.topic, source.first) if follows else source.first
-            if follows and source.topic in self._adopted:
+            if follows and source.topic in self.adopted:
                 first = 0
-            if follows and (named := not_the_same(source, self._ids, self._adopted)) is not None:
+            if follows and (named := not_the_same(source, self._ids, self.adopted)) is not None:
                 text = f"the block names another topic {source.topic} than the one that was read, and nobody adopted it"
                 self._add("offsets", header, height, text, named or "no id", source.id or "none")
             at.append(source.first)

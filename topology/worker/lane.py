@@ -32,7 +32,7 @@ from ...streams.adjudication.state import MAX_TIMERS
 from ...streams.adjudication.versions import TOPIC_IDS, number_of
 from ...streams.policy.policy import HOUR, Policy
 from ..checkpoints.checkpointing import Checkpoints
-from ..kafka.fetched import Fetched
+from ..kafka.fetched import Bounds, Fetched
 from ..kafka.transactions import FencedError, TooLargeError, Written
 from ..ledger.block_builder import BlockBuilder
 from ..ledger.chain import ChainHead
@@ -60,6 +60,8 @@ IDLE_SECONDS = 5.0
 FEED_SECONDS = 0.2
 AGAIN_SECONDS = 1.0
 """Where an input was made anew, it is looked at again after so long."""
+LOOKS = 4
+"""So often, that far apart, an input that ends before its position is looked at before that is believed."""
 LAST_SECONDS = 1.0
 """A last checkpoint must be committed so soon after the lane was told to stop, or there is none."""
 
@@ -185,7 +187,9 @@ class Lane:
     @property
     def positions(self) -> Mapping[str, int]:
         """The next offset of each input as the ledger has it; empty before the lane is taken over."""
-        return self._tip.positions if self._state is not None else {}
+        if self._state is None:
+            return {}
+        return {**self._tip.positions, **dict.fromkeys(self._tip.adopted, 0)}
 
     def offer(self, fetched: Fetched) -> None:
         """A range of one of the inputs has come."""
@@ -443,10 +447,9 @@ class Lane:
         """Checks what the inputs hold against the positions that the lane is at, and seeks there."""
         self._replace = False
         inputs, before = self._fold.inputs, dict(before)  # ranges that come meanwhile move the lane's own positions on
-        bounds = await self._inputs.bounds(self.number, inputs)
-        self._seen.update({topic: there.id for topic, there in bounds.items() if there.id})
         known = self._known_ids()
         before.update(dict.fromkeys(self._tip.adopted, 0))
+        bounds = await self._bounds(before, known)
         try:
             demand_same(bounds, known, self.number)
         except RemadeError as error:
@@ -464,6 +467,22 @@ class Lane:
         self._progress.moved()
         self._progress.placed()
         self._phase, self._waits_for = "running", ""
+
+    async def _bounds(self, before: Mapping[str, int], known: Mapping[str, str]) -> Mapping[str, Bounds]:
+        """What the inputs hold.
+
+        Where one ends before its position, a node that has not heard of a new topic yet may have told the old id, and
+        another one the new topic's end: both are asked again for a while, before somebody is told of a cut topic.
+        """
+        for look in range(LOOKS, 0, -1):
+            bounds = await self._inputs.bounds(self.number, self._fold.inputs)
+            self._seen.update({topic: there.id for topic, there in bounds.items() if there.id})
+            cut = [topic for topic, there in bounds.items() if before.get(topic, 0) > there.end]
+            if look == 1 or not any(bounds[topic].id == known.get(topic) for topic in cut):
+                break
+            self._progress.moved()
+            await asyncio.sleep(AGAIN_SECONDS)
+        return bounds
 
     def _known_ids(self) -> dict[str, str]:
         """The ids of the inputs that the ledger goes on with, by topic."""

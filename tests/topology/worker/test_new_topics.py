@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 from lane_world import World
@@ -12,6 +12,7 @@ from msgspec.structs import astuple
 from sluice.codecs.adoptions import FORMAT, Adoption, write_adoption
 from sluice.codecs.blocks import EventKind
 from sluice.codecs.errors import DoesNotHoldError
+from sluice.topology.kafka.fetched import Bounds
 from sluice.topology.ledger.policies import Applied, PolicyFeed
 from sluice.topology.settings.settings import Settings
 from sluice.topology.worker import lane as lanes
@@ -310,6 +311,38 @@ async def test_a_lane_passes_over_what_is_adopted_elsewhere(world: World):
 
     assert kinds(world).count(EventKind.ADOPT) == 1
     assert emissions(world)[-1] == (0, 2, OLD)
+
+
+async def test_a_node_that_is_late_does_not_make_a_topic_look_cut(world: World):
+    """It tells the old id, another one already where the new topic ends: the lane asks again, and tells the truth."""
+    feed = Feed(world)
+    await runs_with(world, feed)
+    made_anew(world, OLD, b"x")
+    bounds, asked = world.inputs.bounds, list[int]()
+
+    async def late(lane: int, topics: Sequence[str]) -> Mapping[str, Bounds]:
+        asked.append(lane)
+        if len(asked) == 2:
+            world.inputs.ids["emissions"] = NEW
+        return await bounds(lane, topics)
+
+    world.inputs.bounds = late
+    world.make(policies=feed)
+    async with world.running():
+        await world.until(lambda: world.lane.status.reason)
+
+        assert "was deleted and made again" in world.lane.status.reason
+
+
+async def test_a_topic_that_was_cut_is_told_all_the_same(world: World):
+    """The same topic, which ends before the position: no adoption helps."""
+    feed = Feed(world)
+    await runs_with(world, feed)
+    made_anew(world, OLD, b"x")
+    world.make(policies=feed)
+
+    with pytest.raises(DoesNotHoldError, match="ends before the position that the ledger names"):
+        await asyncio.wait_for(world.lane.run(), 60)
 
 
 class Careless(lanes.Lane):
