@@ -30,6 +30,7 @@ DeadLetterReason = Literal[
     "unauthorised-emitter",
     "unauthorised-reviewer",
     "unauthorised-validator",
+    "unauthorised-policy",
     "stale-word",
     "mistyped",
     "confusable-text",

@@ -66,6 +66,9 @@ KEYS: Mapping[str, str] = {
     "reviewers.keys.NAME": "with what the reviewer of this name signs",
     "reviewers.roles.NAME": "with what a service signs for the reviewers that its records name",
     "checkpoints.keys.NAME": "with what workers of this key's name sign checkpoints",
+    "policies.sequence": "greater than that of the policy before it, where that one lists keys",
+    "policies.keys.NAME": "with what the policy that follows is signed (`sluice policy apply --key`); where nobody is "
+    "listed, none is",
     "origin": "the deployment's name, which signatures are bound to: the setting `app_id`",
     "observers.NAME.keys": "more keys of this observer, each with its time",
     "emitters.vendor": "whose inference system it is: what a service of that owner says counts for none of its "
@@ -90,6 +93,8 @@ MORE = (
     ("reviewers", "keys", "NAME"),
     ("reviewers", "roles", "NAME"),
     ("checkpoints", "keys", "NAME"),
+    ("policies", "sequence"),
+    ("policies", "keys", "NAME"),
     ("attestations", "validators", "did:web:NAME"),
     ("origin",),
     ("emitters", "vendor", "EMITTER"),

@@ -30,7 +30,8 @@ from ...codecs.sightings import decode_sighting
 from ...codecs.spans import span_key
 from ...codecs.times import parse_time
 from ..policy import adopting
-from ..policy.policy import Policy, policy_of_document
+from ..policy.policy import Policy
+from ..policy.signed_policies import follow
 from . import (
     bound,
     compiled_fold,
@@ -63,6 +64,7 @@ from .versions import (
     FOLD_VERSION,
     MENDING,
     NAMES,
+    POLICIES,
     REPEATS,
     REQUESTS,
     REVIEWS,
@@ -97,7 +99,7 @@ def fold(state: State, block: Block, trace: FoldTrace | None = None) -> list[Out
     state.enforce()
     if state.policy is None:
         for event in block.events:
-            fault = _announce(state, event) if event.kind == EventKind.POLICY else None
+            fault = _announce(state, event, version) if event.kind == EventKind.POLICY else None
             if event.kind != EventKind.POLICY or fault is not None:
                 got = fault.detail if fault else f"an event of kind {event.kind}"
                 raise DoesNotHoldError("a ledger begins with a policy", expected="a policy document", got=got)
@@ -117,7 +119,7 @@ def pass_over(state: State, block: Block) -> None:
     state.enforce()
     for event in block.events:
         if event.kind == EventKind.POLICY:
-            _announce(state, event)
+            _announce(state, event, rules_of(block.header.fold))
 
 
 def event_for(
@@ -151,11 +153,17 @@ def event_for(
     return Event(EventKind.OVERSIZE, source, offset, timestamp, [], short, msgspec.json.encode(digest))
 
 
-def _announce(state: State, event: Event) -> Fault | None:
-    try:
-        state.announce(policy_of_document(event.value or b""))
-    except msgspec.MsgspecError as error:
-        return Fault("schema", f"$: expected a policy document, got {error}")
+def _announce(state: State, event: Event, version: int) -> Fault | None:
+    found = follow(
+        state.next_policy or state.policy,
+        event.value or b"",
+        event.headers,
+        state.time,
+        demands_signature=version >= POLICIES,
+    )
+    if isinstance(found, Fault):
+        return found
+    state.announce(found)
     return None
 
 
@@ -277,8 +285,10 @@ class _Folding:
         if kind == EventKind.OVERSIZE:
             return Fault("oversize", f"the record has more than {MAX_INPUT_BYTES} octets")
         if kind == EventKind.POLICY:
-            fault = _announce(self.state, event)
-            if fault is not None and self.version >= TOPIC_IDS and is_adoption(event.key):
+            fault = _announce(self.state, event, self.version)
+            if fault is not None and fault.reason == "unauthorised-policy":
+                self.counters["refused-policies"] += 1
+            if fault is not None and fault.reason == "schema" and self.version >= TOPIC_IDS and is_adoption(event.key):
                 return Fault("schema", "$: expected an adoption that counts and names the topic's present id")
             return fault
         if kind == EventKind.GAP:

@@ -70,6 +70,9 @@ ROOTS: Final = 4
 """From this version on evidence that names no root counts against the bound of every root (independence.py)."""
 REPEATS: Final = 4
 """From this version on an emission that comes again is a duplicate before its signature is looked at."""
+POLICIES: Final = 4
+"""From this version on a policy that lists keys under `[policies.keys]` is followed only by one that such a key signed
+(policy/signed_policies.py)."""
 MARKS: Final = 4
 """From this version on a bound observation carries the mark by which an audit finds it (sightings/binding.py)."""
 TOPIC_IDS: Final = 4

@@ -18,11 +18,12 @@ from typing import Final
 
 import msgspec
 
-from ...codecs.errors import DoesNotHoldError
+from ...codecs.errors import DoesNotHoldError, Fault
 from ...codecs.partition import Partitioner
 from ..adjudication import snapshot
 from ..adjudication.outputs import attestation_rules
-from ..policy.policy import Policy, policy_of_document
+from ..policy.policy import Policy
+from ..policy.signed_policies import Headers, follow
 from ..sanitise import AttestationRules
 from .validators import Validators
 
@@ -122,12 +123,19 @@ class State:
         self._document = b""
 
     def announce(self, document: bytes) -> bool:
-        """A policy is in force from the next block on; False where the document is none."""
-        try:
-            policy = policy_of_document(document)
-        except msgspec.MsgspecError:
+        """A policy of a snapshot is in force from the next block on; False where the document is none."""
+        return self.take_policy(document, (), 0, demands_signature=False)
+
+    def take_policy(self, document: bytes, headers: Headers, time: int, *, demands_signature: bool) -> bool:
+        """A policy is in force from the next block on; False where the document is none, or may not follow.
+
+        Args:
+            document, headers, time, demands_signature: as in `policy.signed_policies.follow`.
+        """
+        found = follow(self.next_policy, document, headers, time, demands_signature=demands_signature)
+        if isinstance(found, Fault):
             return False
-        self._follow(policy, document)
+        self._follow(found, document)
         return True
 
     def begin_block(self) -> None:

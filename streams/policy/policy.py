@@ -365,6 +365,18 @@ class CheckpointKeys(Part, frozen=True, gc=False):
     keys: Keys = {}
 
 
+class PolicyKeys(Part, frozen=True, gc=False):
+    """Who may sign the policy that follows upon this one (signed_policies.py); where nobody is listed, none is signed.
+
+    Attributes:
+        sequence: greater than that of the policy before it, where that one lists keys.
+        keys: by name.
+    """
+
+    sequence: int = 0
+    keys: Keys = {}
+
+
 class Sightings(Part, frozen=True, gc=False):
     """The classes whose annotations are cited, so that sightings can be bound to them; none by default, since a
     citation costs a lane more than its observation does."""
@@ -423,6 +435,7 @@ class Policy(Part, frozen=True, gc=False):
     judging: Judging = Judging()
     reviewers: Reviewers = Reviewers()
     checkpoints: CheckpointKeys = CheckpointKeys()
+    policies: PolicyKeys = PolicyKeys()
     origin: str = DEFAULT_ORIGIN
     writers: dict[str, list[str]] = field(default_factory=lambda: dict(REFERENCE_WRITERS))
     verdicts: PublishedVerdicts = "settled"
@@ -475,6 +488,7 @@ class Policy(Part, frozen=True, gc=False):
             ("reviewers.roles", self.reviewers.roles),
             ("emitters.keys", self.emitters.keys),
             ("checkpoints.keys", self.checkpoints.keys),
+            ("policies.keys", self.policies.keys),
             ("attestations.validators", self.attestations.validators),
         ]
 
@@ -547,6 +561,9 @@ class Policy(Part, frozen=True, gc=False):
         alone = [name for name, k in sorted(rules.k_by_check.items()) if k.internal == 1]
         if alone:
             found.append(("admissibility.k_by_check", f"lets one class admit internal effects by {', '.join(alone)}"))
+        if not self.policies.keys:
+            why = "lists nobody: whoever can write to the topic `policies` brings any policy into force"
+            found.append(("policies.keys", why))
         if self.reviewers.roles and self.reviewers.min_reviewers.external > 1:
             names = ", ".join(sorted(self.reviewers.roles))
             why = f"names reviewers as it likes: whoever holds the key of {names} is as many of them as are asked for"
@@ -619,6 +636,7 @@ _LATER: Final[tuple[tuple[tuple[str, ...], Any], ...]] = (
     (("emitters",), {"refuse": []}),
     (("reviewers",), msgspec.to_builtins(Reviewers())),
     (("checkpoints",), {"keys": {}}),
+    (("policies",), {"sequence": 0, "keys": {}}),
     (("origin",), DEFAULT_ORIGIN),
     (("admissibility", "k_by_check"), {}),
     (("admissibility", "early_settle"), False),

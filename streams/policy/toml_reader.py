@@ -11,7 +11,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, cast, get_args
+from typing import Any, Final, NamedTuple, cast, get_args
 
 from ...codecs.dids import normalised
 from ...codecs.errors import UsageError
@@ -275,8 +275,10 @@ def _shown(value: Any) -> str:
 
 _TABLES = (
     *("admissibility", "effect", "disposition", "sanitation", "attestations", "privacy", "observers", "sightings"),
-    *("emitters", "judging", "reviewers", "checkpoints", "origin", "writers", "verdicts"),
+    *("emitters", "judging", "reviewers", "checkpoints", "policies", "origin", "writers", "verdicts"),
 )
+MAX_SEQUENCE: Final = 2**53 - 1
+"""The greatest integer that the canonical form of a policy can say (RFC 8785)."""
 _TIMES = ("horizon", "max_validity", "max_skew", "max_stall", "review_window")
 
 
@@ -303,6 +305,7 @@ def _policy(reader: _Reader, document: dict[str, Any]) -> p.Policy:
         judging=_judging(reader, tables),
         reviewers=_reviewers(reader, tables),
         checkpoints=_checkpoints(reader, tables),
+        policies=_policies(reader, tables),
         **({"origin": reader.value(tables["origin"], ("origin",), _origin) or ""} if "origin" in tables else {}),
         writers=_writers(reader, tables),
         verdicts=_published_verdicts(reader, tables),
@@ -353,6 +356,12 @@ def _checkpoints(reader: _Reader, tables: Mapping[str, Any]) -> p.CheckpointKeys
         if not _KEY_NAME.fullmatch(name):
             reader.wrong((*at, "keys", name), "expected a name as a note has it: without white space and +")
     return p.CheckpointKeys(keys={name: one for name, one in keys.items() if _KEY_NAME.fullmatch(name)})
+
+
+def _policies(reader: _Reader, tables: Mapping[str, Any]) -> p.PolicyKeys:
+    at = ("policies",)
+    found = reader.fields(tables, at, {"sequence": _integer(0, MAX_SEQUENCE), "keys": lambda value: value})
+    return p.PolicyKeys(sequence=found.get("sequence", 0), keys=_keys_by_name(reader, found, (*at, "keys")))
 
 
 def _keys_by_name(reader: _Reader, found: Mapping[str, Any], at: Path) -> dict[str, list[Key]]:

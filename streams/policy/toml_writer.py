@@ -72,6 +72,9 @@ def _lines(policy: p.Policy) -> Iterator[str]:
     yield from _emitters(policy.emitters)
     yield from _reviewers(policy.reviewers)
     yield from _keys_by_name("checkpoints.keys", policy.checkpoints.keys)
+    if policy.policies.sequence or policy.policies.keys:
+        yield f"\n[policies]\nsequence = {policy.policies.sequence}"
+    yield from _keys_by_name("policies.keys", policy.policies.keys)
     yield "\n[writers]"
     yield from (f"{_text(name)} = {_texts(parties)}" for name, parties in sorted(policy.writers.items()))
     yield f"\n[observers]\nrequire_signatures = {_boolean(policy.require_signatures)}"

@@ -33,12 +33,12 @@ from ..adjudication import validation, waiting
 from ..adjudication.emission_state import CLASSES, NUMBER_OF
 from ..adjudication.outputs import dead_letter, traceparent_of
 from ..adjudication.state import MAX_TIMERS
-from ..adjudication.versions import MARKS, NAMES, SUBJECTS, TOPIC_IDS, WAITING, rules_of
+from ..adjudication.versions import MARKS, NAMES, POLICIES, SUBJECTS, TOPIC_IDS, WAITING, rules_of
 from ..judging.checks import Unknown, canonical, parse_check
 from ..judging.matching import match
 from ..judging.results import Held as Decided
 from ..policy import adopting
-from ..policy.policy import policy_of_document
+from ..policy.signed_policies import follow
 from .binding_state import BindState, Held, Job, Side
 
 OBSERVATIONS: Final = "observations"
@@ -84,7 +84,7 @@ def fold(state: BindState, block: Block) -> list[Output]:
     rules.enforce()
     if rules.policy is None:
         for event in block.events:
-            if event.kind != EventKind.POLICY or not _announce(state, event):
+            if event.kind != EventKind.POLICY or not _announce(state, event, version):
                 got = f"an event of kind {event.kind}"
                 raise DoesNotHoldError("a ledger begins with a policy", expected="a policy document", got=got)
         return []
@@ -99,12 +99,13 @@ def fold(state: BindState, block: Block) -> list[Output]:
     return binding.outputs
 
 
-def _announce(state: BindState, event: Event) -> bool:
-    try:
-        policy = policy_of_document(event.value or b"")
-    except msgspec.MsgspecError:
+def _announce(state: BindState, event: Event, version: int) -> bool:
+    rules = state.rules
+    before, signed = rules.next_policy or rules.policy, version >= POLICIES
+    found = follow(before, event.value or b"", event.headers, rules.time, demands_signature=signed)
+    if isinstance(found, Fault):
         return False
-    state.rules.announce(policy)  # in force from the next block on
+    rules.announce(found)  # in force from the next block on
     return True
 
 
@@ -145,7 +146,7 @@ class _Binding:
         if kind == EventKind.OVERSIZE:
             return Fault("oversize", f"the record has more than {MAX_INPUT_BYTES} octets")
         if kind == EventKind.POLICY:
-            if not _announce(self._state, event):
+            if not _announce(self._state, event, self._version):
                 self._counters["no-policy"] += 1  # the adjudicating lane tells of it in a dead letter
             return None
         if kind == EventKind.GAP:

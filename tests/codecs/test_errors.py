@@ -78,6 +78,7 @@ def test_the_reasons_of_dead_letters_are_those_of_the_design() -> None:
         "unauthorised-emitter",
         "unauthorised-reviewer",
         "unauthorised-validator",
+        "unauthorised-policy",
         "stale-word",
         "mistyped",
         "confusable-text",

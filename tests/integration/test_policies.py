@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -13,12 +14,15 @@ import msgspec
 import pytest
 from aiokafka import AIOKafkaProducer
 from builders import attestation_value
+from click.testing import CliRunner
 from lanes_on_kafka import Workers, assert_exactly_once, ended, ledger, load, read, until_read
 
 from sluice.codecs.blocks import EventKind
 from sluice.streams.policy.policy import DEFAULT_POLICY
 from sluice.streams.policy.toml_reader import load_policy
+from sluice.topology.cli import main
 from sluice.topology.kafka.topics import create_topics
+from sluice.topology.ledger import policies
 from sluice.topology.settings.settings import Settings, bootstrap
 
 STRICTER = '[admissibility]\nk = { internal = 3, external = 4 }\nhorizon = "2s"\n'
@@ -149,3 +153,48 @@ def test_a_file_with_errors_is_not_applied(settings: Settings, tmp_path: Path):
 def test_without_a_ledger_there_is_nothing_in_force(settings: Settings):
     """`policy show` says so, exit 1."""
     assert sluice(settings, "policy", "show", status=1) == ""
+
+
+async def test_only_a_listed_key_changes_the_policy(settings: Settings, tmp_path: Path):
+    """The command refuses what no listed key signed, or what is older; lanes refuse it whoever writes to the topic."""
+    assert run_key("profile", str(tmp_path / "keys"), "--operator", "ops", "--policy", "development") == 0
+    first, after, stranger = tmp_path / "keys" / "policy.toml", tmp_path / "after.toml", tmp_path / "stranger.key"
+    text = first.read_text().replace("sequence = 0", "sequence = 1")
+    first.write_text(f'origin = "{settings.app_id}"\n' + text.replace('origin = "sluice"\n', ""))
+    later = first.read_text().replace("sequence = 1", "sequence = 2").replace("max_attempts = 3", "max_attempts = 4")
+    after.write_text(later)
+    assert run_key("new", "stranger", "--out", str(stranger)) == 0
+    key, wanted = str(tmp_path / "keys" / "operator-ops.key"), load_policy(after.read_text())
+    loose = load_policy("")
+    with Workers(settings, tmp_path, SLUICE_POLICY=str(first)) as workers:
+        worker = workers.start()
+        await workers.until_taken_over(worker)
+        await until_read(settings, await load(settings, 0, 4))
+        for flags in ([], ["--key", str(stranger)]):
+            refused = run(settings, "policy", "apply", str(after), *flags)
+            assert (refused.returncode, "does not let this one follow" in refused.stderr) == (2, True)
+        old = run(settings, "policy", "apply", str(first), "--key", key)
+        assert (old.returncode, "sequence" in old.stderr) == (2, True)
+        await policies.apply(settings, loose)  # as whoever may write to the topic does
+        assert sluice(settings, "policy", "apply", str(after), "--key", key, "--wait", "20").strip() == wanted.hash
+        await policies.apply(settings, loose, b"x")
+        async with asyncio.timeout(60):
+            while True:
+                if sum(map(len, (await read(settings, "dead-letters")).values())) == 4:
+                    break
+                await asyncio.sleep(0.5)
+        shown = run(settings, "policy", "show")
+        worker.terminate()
+        assert await ended(worker) == 0
+
+    assert shown.stdout.startswith(f"# {wanted.hash}, in force in lane 0, 1")
+    assert "policies/0/2 is not in force: unauthorised-policy" in shown.stderr
+    letters = [one for some in (await read(settings, "dead-letters")).values() for one in some]
+    reasons = [dict(one.headers)["sluice-reason"] for one in letters]
+    assert reasons.count(b"unauthorised-policy") == 4  # two records in each of two lanes
+    assert "4 times a lane refused a policy" in sluice(settings, "audit", "--app-id", settings.app_id)
+
+
+def run_key(*arguments: str) -> int:
+    """The exit status of `sluice key`."""
+    return CliRunner().invoke(main, ["key", *arguments]).exit_code

@@ -225,6 +225,9 @@ def notes(report: Report) -> Iterator[str]:
             yield f"{count:,} {text}{covered}"
     if count := sum(lane.counters.get("quarantined", 0) for lane in report.all_lanes):
         yield f"{count:,} offsets of inputs are of batches that could not be read; dead letters name each batch"
+    if count := sum(lane.counters.get("refused-policies", 0) for lane in report.lanes):
+        times = "1 time" if count == 1 else f"{count:,} times"
+        yield f"{times} a lane refused a policy that none of the keys in force had signed, or that was older than it"
     for one in report.revoked:
         yield f"what a revoked key signed before may not be its owner's word: {printable(one)}"
     for lane in report.all_lanes:

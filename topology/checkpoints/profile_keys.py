@@ -35,6 +35,7 @@ class Parties(NamedTuple):
         reviewers: people with a key of their own.
         roles: services that sign for people.
         validators: DIDs; a name that is none gets the `did:key` of its key.
+        operators: those who sign the policy that follows.
     """
 
     workers: Sequence[str] = ()
@@ -44,6 +45,7 @@ class Parties(NamedTuple):
     reviewers: Sequence[str] = ()
     roles: Sequence[str] = ()
     validators: Sequence[str] = ()
+    operators: Sequence[str] = ()
 
     def kinds(self) -> Mapping[str, Sequence[str]]:
         """The names by the first part of their files' names."""
@@ -54,6 +56,7 @@ class Parties(NamedTuple):
             "reviewer": self.reviewers,
             "role": self.roles,
             "validator": self.validators,
+            "operator": self.operators,
         }
 
 
@@ -166,7 +169,22 @@ def with_keys(policy: Policy, keys: Sequence[ProfileKey], origin: str, internal:
         emitters=replace(emitters, keys=_added(emitters.keys, keys, "emitter")),
         attestations=replace(attestations, validators=_added(attestations.validators, keys, "validator")),
         checkpoints=CheckpointKeys(keys=_added(policy.checkpoints.keys, keys, "worker")),
+        policies=replace(policy.policies, keys=_added(policy.policies.keys, keys, "operator")),
     )
+
+
+def numbered(policy: Policy, before: Policy | None) -> Policy:
+    """The policy with a `sequence` that lets it follow upon the one that was written before, where the two differ.
+
+    Args:
+        policy: as it is to be written.
+        before: as it was written last; None where it is the first.
+    """
+    if before is None or not before.policies.keys:
+        return policy
+    kept = max(policy.policies.sequence, before.policies.sequence)
+    same = replace(policy, policies=replace(policy.policies, sequence=kept))
+    return same if same == before else replace(policy, policies=replace(policy.policies, sequence=kept + 1))
 
 
 def replaced(policy: Policy, keys: Sequence[ProfileKey]) -> list[ProfileKey]:
@@ -178,6 +196,7 @@ def replaced(policy: Policy, keys: Sequence[ProfileKey]) -> list[ProfileKey]:
         "reviewer": policy.reviewers.keys,
         "role": policy.reviewers.roles,
         "validator": policy.attestations.validators,
+        "operator": policy.policies.keys,
     }
     return [one for one in keys if one.is_new and listed[one.kind].get(_listed_name(one))]
 

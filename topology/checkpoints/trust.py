@@ -59,7 +59,8 @@ class Trust:
     Args:
         own: the worker's.
         policy: the policy that a new ledger starts with.
-        documents: every document that was applied since, as it stands in the topic `policies`, the newest first.
+        documents: the policies that were applied since, as they stand in the topic, the newest first; none that the
+            one before it does not let follow.
     """
 
     def __init__(
@@ -115,6 +116,7 @@ def revoked_keys(policy: Policy) -> list[str]:
         "emitter": policy.emitters.keys,
         "validator": policy.attestations.validators,
         "checkpoint key": policy.checkpoints.keys,
+        "policy key": policy.policies.keys,
     }
     return [
         f"{kind} {name}, {key.public_key}, revoked at {format_time(key.revoked)}"

@@ -18,6 +18,7 @@ from ..settings.files import read_file
 from .options import broker, topic_prefix
 
 if TYPE_CHECKING:
+    from ...codecs.notes import Signer
     from ...streams.policy.policy import Policy
     from ..settings.settings import Settings
 
@@ -103,20 +104,30 @@ def check(obj: dict[str, Any], file: str, as_json: bool) -> None:
 @click.option(
     "--wait", type=click.FloatRange(0), default=0.0, metavar="SECONDS", help="Until every lane decides by it."
 )
+@click.option(
+    "--key",
+    "key_file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Sign it with the private key in FILE.",
+)
 @broker
 @topic_prefix
 @click.pass_obj
-def apply(obj: dict[str, Any], file: str, wait: float, **flags: Any) -> None:
+def apply(obj: dict[str, Any], file: str, wait: float, key_file: Path | None, **flags: Any) -> None:
     """Bring the policy FILE into force: every lane takes it in with its next block, and decides by it from then on.
 
     Assertions that are under way keep the bounds that they started with. Prints the policy's hash.
 
+    Where the policy in force lists keys under [policies.keys], one of them has to sign FILE (--key), and FILE needs a
+    greater `sequence` under [policies]. Without that nothing is written, and lanes would refuse it.
+
     \b
     Example:
-      sluice policy apply policy.toml --wait 10
+      sluice policy apply policy.toml --key operator.key --wait 10
     """
+    from ..checkpoints.signing import load_signer
     from ..kafka import connect
-    from ..ledger import policies
     from ..settings.settings import load_settings
 
     text = policy_text(file)
@@ -127,12 +138,48 @@ def apply(obj: dict[str, Any], file: str, wait: float, **flags: Any) -> None:
     for line, path, sentence in locate(text, warnings_of(wanted, settings)):
         click.echo(printable(f"{file}:{line}: warning: {path + ': ' if path else ''}{sentence}"), err=True)
     connect.quiet()
-    asyncio.run(policies.apply(settings, wanted))
+    signer = None if key_file is None else load_signer(key_file)
+    asyncio.run(_apply(settings, wanted, signer))
     click.echo(wanted.hash)
     if wait:
         asyncio.run(_until_in_force(settings, wanted, wait))
     else:
         click.echo("sluice: written; each lane takes it in with its next block (--wait SECONDS waits for it)", err=True)
+
+
+async def _apply(settings: Settings, wanted: Policy, signer: Signer | None) -> None:
+    """Writes a policy, if the one in force lets it follow.
+
+    Raises:
+        UsageError: it does not.
+    """
+    from ...codecs.errors import Fault
+    from ...streams.policy.signed_policies import HEADER, follow, sign
+    from ..ledger import policies
+    from ..settings.clock import now_ms
+
+    before = await _in_force(settings)
+    origin = wanted.origin if before is None else before.origin
+    signature = None if signer is None else sign(wanted.document, signer, origin)
+    headers = [] if signature is None else [(HEADER, signature)]
+    found = follow(before, wanted.document, headers, now_ms())
+    if isinstance(found, Fault):
+        is_old = "sequence" in found.detail
+        hint = "set a greater `sequence` under [policies] in the file" if is_old else "sign it with --key FILE"
+        raise UsageError(f"the policy in force does not let this one follow: {found.detail}", hint=hint)
+    await policies.apply(settings, wanted, signature)
+
+
+async def _in_force(settings: Settings) -> Policy | None:
+    """The policy that lanes decide by; of several one that lists keys. None where there is no ledger yet."""
+    from ..ledger.policies import document_of, in_force
+
+    try:
+        hashes = sorted({lane.hash for lane in await in_force(settings) if lane.hash})
+    except UsageError:
+        return None
+    known = [policy for one in hashes if (policy := await document_of(settings, one)) is not None]
+    return max(known, key=lambda one: (bool(one.policies.keys), one.policies.sequence), default=None)
 
 
 async def _until_in_force(settings: Settings, wanted: Policy, seconds: float) -> None:
@@ -172,20 +219,25 @@ def show(obj: dict[str, Any], as_json: bool, **flags: Any) -> None:
 
 async def _show(settings: Settings, as_json: bool) -> bool:
     from ...streams.policy.toml_writer import to_toml
-    from ..ledger.policies import document_of, in_force
+    from ..ledger.policies import document_of, in_force, refused_since
 
     lanes = await in_force(settings)
     hashes = sorted({lane.hash for lane in lanes if lane.hash})
     found = {digest: await document_of(settings, digest) for digest in hashes}
+    refused = [] if len(hashes) != 1 or (only := found[hashes[0]]) is None else await refused_since(settings, only)
     if as_json:
         documents = {digest: None if one is None else msgspec.Raw(one.document) for digest, one in found.items()}
         value = {"lanes": [lane._asdict() for lane in lanes], "policies": documents}
+        value["refused"] = [one._asdict() for one in refused]
         click.echo(msgspec.json.encode(value).decode())
     else:
         for digest, one in found.items():
             where = ", ".join(str(lane.lane) for lane in lanes if lane.hash == digest)
             click.echo(f"# {digest}, in force in lane {where}")
             click.echo("# its document is not to be found\n" if one is None else to_toml(one), nl=False)
+    for one in refused:
+        text = f"sluice: the record policies/0/{one.offset} is not in force: {one.reason}: {one.detail}"
+        click.echo(printable(text), err=True)
     without = [str(lane.lane) for lane in lanes if not lane.hash]
     if without:
         click.echo(f"sluice: no ledger yet in lane {', '.join(without)}; a worker starts one", err=True)

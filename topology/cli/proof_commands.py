@@ -315,6 +315,7 @@ def _names(flag: str, whose: str) -> Any:
 @_names("--reviewer", "A reviewer with a key of their own")
 @_names("--role", "A service that signs for reviewers")
 @_names("--validator", "A validator, by its DID; another name gets the did:key of its key")
+@_names("--operator", "An operator, who signs each further policy")
 @click.option(
     "--policy", "base", metavar="FILE", default="strict", show_default=True, help="The policy that gets the keys."
 )
@@ -335,13 +336,13 @@ def profile(obj: dict[str, Any], folder: Path, base: str, apart: bool, **names: 
     """
     from ...streams.policy.toml_reader import load_policy
     from ...streams.policy.toml_writer import to_toml
-    from ..checkpoints.profile_keys import Parties, Places, make_keys, make_secret_for, replaced, with_keys
+    from ..checkpoints.profile_keys import Parties, Places, make_keys, make_secret_for, numbered, replaced, with_keys
     from ..settings.settings import load_settings
     from .policy_command import policy_text
 
     parties = Parties(**names)
     if not any(parties):
-        flags = "--worker, --observer, --emitter, --internal-emitter, --reviewer, --role or --validator"
+        flags = "--worker, --observer, --emitter, --internal-emitter, --reviewer, --role, --validator or --operator"
         raise click.UsageError(f"name at least one party: {flags}")
     origin = load_settings(obj["config_file"], {}).app_id
     policy = load_policy(policy_text(base), base)
@@ -350,7 +351,7 @@ def profile(obj: dict[str, Any], folder: Path, base: str, apart: bool, **names: 
     before = load_policy(policy_text(str(lists)), str(lists)) if lists.exists() else None
     keys = make_keys(places, parties)
     is_secret_new = make_secret_for(places, policy)
-    _write_whole(lists, to_toml(with_keys(policy, keys, origin, parties.internal_emitters)))
+    _write_whole(lists, to_toml(numbered(with_keys(policy, keys, origin, parties.internal_emitters), before)))
     for one in keys:
         click.echo(f"{one.kind} {one.name}: {one.path} ({'made' if one.is_new else 'kept'})")
     if is_secret_new is not None:

@@ -24,11 +24,14 @@ import msgspec
 from msgspec.structs import replace
 
 from ...codecs.blocks import Block, Event, EventKind, Header, Output
+from ...codecs.errors import Fault
 from ...codecs.partition import Partitioner
 from ...streams.adjudication import fold as core
 from ...streams.adjudication.outputs import DEAD_LETTERS
-from ...streams.policy.policy import Policy, policy_of_document
+from ...streams.adjudication.versions import POLICIES, number_of
+from ...streams.policy.policy import Policy, PolicyKeys
 from ...streams.policy.privacy import NO_SECRETS, Secrets
+from ...streams.policy.signed_policies import follow
 from ..ledger.folds import partitioner_of
 from ..ledger.interfaces import Logs
 from ..ledger.replay import blocks_of, replay
@@ -74,7 +77,9 @@ class Side:
             if self.state.attempt(arrival.emission_id, arrival.attempt) is None:
                 outcome.news.add(arrival.source)
         for events in _portions(block):
-            outcome.words.extend(self._fold(header, [one for event in events for one in self._shown(event)], outcome))
+            outcome.words.extend(
+                self._fold(header, [one for event in events for one in self._shown(event, header)], outcome)
+            )
         return outcome
 
     def _fold(self, header: Header, events: Sequence[Event], outcome: SideOutcome) -> list[DecisionOutput]:
@@ -88,10 +93,11 @@ class Side:
                 outcome.dead[named["sluice-source"].decode()] = named["sluice-reason"].decode()
         return words
 
-    def _shown(self, event: Event) -> Iterator[Event]:
+    def _shown(self, event: Event, header: Header) -> Iterator[Event]:
         """An event as this side takes it: policies revealed, or the one that is put in their place.
 
-        Adoptions decide nothing, and another policy may know other keys: they are left out.
+        Who signed a policy is judged here: what is revealed is another document than the one that was signed. Adoptions
+        decide nothing, and another policy may know other keys: they are left out.
         """
         if event.kind == EventKind.ADOPT:
             return
@@ -103,12 +109,14 @@ class Side:
                 return
             self._next = self._instead
         else:
-            try:
-                self._next = policy_of_document(event.value or b"")
-            except msgspec.MsgspecError:
-                yield event
+            before, asks = self._next or self._policy, number_of(header.fold) >= POLICIES
+            found = follow(before, event.value or b"", event.headers, header.time, demands_signature=asks)
+            if isinstance(found, Fault):
+                if found.reason == "schema":
+                    yield event
                 return
-        yield replace(event, value=reveal(self._next).document)
+            self._next = found
+        yield replace(event, value=replace(reveal(self._next), policies=PolicyKeys()).document)
 
 
 def _portions(block: Block) -> Iterator[Sequence[Event]]:

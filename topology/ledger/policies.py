@@ -8,23 +8,27 @@ neither skips a policy nor takes one twice.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from hashlib import sha256
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import structlog
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
+from ...codecs.adoptions import is_adoption
 from ...codecs.blocks import MAX_INPUT_BYTES, Block, EventKind, unseal
-from ...codecs.errors import SluiceError
+from ...codecs.errors import Fault, SluiceError
 from ...codecs.lane_claims import is_claim
+from ...streams.adjudication.versions import POLICIES, number_of
 from ...streams.policy.policy import Policy, policy_of_document
+from ...streams.policy.signed_policies import HEADER, follow, signature_of
 from ..kafka.connect import open_consumer, open_producer, open_reader, partitions_of, unreachable
 from ..kafka.partition_reader import last_record, read_to_end
 from ..kafka.topics import topic_name
+from ..settings.clock import now_ms
 from ..settings.settings import Settings
 from .log_reader import open_logs
 from .replay import blocks_of
@@ -33,17 +37,20 @@ TOPIC: Final = "policies"
 RETRY_SECONDS: Final = 5.0
 FETCH_WAIT_MS: Final = 500
 PATIENCE_SECONDS: Final = 30.0
+MAX_SIGNATURE: Final = 100
+"""Bytes of a signature's header: the base64 of 64 bytes has 88. What is longer is none."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Applied(NamedTuple):
-    """A document as it stands in the topic. `timestamp` is the record's, Unix ms."""
+    """A document as it stands in the topic. `timestamp` is the record's, Unix ms; of its headers the signature's."""
 
     offset: int
     timestamp: int
     key: bytes | None
     document: bytes
+    headers: Sequence[tuple[str, bytes]] = ()
 
 
 class PolicyFeed:
@@ -51,10 +58,18 @@ class PolicyFeed:
 
     Invariant: `documents` are those of the topic in order, from its first on; `read_once` is set when what stood there
     at the beginning has been read.
+
+    Args:
+        settings: the broker.
+        on_news: called when a document has come.
+        first: the worker's own policy, after which those of the topic come (`newest_first`).
     """
 
-    def __init__(self, settings: Settings, on_news: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, settings: Settings, on_news: Callable[[], None] = lambda: None, first: Policy | None = None
+    ) -> None:
         self._settings, self._on_news = settings, on_news
+        self._newest, self._counting = first, list[bytes]()
         self.documents: list[Applied] = []
         self.read_once = asyncio.Event()
 
@@ -66,8 +81,8 @@ class PolicyFeed:
         return documents[place:]
 
     def newest_first(self) -> Iterator[bytes]:
-        """Every record of the topic, the newest first; also those that are no policy."""
-        return (one.document for one in reversed(self.documents))
+        """The policies that may follow upon one another (policy/signed_policies.py), the newest first."""
+        return reversed(self._counting)
 
     async def run(self) -> None:
         """Follows the topic until cancelled; a broker that is away is tried again."""
@@ -83,21 +98,35 @@ class PolicyFeed:
         start = self.documents[-1].offset + 1 if self.documents else None
         async with open_reader(settings, place, start, FETCH_WAIT_MS) as consumer:
             async for record in read_to_end(consumer, place, PATIENCE_SECONDS):
-                self._take(record.offset, record.timestamp, record.key, record.value)
+                self._take(record)
             self.read_once.set()
             while True:
                 for records in (await consumer.getmany(place, timeout_ms=FETCH_WAIT_MS)).values():
                     for record in records:
-                        self._take(record.offset, record.timestamp, record.key, record.value)
+                        self._take(record)
 
-    def _take(self, offset: int, timestamp: int, key: bytes | None, value: bytes | None) -> None:
-        if len(value or b"") > MAX_INPUT_BYTES:
+    def _take(self, record: Any) -> None:
+        offset, value = record.offset, record.value or b""
+        if len(value) > MAX_INPUT_BYTES:
             log.error("a record of the topic policies is no policy: it is passed over", offset=offset)
             return
-        self.documents.append(Applied(offset, timestamp, key, value or b""))
-        if self.read_once.is_set():  # the others were applied long ago
-            log.info("a policy was applied", offset=offset, key=(key or b"").decode("ascii", "replace"))
+        self.documents.append(Applied(offset, record.timestamp, record.key, value, _signatures(record.headers)))
+        found = follow(self._newest, value, record.headers, now_ms())
+        if isinstance(found, Fault):
+            if not is_adoption(record.key):
+                log.warning("a policy is refused", offset=offset, reason=found.reason, detail=found.detail)
+        else:
+            self._newest = found
+            self._counting.append(value)
+            if self.read_once.is_set():  # the others were applied long ago
+                log.info("a policy was applied", offset=offset, key=(record.key or b"").decode("ascii", "replace"))
         self._on_news()
+
+
+def _signatures(headers: Sequence[tuple[str, bytes | None]]) -> Sequence[tuple[str, bytes]]:
+    """Of a record's headers the one that a lane needs."""
+    signature = signature_of(headers)
+    return () if signature is None or len(signature) > MAX_SIGNATURE else [(HEADER, signature)]
 
 
 # ---------------------------------------------------------------- the operator's side
@@ -111,8 +140,13 @@ class InForce(NamedTuple):
     hash: str
 
 
-async def apply(settings: Settings, policy: Policy) -> int:
+async def apply(settings: Settings, policy: Policy, signature: bytes | None = None) -> int:
     """Writes a policy to the topic, from where every lane takes it.
+
+    Args:
+        settings: the broker.
+        policy: which.
+        signature: under its document (`policy.signed_policies.sign`), where the policy in force asks for one.
 
     Returns:
         Its offset there.
@@ -126,7 +160,8 @@ async def apply(settings: Settings, policy: Policy) -> int:
         await partitions_of(producer, settings, name)
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
-                sent = await producer.send_and_wait(name, policy.document, key=policy.hash.encode(), partition=0)
+                key, headers = policy.hash.encode(), [] if signature is None else [(HEADER, signature)]
+                sent = await producer.send_and_wait(name, policy.document, key, 0, headers=headers)
         except (KafkaError, OSError) as error:
             raise unreachable(settings, error) from None
     return sent.offset
@@ -145,17 +180,61 @@ async def in_force(settings: Settings) -> list[InForce]:
     found: list[InForce] = []
     for lane in lanes:
         newest = await last_record(settings, TopicPartition(ledger, lane), lambda one: not is_claim(one.key))
-        found.append(InForce(lane, -1, "") if newest is None else _in_force(lane, unseal(newest.value or b"")))
+        found.append(
+            InForce(lane, -1, "") if newest is None else await _in_force(settings, lane, unseal(newest.value or b""))
+        )
     return found
 
 
-def _in_force(lane: int, block: Block) -> InForce:
+async def _in_force(settings: Settings, lane: int, block: Block) -> InForce:
     """By which policy the block after this one is decided: one that this one has taken in, or its own."""
-    digest = block.header.policy
-    for event in block.events:
-        if event.kind == EventKind.POLICY and _is_policy(event.value or b""):
-            digest = _hash(event.value or b"")
-    return InForce(lane, block.header.height, digest)
+    header = block.header
+    digest, events = header.policy, [event for event in block.events if event.kind == EventKind.POLICY]
+    before = await document_of(settings, digest) if events and header.height else None
+    for event in events:
+        asks = number_of(header.fold) >= POLICIES
+        found = follow(before, event.value or b"", event.headers, header.time, demands_signature=asks)
+        if not isinstance(found, Fault):
+            before, digest = found, _hash(event.value or b"")
+    return InForce(lane, header.height, digest)
+
+
+class Refused(NamedTuple):
+    """A record of the topic that the policy in force lets no lane take: its offset, and why."""
+
+    offset: int
+    reason: str
+    detail: str
+
+
+async def refused_since(settings: Settings, policy: Policy) -> list[Refused]:
+    """What stands in the topic behind a policy in force, and may not follow upon it.
+
+    Raises:
+        UnreachableError: no broker answers.
+    """
+    found: list[Refused] = []
+    async with aclosing(_records(settings)) as records:
+        async for record in records:
+            value = record.value or b""
+            if _hash(value) == policy.hash:
+                found.clear()
+                continue
+            followed = follow(policy, value, record.headers, now_ms())
+            if isinstance(followed, Fault) and not is_adoption(record.key):
+                found.append(Refused(record.offset, followed.reason, followed.detail))
+    return found
+
+
+async def _records(settings: Settings) -> AsyncGenerator[Any, None]:
+    """All records of the topic."""
+    place = TopicPartition(topic_name(settings, TOPIC), 0)
+    async with open_consumer(settings, fetch_max_wait_ms=50) as consumer:
+        consumer.assign([place])
+        await consumer.seek_to_beginning(place)
+        async with aclosing(read_to_end(consumer, place, PATIENCE_SECONDS)) as records:
+            async for record in records:
+                yield record
 
 
 async def document_of(settings: Settings, wanted: str) -> Policy | None:
@@ -164,14 +243,10 @@ async def document_of(settings: Settings, wanted: str) -> Policy | None:
     Raises:
         UnreachableError: no broker answers.
     """
-    place = TopicPartition(topic_name(settings, TOPIC), 0)
-    async with open_consumer(settings, fetch_max_wait_ms=50) as consumer:
-        consumer.assign([place])
-        await consumer.seek_to_beginning(place)
-        async with aclosing(read_to_end(consumer, place, PATIENCE_SECONDS)) as records:
-            async for record in records:
-                if (policy := _policy_of(record.value or b"", wanted)) is not None:
-                    return policy
+    async with aclosing(_records(settings)) as records:
+        async for record in records:
+            if (policy := _policy_of(record.value or b"", wanted)) is not None:
+                return policy
     async with open_logs(settings) as logs:
         for lane in range(logs.lanes):
             async with aclosing(blocks_of(logs, lane)) as blocks:

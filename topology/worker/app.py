@@ -228,7 +228,7 @@ def create_app(
     )
     app.settings, app.tips = settings, {fold.name: Tips(settings.partitions) for fold in running}
     app.policy = policy
-    app.policies = PolicyFeed(settings, on_news=lambda: app.lanes.wake())
+    app.policies = PolicyFeed(settings, on_news=lambda: app.lanes.wake(), first=policy)
     app.exactly_once = settings.delivery == "exactly-once"
     app.physical = {topic: topic_name(settings, topic) for fold in running for topic in fold.inputs}
     app.logical = {name: topic for topic, name in app.physical.items()}

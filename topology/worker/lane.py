@@ -617,7 +617,7 @@ class Lane:
         An adoption stands there as one where it counts and names what a broker tells us now; else like any record that
         is no policy. What the old topic still had is lost, nobody knows how much: a gap of no length says so.
         """
-        event = Event(EventKind.POLICY, place, one.offset, one.timestamp, [], one.key, one.document)
+        event = Event(EventKind.POLICY, place, one.offset, one.timestamp, list(one.headers), one.key, one.document)
         if not is_adoption(one.key) or not self._names_topics():
             return [event]
         if why := self._fold.refuses(self._state, event, time):

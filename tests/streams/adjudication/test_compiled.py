@@ -394,7 +394,7 @@ def test_every_choice_of_a_policy_is_known_to_the_core() -> None:
         policy.LeastReviewers: "internal external",
         Observer: "public_key classes writable_by keys",
         Policy: "admissibility effect_default effect disposition sanitation attestations privacy observers sightings "
-        "require_signatures emitters judging reviewers checkpoints origin writers verdicts",
+        "require_signatures emitters judging reviewers checkpoints policies origin writers verdicts",
     }
     for kind, names in known.items():
         assert [field.name for field in fields(kind)] == names.split(), kind

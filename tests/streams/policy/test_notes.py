@@ -14,7 +14,12 @@ def test_the_strict_profile_says_what_one_party_can_do_where_the_effect_is_inter
 
     assert policy.exposures() == []
     found = dict(policy.notes())
-    assert list(found) == ["admissibility.min_observers", "judging.same_root", "admissibility.k_by_check"]
+    assert list(found) == [
+        "admissibility.min_observers",
+        "judging.same_root",
+        "admissibility.k_by_check",
+        "policies.keys",
+    ]
     assert "absent, changed, commit" in found["admissibility.k_by_check"]
 
 
@@ -22,8 +27,10 @@ def test_a_role_is_as_many_reviewers_as_it_names() -> None:
     """Whoever holds its key signs for two of them: `min_reviewers` counts names."""
     role = f'[reviewers]\nmin_reviewers = {{ external = 2 }}\n[reviewers.roles]\nconsole = "{KEY}"\n'
 
-    assert [path for path, _ in load_policy(role, "").notes()] == ["reviewers.roles"]
-    assert load_policy(role.replace("min_reviewers = { external = 2 }\n", ""), "").notes() == []
+    assert [path for path, _ in load_policy(role, "").notes()] == ["policies.keys", "reviewers.roles"]
+    assert [path for path, _ in load_policy(role.replace("min_reviewers = { external = 2 }\n", ""), "").notes()] == [
+        "policies.keys"
+    ]
 
 
 def test_a_name_that_nobody_signs_is_warned_of() -> None:

@@ -9,7 +9,8 @@ from click.testing import CliRunner, Result
 
 from sluice.codecs.dids import did_of, key_of
 from sluice.codecs.notes import Verifier
-from sluice.streams.policy.policy import Policy
+from sluice.streams.policy.policy import DEFAULT_POLICY, Policy
+from sluice.streams.policy.signed_policies import HEADER, sign, signer_of
 from sluice.streams.policy.toml_reader import load_policy
 from sluice.topology.checkpoints.signing import load_signer
 from sluice.topology.checkpoints.trust import Trust
@@ -45,6 +46,27 @@ def test_it_makes_every_key_and_lists_it(tmp_path: Path):
     assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
     keys = {one.public_key for listed in policy.emitters.keys.values() for one in listed}
     assert keys == {_public(tmp_path / "keys" / "emitter-bot.key")}
+
+
+def test_an_operator_signs_the_next_policy(tmp_path: Path):
+    """Its key is listed under `[policies.keys]`, so that nobody else brings one into force."""
+    assert profile(tmp_path, *PARTIES, "--operator", "ops").exit_code == 0
+
+    policy, signer = policy_in(tmp_path), load_signer(tmp_path / "operator-ops.key")
+    after = DEFAULT_POLICY.document
+    assert policy.policies.keys.keys() == {"ops"}
+    assert not any(path == "policies.keys" for path, _ in policy.notes())
+    assert signer_of(policy, after, [(HEADER, sign(after, signer, policy.origin))], 0) == "ops"
+
+
+def test_a_policy_with_an_operator_can_follow_upon_the_one_before(tmp_path: Path):
+    """Whenever a party comes its `sequence` is one more; a call that changes nothing writes the same."""
+    found = list[int]()
+    for more in ([], [], ["--emitter", "another"], ["--emitter", "another"]):
+        assert profile(tmp_path, *PARTIES, "--operator", "ops", *more).exit_code == 0
+        found.append(policy_in(tmp_path).policies.sequence)
+
+    assert found == [0, 0, 1, 1]
 
 
 def test_a_second_call_keeps_what_is_there(tmp_path: Path):

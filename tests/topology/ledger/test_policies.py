@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lane_world import POLICY, World
 
 from sluice.codecs.blocks import EventKind, Source
+from sluice.codecs.notes import Signer
+from sluice.codecs.signatures import public_key_of
+from sluice.streams.policy.keys import Key
+from sluice.streams.policy.policy import DEFAULT_POLICY, Policy, PolicyKeys
+from sluice.streams.policy.signed_policies import HEADER, sign
 from sluice.topology.ledger.policies import TOPIC, Applied, PolicyFeed
 from sluice.topology.settings.settings import Settings
 
@@ -24,6 +32,34 @@ def feed(*offsets: int) -> PolicyFeed:
 def test_a_lane_gets_what_it_does_not_have(offsets: list[int], position: int):
     """From its position on, in order."""
     assert [one.offset for one in feed(*offsets).after(position)] == [one for one in offsets if one >= position]
+
+
+class Came(NamedTuple):
+    """A record of the topic, as a client gives it."""
+
+    offset: int
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes | None]] = ()
+    timestamp: int = 7
+    key: bytes | None = b"key"
+
+
+def test_what_no_listed_key_signed_counts_for_no_checkpoint():
+    """A worker's own trust follows the policies that may follow upon one another; its lanes get all, to refuse them."""
+    signer = Signer("ann", bytes([1]) * 32)
+    keys = {"ann": [Key(public_key=public_key_of(str(signer.verifier)) or "")]}
+    first, after = (Policy(policies=PolicyKeys(sequence=number, keys=keys)) for number in (1, 2))
+    given = [(HEADER, sign(after.document, signer, "sluice")), ("other", b"x" * 10), (HEADER, b"second")]
+    made = PolicyFeed(Settings(), first=first)
+
+    made._take(Came(0, DEFAULT_POLICY.document))
+    made._take(Came(1, after.document, given))
+    made._take(Came(2, first.document, [(HEADER, sign(first.document, signer, "sluice"))]))
+    made._take(Came(3, None, [(HEADER, b"x" * 1000)]))
+
+    assert list(made.newest_first()) == [after.document]
+    assert [one.offset for one in made.documents] == [0, 1, 2, 3]
+    assert [list(one.headers) for one in made.documents] == [[], given[:1], made.documents[2].headers, []]
 
 
 @pytest.fixture
