@@ -27,7 +27,7 @@ ANN, BEN, STRANGER = key_of(1), key_of(2), key_of(3)
 Signed = tuple[Policy, bytes | None]
 
 
-def policy(sequence: int = 1, *, attempts: int = 3, origin: str = "sluice", **keys: Any) -> Policy:
+def listing(sequence: int = 1, *, attempts: int = 3, origin: str = "sluice", **keys: Any) -> Policy:
     """A policy; `attempts` tells it from others, `keys` gives each name its keys."""
     listed = {name: one if isinstance(one, list) else [Key(public_key=public(one))] for name, one in keys.items()}
     rules = Admissibility(max_attempts=attempts)
@@ -79,7 +79,7 @@ class Lanes:
         return {fold.policy_hash(state) for fold, state in zip(self.folds, self.states, strict=True)}
 
 
-FIRST = policy(1, ann=ANN)
+FIRST = listing(1, ann=ANN)
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def lanes() -> Lanes:
 
 def test_one_that_a_listed_key_signed_follows(lanes: Lanes):
     """In every lane, from the next block on."""
-    after = policy(2, attempts=4, ann=ANN)
+    after = listing(2, attempts=4, ann=ANN)
 
     assert lanes.take(signed(after)) == []
     assert lanes.in_force == {after.hash}
@@ -97,7 +97,7 @@ def test_one_that_a_listed_key_signed_follows(lanes: Lanes):
 
 def test_ours_is_the_signature_of_any_other_program():
     """The bytes that docs/security.md says."""
-    after = policy(2, ann=ANN)
+    after = listing(2, ann=ANN)
     ours = sign(after.document, Signer("ann", bytes([1]) * 32), "sluice")
 
     assert ours == signed(after)[1]
@@ -108,19 +108,19 @@ def test_ours_is_the_signature_of_any_other_program():
 @pytest.mark.parametrize(
     "hostile",
     [
-        (policy(2), None),
-        (policy(2, ann=ANN), b""),
-        (policy(2, ann=ANN), b"\xff" * 88),
-        (policy(2, ann=ANN), base64.b64encode(bytes(64))),
-        signed(policy(2, ann=STRANGER), STRANGER),
-        (policy(2, ann=ANN), signed(policy(3, ann=ANN))[1]),
-        signed(policy(2, ann=ANN), origin="staging"),
-        signed(policy(2, ann=ANN), topic="reviews"),
-        signed(policy(2, ann=ANN), kind="succession"),
-        signed(policy(1, ann=ANN, attempts=5)),
-        signed(policy(0, ann=ANN)),
+        (listing(2), None),
+        (listing(2, ann=ANN), b""),
+        (listing(2, ann=ANN), b"\xff" * 88),
+        (listing(2, ann=ANN), base64.b64encode(bytes(64))),
+        signed(listing(2, ann=STRANGER), STRANGER),
+        (listing(2, ann=ANN), signed(listing(3, ann=ANN))[1]),
+        signed(listing(2, ann=ANN), origin="staging"),
+        signed(listing(2, ann=ANN), topic="reviews"),
+        signed(listing(2, ann=ANN), kind="succession"),
+        signed(listing(1, ann=ANN, attempts=5)),
+        signed(listing(0, ann=ANN)),
         signed(FIRST),
-        signed(policy(0)),
+        signed(listing(0)),
     ],
     ids=[
         *("unsigned", "empty", "no-text", "zeros", "a-stranger's", "another-document's", "another-deployment's"),
@@ -150,11 +150,11 @@ def test_any_other_is_refused_and_the_one_in_force_stays(lanes: Lanes, hostile: 
 
 def test_a_record_that_was_signed_once_does_not_come_back(lanes: Lanes):
     """Whoever kept it may send it again: its sequence is over. So too where its own content is in force again."""
-    loose, tight = signed(policy(2, ann=ANN)), signed(policy(3, attempts=1, ann=ANN))
+    loose, tight = signed(listing(2, ann=ANN)), signed(listing(3, attempts=1, ann=ANN))
     assert lanes.take(loose) == lanes.take(tight) == []
 
     assert lanes.take(loose) == ["unauthorised-policy"]
-    again = signed(policy(4, ann=ANN))
+    again = signed(listing(4, ann=ANN))
     assert lanes.take(again) == []
     assert lanes.take(tight) == lanes.take(loose) == ["unauthorised-policy"]
     assert lanes.in_force == {again[0].hash}
@@ -162,18 +162,18 @@ def test_a_record_that_was_signed_once_does_not_come_back(lanes: Lanes):
 
 def test_a_key_that_was_taken_off_the_list_signs_nothing_more(lanes: Lanes):
     """The policy that comes after is the new key's alone, in the same block already."""
-    assert lanes.take(signed(policy(2, ben=BEN)), signed(policy(3, ann=ANN), ANN)) == ["unauthorised-policy"]
+    assert lanes.take(signed(listing(2, ben=BEN)), signed(listing(3, ann=ANN), ANN)) == ["unauthorised-policy"]
 
-    assert lanes.take(signed(policy(4, ann=ANN), ANN)) == ["unauthorised-policy"]
-    assert lanes.take(signed(policy(5, ben=BEN), BEN)) == []
+    assert lanes.take(signed(listing(4, ann=ANN), ANN)) == ["unauthorised-policy"]
+    assert lanes.take(signed(listing(5, ben=BEN), BEN)) == []
 
 
 def test_a_key_counts_in_its_time():
     """By the block's time: not before `since`, not after `until`, nor once it is revoked."""
     ann = Key(public_key=public(ANN), since=T, until=T + 10, revoked=T + 5)
-    first = policy(1, ann=[ann])
+    first = listing(1, ann=[ann])
     for at, reasons in ((T - 1, ["unauthorised-policy"]), (T, []), (T + 4, []), (T + 5, ["unauthorised-policy"])):
-        assert Lanes(first).take(signed(policy(2, ann=ANN)), at=at) == reasons
+        assert Lanes(first).take(signed(listing(2, ann=ANN)), at=at) == reasons
 
 
 def test_a_successor_counts_where_the_key_before_it_signed_it():
@@ -182,22 +182,22 @@ def test_a_successor_counts_where_the_key_before_it_signed_it():
     signature = base64.b64encode(ANN.sign(succession_bytes(**form))).decode()
     for given, reasons in ((signature, []), (base64.b64encode(bytes(64)).decode(), ["unauthorised-policy"])):
         ben = Key(public_key=public(BEN), signed_by=public(ANN), signature=given)
-        first = policy(1, ann=[Key(public_key=public(ANN)), ben])
+        first = listing(1, ann=[Key(public_key=public(ANN)), ben])
 
-        assert Lanes(first).take(signed(policy(2, ann=ANN), BEN)) == reasons
+        assert Lanes(first).take(signed(listing(2, ann=ANN), BEN)) == reasons
 
 
 def test_what_is_no_key_signs_nothing():
     """A document can list anything; so can one list nobody under a name."""
     for keys in ([Key(public_key="nonsense")], [Key(public_key=base64.b64encode(bytes(32)).decode())], []):
-        lanes = Lanes(policy(1, ann=keys))
+        lanes = Lanes(listing(1, ann=keys))
 
-        assert lanes.take((policy(2, ann=ANN), base64.b64encode(bytes(64)))) == ["unauthorised-policy"]
+        assert lanes.take((listing(2, ann=ANN), base64.b64encode(bytes(64)))) == ["unauthorised-policy"]
 
 
 def test_the_first_header_of_the_name_is_the_signature():
     """Others change nothing, before or behind it."""
-    after, signature = signed(policy(2, ann=ANN))
+    after, signature = signed(listing(2, ann=ANN))
     others = [("traceparent", b"00-1-1-01"), (HEADER, signature or b""), (HEADER, b"x")]
 
     assert not isinstance(follow(FIRST, after.document, others, T), Fault)
@@ -206,21 +206,21 @@ def test_the_first_header_of_the_name_is_the_signature():
 
 def test_who_signs_may_give_the_keys_up(lanes: Lanes):
     """Then anybody may bring the next one, as where none was ever listed."""
-    assert lanes.take(signed(policy(2)), signed(policy(0, attempts=9), STRANGER)) == []
+    assert lanes.take(signed(listing(2)), signed(listing(0, attempts=9), STRANGER)) == []
 
 
 def test_without_keys_nothing_is_asked():
     """As before: any document that is a policy."""
     lanes = Lanes(DEFAULT_POLICY)
 
-    assert lanes.take((policy(0, attempts=9), None)) == []
-    assert lanes.take((policy(7, ann=ANN), None), (policy(8), None)) == ["unauthorised-policy"]
+    assert lanes.take((listing(0, attempts=9), None)) == []
+    assert lanes.take((listing(7, ann=ANN), None), (listing(8), None)) == ["unauthorised-policy"]
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_earlier_versions_ask_for_no_signature(number: int):
     """Their ledgers fold as they did."""
-    lanes, after = Lanes(FIRST, number), policy(0)
+    lanes, after = Lanes(FIRST, number), listing(0)
 
     assert lanes.take((after, None)) == []
     assert lanes.in_force == {after.hash}
@@ -237,13 +237,13 @@ def test_a_restored_lane_refuses_what_one_that_never_stopped_does(announced: boo
     """What a snapshot holds of the policy is enough."""
     lanes = Lanes(FIRST)
     if announced:
-        lanes.take(signed(policy(2, ben=BEN)))
+        lanes.take(signed(listing(2, ben=BEN)))
     lanes.states = [fold.load(list(fold.dump(state))) for fold, state in zip(lanes.folds, lanes.states, strict=True)]
     before = lanes.in_force
 
-    assert lanes.take(signed(policy(3, ann=STRANGER), STRANGER)) == ["unauthorised-policy"]
+    assert lanes.take(signed(listing(3, ann=STRANGER), STRANGER)) == ["unauthorised-policy"]
     assert lanes.in_force == before
-    assert lanes.take(signed(policy(4), BEN if announced else ANN)) == []
+    assert lanes.take(signed(listing(4), BEN if announced else ANN)) == []
     assert type(lanes.folds[0]).layout == snapshot.LAYOUT
 
 
@@ -252,7 +252,7 @@ def test_a_file_lists_keys_and_sequence():
     text = f'[policies]\nsequence = 7\n[policies.keys]\nann = "{public(ANN)}"\n'
     read = load_policy(text)
 
-    assert read.policies == policy(7, ann=ANN).policies
+    assert read.policies == listing(7, ann=ANN).policies
     assert load_policy(to_toml(read)) == read
     assert policy_of_document(read.document) == read
     assert b"policies" not in DEFAULT_POLICY.document
