@@ -24,6 +24,7 @@ from .code_model import (
     Role,
     Rule,
 )
+from .code_rules import assigned, hidden
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -279,18 +280,8 @@ def _statement(builder: Builder, node: Node) -> None:
         waiting.extend(one.named_children)
 
 
-def _assigned(builder: Builder, node: Node) -> None:
-    left = node.child_by_field_name("left") or node.child_by_field_name("argument")
-    if left is None:
-        return
-    value = node.child_by_field_name("right")
-    if left.type == "identifier":
-        builder.add(Role.WRITE, left, node, value=value)
-    elif left.type == "field_expression":
-        holder, name = left.child_by_field_name("argument"), left.child_by_field_name("field")
-        if holder is not None and name is not None:
-            receiver = re.split(r"\.|->|::", builder.code.text(holder)[-200:])[-1]
-            builder.add(Role.WRITE, name, node, value=value, receiver=receiver)
+def _receiver(holder: str) -> str:
+    return re.split(r"\.|->|::", holder[-200:])[-1]
 
 
 def _address(builder: Builder, node: Node) -> None:
@@ -317,12 +308,9 @@ def _designated(builder: Builder, node: Node) -> None:
     builder.add(Role.KEY, name, node, value=value)
 
 
-def _anonymous(builder: Builder, _: Node) -> None:
-    builder.open("hidden")
-
-
 TYPES: Final = ("struct_specifier", "class_specifier", "union_specifier", "enum_specifier")
 
+_WRITES: Final = assigned("field_expression", "argument", "field", operand="argument", receiver=_receiver)
 RULES: Final[Mapping[str, Rule]] = {
     "function_definition": _function,
     "declaration": _declaration,
@@ -340,10 +328,10 @@ RULES: Final[Mapping[str, Rule]] = {
     "preproc_ifdef": _ifdef,
     "preproc_include": _include,
     "expression_statement": _statement,
-    "assignment_expression": _assigned,
-    "update_expression": _assigned,
+    "assignment_expression": _WRITES,
+    "update_expression": _WRITES,
     "pointer_expression": _address,
     "initializer_list": _initializer,
     "initializer_pair": _designated,
-    "lambda_expression": _anonymous,
+    "lambda_expression": hidden,
 }

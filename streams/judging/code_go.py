@@ -17,6 +17,7 @@ from .code_model import (
     Grammar,
     Role,
 )
+from .code_rules import hidden
 from .code_strings import GO
 from .code_values import (
     arithmetic,
@@ -192,10 +193,6 @@ def _keyed(builder: Builder, node: Node) -> None:
     builder.add(Role.KEY, name, node, value=worth)
 
 
-def _anonymous(builder: Builder, _: Node) -> None:
-    builder.open("hidden")
-
-
 def _raw(code: Code, node: Node, _: int) -> Found | None:
     return text_found(code.text(node)[1:-1].replace("\r", ""))
 
@@ -233,7 +230,7 @@ GO_GRAMMAR: Final = Grammar(
         "unary_expression": _address,
         "literal_value": _literal,
         "keyed_element": _keyed,
-        "func_literal": _anonymous,
+        "func_literal": hidden,
     },
     names=frozenset(("identifier", "type_identifier", "field_identifier", "package_identifier", "nil", "iota")),
     members={"selector_expression": ("operand", "field"), "qualified_type": ("package", "name")},

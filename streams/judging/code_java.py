@@ -18,6 +18,7 @@ from .code_model import (
     Grammar,
     Role,
 )
+from .code_rules import assigned, hidden
 from .code_strings import JAVA
 from .code_values import arithmetic, constant, inside, items, number, quoted, signed
 from .code_walk import ends_with
@@ -106,28 +107,10 @@ def _enum_constant(builder: Builder, node: Node) -> None:
         builder.open("type", builder.name(name))
 
 
-def _assigned(builder: Builder, node: Node) -> None:
-    left = node.child_by_field_name("left") or (node.named_children[0] if node.named_children else None)
-    if left is None:
-        return
-    value = node.child_by_field_name("right")
-    if left.type == "identifier":
-        builder.add(Role.WRITE, left, node, value=value)
-    elif left.type == "field_access":
-        holder, name = left.child_by_field_name("object"), left.child_by_field_name("field")
-        if holder is not None and name is not None:
-            receiver = builder.code.text(holder).rsplit(".", 1)[-1]
-            builder.add(Role.WRITE, name, node, value=value, receiver=receiver)
-
-
 def _loop(builder: Builder, node: Node) -> None:
     name = node.child_by_field_name("name")
     if name is not None:
         builder.add(Role.LOCAL, name, node, value=node)
-
-
-def _anonymous(builder: Builder, _: Node) -> None:
-    builder.open("hidden")
 
 
 def _body(builder: Builder, _: Node) -> None:
@@ -148,6 +131,7 @@ def _string(code: Code, node: Node, depth: int) -> Found | None:
     return _QUOTED(code, node, depth)
 
 
+_WRITES: Final = assigned("field_access", "object", "field", operand="0")
 _QUOTED: Final = quoted(JAVA, '"')
 _TYPES: Final = (
     "class_declaration",
@@ -169,10 +153,10 @@ JAVA_GRAMMAR: Final = Grammar(
         "constant_declaration": _fields,
         "local_variable_declaration": _fields,
         "enum_constant": _enum_constant,
-        "assignment_expression": _assigned,
-        "update_expression": _assigned,
+        "assignment_expression": _WRITES,
+        "update_expression": _WRITES,
         "enhanced_for_statement": _loop,
-        "lambda_expression": _anonymous,
+        "lambda_expression": hidden,
         "class_body": _body,
     },
     names=frozenset(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from .code_building import Builder
 from .code_model import CONSTANT, FUNCTION, METHOD, NO_KINDS, TYPE, VARIABLE, Role, Rule
 from .code_python_imports import call_rule, from_rule, future_rule, import_rule
+from .code_rules import hidden
 from .code_values import parts_of, read
 
 if TYPE_CHECKING:
@@ -214,10 +215,6 @@ def _global(builder: Builder, node: Node) -> None:
     builder.scope.outer_names.update((builder.name(one), around) for one in node.named_children)
 
 
-def _lambda(builder: Builder, _: Node) -> None:
-    builder.open("hidden")
-
-
 def _type_alias(builder: Builder, node: Node) -> None:
     left = node.child_by_field_name("left")
     name = left.named_children[0] if left is not None and left.named_children else None
@@ -270,7 +267,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "named_expression": _walrus,
     "global_statement": _global,
     "nonlocal_statement": _global,
-    "lambda": _lambda,
+    "lambda": hidden,
     "type_alias_statement": _type_alias,
     "dictionary": _dictionary,
     "pair": _pair,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from .code_building import Builder
 from .code_model import CONSTANT, FUNCTION, METHOD, NO_KINDS, TYPE, VARIABLE, Role, Rule
+from .code_rules import assigned, hidden
 from .code_values import parts_of
 
 if TYPE_CHECKING:
@@ -161,28 +162,11 @@ def _let(builder: Builder, node: Node) -> None:
             builder.add(Role.LOCAL, inner, node, value=values[place] if len(values) == len(names) else node)
 
 
-def _assigned(builder: Builder, node: Node) -> None:
-    left, value = node.child_by_field_name("left"), node.child_by_field_name("right")
-    if left is None:
-        return
-    if left.type == "identifier":
-        builder.add(Role.WRITE, left, node, value=value)
-    elif left.type == "field_expression":
-        holder, name = left.child_by_field_name("value"), left.child_by_field_name("field")
-        if holder is not None and name is not None:
-            receiver = builder.code.text(holder).rsplit(".", 1)[-1]
-            builder.add(Role.WRITE, name, node, value=value, receiver=receiver)
-
-
 def _borrowed(builder: Builder, node: Node) -> None:
     """`&mut x`: whoever gets it may change `x`."""
     value = node.child_by_field_name("value")
     if value is not None and value.type == "identifier" and node.named_children[0].type == "mutable_specifier":
         builder.add(Role.WRITE, value, node)
-
-
-def _anonymous(builder: Builder, _: Node) -> None:
-    builder.open("hidden")
 
 
 # ---------------------------------------------------------------- imports
@@ -251,10 +235,10 @@ RULES: Final[Mapping[str, Rule]] = {
     "macro_definition": _macro,
     "macro_invocation": _invocation,
     "let_declaration": _let,
-    "assignment_expression": _assigned,
-    "compound_assignment_expr": _assigned,
+    "assignment_expression": assigned("field_expression", "value", "field"),
+    "compound_assignment_expr": assigned("field_expression", "value", "field"),
     "reference_expression": _borrowed,
-    "closure_expression": _anonymous,
+    "closure_expression": hidden,
     "use_declaration": _use,
     "extern_crate_declaration": _extern,
 }

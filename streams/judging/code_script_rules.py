@@ -21,6 +21,7 @@ from .code_model import (
     Role,
     Rule,
 )
+from .code_rules import hidden
 from .code_script_exports import call_rule, frozen, import_rule, plain
 from .code_values import read
 
@@ -221,10 +222,6 @@ def _anonymous(builder: Builder, node: Node) -> None:
     _parameters(builder, node)
 
 
-def _hidden(builder: Builder, _: Node) -> None:
-    builder.open("hidden")
-
-
 def _object(builder: Builder, node: Node) -> None:
     builder.open_object(node)
 
@@ -355,7 +352,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "update_expression": _assigned,
     "unary_expression": _deleted,
     "for_in_statement": _loop,
-    "class_static_block": _hidden,
+    "class_static_block": hidden,
     "import_statement": import_rule,
     "export_statement": import_rule,
     "call_expression": call_rule,

@@ -18,6 +18,7 @@ from .code_model import (
     Grammar,
     Role,
 )
+from .code_rules import assigned, hidden
 from .code_strings import SHARP
 from .code_values import (
     arithmetic,
@@ -176,23 +177,11 @@ def _enum_member(builder: Builder, node: Node) -> None:
 
 
 def _assigned(builder: Builder, node: Node) -> None:
-    if node.type.endswith("unary_expression") and not any(one.type in ("++", "--") for one in node.children):
-        return
-    left = node.child_by_field_name("left") or (node.named_children[0] if node.named_children else None)
-    if left is None:
-        return
-    value = node.child_by_field_name("right")
-    if left.type == "identifier":
-        builder.add(Role.WRITE, left, node, value=value)
-    elif left.type == "member_access_expression":
-        holder, name = left.child_by_field_name("expression"), left.child_by_field_name("name")
-        if holder is not None and name is not None:
-            receiver = builder.code.text(holder).rsplit(".", 1)[-1]
-            builder.add(Role.WRITE, name, node, value=value, receiver=receiver)
+    if not node.type.endswith("unary_expression") or any(one.type in ("++", "--") for one in node.children):
+        _writes(builder, node)
 
 
-def _anonymous(builder: Builder, _: Node) -> None:
-    builder.open("hidden")
+_writes: Final = assigned("member_access_expression", "expression", "name", operand="0")
 
 
 def _implicit(code: Code, node: Node, wanted: tuple[str, ...]) -> bool | None:
@@ -240,8 +229,8 @@ SHARP_GRAMMAR: Final = Grammar(
         "assignment_expression": _assigned,
         "postfix_unary_expression": _assigned,
         "prefix_unary_expression": _assigned,
-        "lambda_expression": _anonymous,
-        "anonymous_method_expression": _anonymous,
+        "lambda_expression": hidden,
+        "anonymous_method_expression": hidden,
     },
     names=frozenset(("identifier", "predefined_type", "this", "base", "implicit_type")),
     members={
