@@ -12,7 +12,7 @@ import msgspec
 
 from ...codecs.blocks import Event
 from ...codecs.canonical import assertion_hash
-from ...codecs.errors import Fault, schema_fault
+from ...codecs.errors import DeadLetterReason, Fault, schema_fault
 from ...codecs.partition import PARTITIONERS, Partitioner
 from ...codecs.records import Assertion, Emission, Emitter, Observation, Retrieval, Review, Sighting
 from ...codecs.sightings import decode_sighting
@@ -178,6 +178,36 @@ class Checked(NamedTuple):
         return is_signed(counting, self.time, signature, value, self.domain(topic))
 
 
+_REASONS: Final[dict[str, DeadLetterReason]] = {"emissions": "unauthorised-emitter", "reviews": "unauthorised-reviewer"}
+
+
+def _refused(path: str, expected: str, got: str, topic: str = "observations") -> Fault:
+    return Fault(_REASONS.get(topic, "unauthorised-observer"), f"$.{path}: expected {expected}, got {got}")
+
+
+class _Party(NamedTuple):
+    """Who has to answer for an input: `name`, in a sentence `shown`, at the member `path`. One of its `keys` has to
+    sign; without keys it may speak unsigned, unless it is `required` to have what is `wanted` in the policy."""
+
+    name: str
+    shown: str
+    path: str
+    keys: Sequence[Key]
+    required: bool
+    wanted: str = "a key"
+
+
+def _unsigned(checked: Checked, party: _Party, topic: str, signature: str | None, value: bytes | None) -> Fault | None:
+    """Why an input is refused whose party has keys and none signed it, or needs one and has none."""
+    if not party.keys:
+        if not party.required:
+            return None
+        return _refused(party.path, f"one with {party.wanted} in the policy", party.shown, topic)
+    if checked.is_signed(party.name, party.keys, topic, signature, value):
+        return None
+    return _refused("signature", f"the signature of {party.shown}", what_came(signature), topic)
+
+
 def unauthorised(checked: Checked, seen: Observation | Sighting, value: bytes | None) -> Fault | None:
     """Who may observe [S §11.1, §11.3]: an observer with an entry speaks only for its classes, one with a key only
     under its signature; with `require_signatures` nobody else is heard.
@@ -195,16 +225,13 @@ def unauthorised(checked: Checked, seen: Observation | Sighting, value: bytes | 
         allowed = f"a class that {name!r} may speak for ({', '.join(observer.classes)})"
         return _refused("substrate_class", allowed, seen.substrate_class[:80])
     keys = observer.all_keys if observer is not None else []
-    if not keys:
-        if not policy.require_signatures:
-            return None
-        return _refused("observer", "one with a public_key in the policy", repr(name))
     topic = "observations" if isinstance(seen, Observation) else "sightings"
-    if checked.is_signed(name, keys, topic, seen.signature, value):
-        return None
-    if isinstance(seen, Observation) and seen.signature is None and (sighting := carried(value)) is not None:
-        return _unvouched(checked, keys, seen, sighting)
-    return _refused("signature", f"the signature of {name!r}", what_came(seen.signature))
+    party = _Party(name, repr(name), "observer", keys, policy.require_signatures, "a public_key")
+    fault = _unsigned(checked, party, topic, seen.signature, value)
+    if fault is not None and keys and isinstance(seen, Observation) and seen.signature is None:
+        sighting = carried(value)
+        return fault if sighting is None else _unvouched(checked, keys, seen, sighting)
+    return fault
 
 
 def unauthorised_emitter(checked: Checked, emission: Emission, value: bytes | None) -> Fault | None:
@@ -222,15 +249,9 @@ def unauthorised_emitter(checked: Checked, emission: Emission, value: bytes | No
     rules = checked.policy.emitters
     name = emission.emitter.system if emission.emitter is not None else None
     keys = rules.keys.get(name, []) if name is not None else []
-    if name is None or not keys:
-        if not rules.require_signatures:
-            return None
-        got = "none" if name is None else repr(name)
-        return Fault("unauthorised-emitter", f"$.emitter.system: expected one with a key in the policy, got {got}")
-    if checked.is_signed(name, keys, "emissions", emission.signature, value):
-        return None
-    expected = f"the signature of {name!r}"
-    return Fault("unauthorised-emitter", f"$.signature: expected {expected}, got {what_came(emission.signature)}")
+    shown = "none" if name is None else repr(name)
+    party = _Party(name or "", shown, "emitter.system", keys, rules.require_signatures)
+    return _unsigned(checked, party, "emissions", emission.signature, value)
 
 
 def unauthorised_reviewer(checked: Checked, review: Review, value: bytes | None) -> Fault | None:
@@ -251,15 +272,9 @@ def unauthorised_reviewer(checked: Checked, review: Review, value: bytes | None)
     else:
         owner, path, required = repr(review.reviewer), "reviewer", rules.require_signatures
     if review.reviewer is None and (rules.authenticates or rules.min_reviewers.external > 1):
-        return Fault("unauthorised-reviewer", "$.reviewer: expected a name, got none")
-    if keys:
-        if checked.is_signed(review.role or review.reviewer or "", keys, "reviews", review.signature, value):
-            return None
-        expected = f"the signature of {owner}"
-        return Fault("unauthorised-reviewer", f"$.signature: expected {expected}, got {what_came(review.signature)}")
-    if not required:
-        return None
-    return Fault("unauthorised-reviewer", f"$.{path}: expected one with a key in the policy, got {owner}")
+        return _refused("reviewer", "a name", "none", "reviews")
+    party = _Party(review.role or review.reviewer or "", owner, path, keys, required)
+    return _unsigned(checked, party, "reviews", review.signature, value)
 
 
 def stale_review(
@@ -290,7 +305,7 @@ def stale_review(
     if decided_at is None:
         if review.decision == "refuse" or not is_signed:
             return None
-        return Fault("unauthorised-reviewer", "$.decided_at: expected the time at which it was signed, got nothing")
+        return _refused("decided_at", "the time at which it was signed", "nothing", "reviews")
     since = assertion.arrival
     if is_signed and review.decision == "admit" and assertion.phase == Phase.REVIEW:
         since = max(since, assertion.admitted_at)
@@ -369,10 +384,6 @@ def _unvouched(checked: Checked, keys: Sequence[Key], bound: Observation, value:
     ):
         return _refused("sighting", "the same observer, id, class, time, tier and confidence as signed", "others")
     return None
-
-
-def _refused(path: str, expected: str, got: str) -> Fault:
-    return Fault("unauthorised-observer", f"$.{path}: expected {expected}, got {got}")
 
 
 def identified(emitter: Emitter, refuse: tuple[str, ...]) -> Fault | None:
