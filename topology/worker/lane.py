@@ -474,15 +474,16 @@ class Lane:
         Where one ends before its position, a node that has not heard of a new topic yet may have told the old id, and
         another one the new topic's end: both are asked again for a while, before somebody is told of a cut topic.
         """
-        for look in range(LOOKS, 0, -1):
+        looks = LOOKS
+        while True:
+            looks -= 1
             bounds = await self._inputs.bounds(self.number, self._fold.inputs)
             self._seen.update({topic: there.id for topic, there in bounds.items() if there.id})
             cut = [topic for topic, there in bounds.items() if before.get(topic, 0) > there.end]
-            if look == 1 or not any(bounds[topic].id == known.get(topic) for topic in cut):
-                break
+            if not looks or not any(bounds[topic].id == known.get(topic) for topic in cut):
+                return bounds
             self._progress.moved()
             await asyncio.sleep(AGAIN_SECONDS)
-        return bounds
 
     def _known_ids(self) -> dict[str, str]:
         """The ids of the inputs that the ledger goes on with, by topic."""
