@@ -14,6 +14,10 @@ PURE := tests/codecs/test_blocks.py tests/codecs/test_in_place.py tests/codecs/t
   tests/streams/adjudication/test_compiled_checks.py \
   tests/streams/adjudication/test_snapshot.py tests/streams/adjudication/test_table.py tests/streams/adjudication/test_timers.py
 
+# The modules that have slow tests: each worker collects what it is given, and of all tests that takes half a minute.
+SLOW = $$(grep -rlw --include='test_*.py' 'mark\.slow' tests \
+  --exclude-dir=integration --exclude-dir=docs --exclude-dir=manifests --exclude-dir=adapters_real)
+
 .PHONY: demo browser test test-all test-deep test-adapters lint types format bench bench-quick yield docs reference screenshots conformance fuzz fuzz-native manifests sbom soak chaos lock wheels clean help
 
 help: ## show the targets
@@ -58,8 +62,7 @@ test-adapters: $(ADAPTERS)/.installed ## the adapters, against the real packages
 
 test-all: $(DEV) test-adapters browser ## all other tests: slow ones, documentation, manifests, adapters, without the compiled core, real Kafka, chaos
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/docs tests/manifests
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m slow --ignore=tests/integration --ignore=tests/docs --ignore=tests/manifests \
-	  --ignore=tests/adapters_real
+	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m slow $(SLOW)
 	SLUICE_PURE=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal $(PURE)
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile -m "not path" --ignore=tests/integration/chaos tests/integration
 	$(BIN)/python -m pytest -q tests/integration/chaos  # with the machine to itself: it freezes and kills

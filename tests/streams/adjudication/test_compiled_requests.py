@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from native_records import LATER, VERIFIED, WIDE, emission, observation
+from native_records import LATER, VERIFIED, WIDE, raw_emission, raw_observation
 from native_world import CHECKS, CLASSES, IDS, MINUTE, ODD_CHECKS, SHA, TEXTS, Raw, T, same
 
 from sluice.streams.adjudication import compiled_core
@@ -52,12 +52,12 @@ def claimed(
     """An emission whose one assertion stands between these texts."""
     span = {"chars": [len(before), len(before) + len(CLAIM)]}
     assertion = {"span": span, "provenance": list(notes), "checks": checks}
-    return ("emissions", *emission(1, text=before + CLAIM + after, assertions=[assertion]))
+    return ("emissions", *raw_emission(1, text=before + CLAIM + after, assertions=[assertion]))
 
 
 def seen(before: str, cls: str, **more: Any) -> tuple[str, bytes, bytes, list[tuple[str, bytes]]]:
     about = {"emission_id": "em-1", "span": {"chars": [len(before), len(before) + len(CLAIM)]}}
-    key, value, headers = observation(1, cls, **more)
+    key, value, headers = raw_observation(1, cls, **more)
     return "observations", key, json.dumps(json.loads(value) | {"subject": about}).encode(), headers
 
 
