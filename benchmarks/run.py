@@ -1,8 +1,9 @@
 """The benchmark against peers (`make bench`): one run, one machine, one real Kafka, the same preloaded input.
 
     python benchmarks/run.py [--emissions 100000] [--runs N] [--only NAME]… [--write-docs]
-    python benchmarks/run.py --quick [--update]      # instruction counts of the fold against the stored figure
-    python benchmarks/run.py --scale                 # partitions, processes, and live assertions
+    python benchmarks/run.py --quick [--update]       # instruction counts of the fold against the stored figure
+    python benchmarks/run.py --quick --verdicts WHAT  # the same under that key of the policy, compared with nothing
+    python benchmarks/run.py --scale                  # partitions, processes, and live assertions
 
 Writes `latest.json`, `latest.svg` and `latest.md` into `benchmarks/results/`. Contestants run one after the other, in
 three turns, each on topics of its own with byte-identical input, and each one's output is read by an independent
@@ -299,12 +300,19 @@ def parse(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--write-docs", action="store_true", help="put the figures into docs/capacity.md")
     parser.add_argument("--quick", action="store_true", help="only the fold's instruction count against the stored one")
     parser.add_argument("--update", action="store_true", help="with --quick: store the count")
+    parser.add_argument(
+        "--verdicts",
+        choices=("settled", "all", "none"),
+        help="with --quick: only count, where the policy says so",
+    )
     parser.add_argument("--scale", action="store_true", help="partitions, processes, and cost by live assertions")
     live = "live assertions of --scale %(default)s; 10 million take 7 GB"
     parser.add_argument("--live", type=int, nargs="+", default=[100_000, 1_000_000, 10_000_000], metavar="N", help=live)
     arguments = parser.parse_args(given)
     if arguments.update and not arguments.quick:
         parser.error("--update goes with --quick")
+    if arguments.verdicts and (arguments.update or not arguments.quick):
+        parser.error("--verdicts goes with --quick, and without --update")
     if arguments.emissions is None:
         arguments.emissions = 20_000 if arguments.scale else 100_000
     if min(arguments.emissions, arguments.partitions, arguments.runs, *arguments.live) < 1:
@@ -316,8 +324,10 @@ def main() -> int:
     """Does what the command line says."""
     arguments = parse()
     if arguments.quick:
-        from instructions import guard
+        from instructions import guard, tell
 
+        if arguments.verdicts:
+            return tell(arguments.verdicts)
         return guard(arguments.results, update=arguments.update)
     try:
         if arguments.scale:

@@ -325,14 +325,9 @@ PyObject *stored_headers(View raw, int64_t count)
 /* A header's name and content; 0 where it is no (text, bytes). */
 static int header_of(PyObject *header, View *name, View *content)
 {
-    Py_ssize_t length;
     if (!is_tuple_of(header, HEADER_FIELDS) || !PyUnicode_Check(field_of(header, HEADER_NAME)) ||
-        !PyBytes_Check(field_of(header, HEADER_VALUE)))
+        !PyBytes_Check(field_of(header, HEADER_VALUE)) || !utf8_of(field_of(header, HEADER_NAME), name))
         return 0;
-    const char *text = PyUnicode_AsUTF8AndSize(field_of(header, HEADER_NAME), &length);
-    if (text == NULL)
-        return 0;
-    *name = (View){(const uint8_t *)text, (size_t)length};
     *content = view_of_bytes(field_of(header, HEADER_VALUE));
     return 1;
 }

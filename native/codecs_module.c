@@ -235,13 +235,10 @@ static PyObject *open_block(PyObject *Py_UNUSED(module), PyObject *const *args, 
 
 static int pack_python_text(Buffer *buffer, PyObject *text)
 {
-    Py_ssize_t length;
-    if (!PyUnicode_CheckExact(text))
+    View view;
+    if (!PyUnicode_CheckExact(text) || !utf8_of(text, &view))
         return 0;
-    const char *bytes = PyUnicode_AsUTF8AndSize(text, &length);
-    if (bytes == NULL)
-        return 0;
-    pack_text(buffer, (View){(const uint8_t *)bytes, (size_t)length});
+    pack_text(buffer, view);
     return 1;
 }
 

@@ -226,14 +226,6 @@ static size_t place_of(View check, View path)
     return (size_t)(mixed >> 32) % ABOUTS;
 }
 
-static int utf8_of(PyObject *text, View *view)
-{
-    Py_ssize_t length;
-    const char *at = PyUnicode_AsUTF8AndSize(text, &length);
-    *view = (View){(const uint8_t *)at, (size_t)length};
-    return at != NULL;
-}
-
 /* `pieces_of`, asked of Python; NULL with an exception. */
 static PyObject *pieces_of(const Folder *self, PyObject *text, PyObject *path)
 {

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdint.h>
 
+#include "bytes.h"
 #include "layout.h"
 
 static inline int is_tuple_of(PyObject *object, Py_ssize_t fields)
@@ -76,6 +77,19 @@ static inline int take_utf8(PyObject *tuple, Py_ssize_t field, const char **at, 
 {
     *at = PyUnicode_AsUTF8AndSize(field_of(tuple, field), length);
     return *at != NULL;
+}
+
+/* A text's bytes, as long as it is held; 0 with an exception where it is no text, or half a character stands in it. */
+static inline int utf8_of(PyObject *text, View *view)
+{
+    Py_ssize_t length;
+    if (PyUnicode_Check(text) && PyUnicode_IS_COMPACT_ASCII(text)) { /* as nearly always: no call */
+        *view = (View){(const uint8_t *)PyUnicode_DATA(text), (size_t)PyUnicode_GET_LENGTH(text)};
+        return 1;
+    }
+    const char *at = PyUnicode_AsUTF8AndSize(text, &length);
+    *view = (View){(const uint8_t *)at, (size_t)length};
+    return at != NULL;
 }
 
 /* A tuple of these fields, which it takes over; NULL with an exception where one of them is NULL. */

@@ -49,14 +49,6 @@ int verdicts_begin(void)
            pending_header != NULL;
 }
 
-static int view_of_text(PyObject *text, View *view)
-{
-    Py_ssize_t length;
-    const char *at = PyUnicode_AsUTF8AndSize(text, &length);
-    *view = (View){(const uint8_t *)at, (size_t)length};
-    return at != NULL;
-}
-
 int folder_mark(Folder *self, PyObject *name, int has_emitter, View emitter)
 {
     if (self->verdicts == VERDICTS_NONE)
@@ -64,7 +56,7 @@ int folder_mark(Folder *self, PyObject *name, int has_emitter, View emitter)
     if (!has_emitter)
         return PyDict_SetItem(self->changed, name, Py_None) < 0 ? FAILED : DONE;
     View last = {NULL, 0};
-    if (self->emitter != NULL && !view_of_text(self->emitter, &last))
+    if (self->emitter != NULL && !utf8_of(self->emitter, &last))
         return FAILED;
     if (last.at == NULL || !same_view(last, emitter))
         Py_XSETREF(self->emitter, PyUnicode_DecodeUTF8((const char *)emitter.at, (Py_ssize_t)emitter.length, NULL));
@@ -102,12 +94,8 @@ int folder_closed(Folder *self, const AssertionState *assertion, int64_t status,
 
 /* ---------------------------------------------------------------- written */
 
-static void put_word(Buffer *out, const char *member, View word)
-{
-    put(out, member, strlen(member));
-    put_view(out, word);
-    put_byte(out, '"');
-}
+/* A member up to its text, which stands in `literal`, and that text. */
+#define PUT_WORD(out, literal, word) (PUT(out, literal), put_view(out, word), put_byte(out, '"'))
 
 static int in_words(const Closed *one)
 {
@@ -121,16 +109,16 @@ static void put_entry(Buffer *out, int64_t attempt, const Closed *one)
 {
     PUT(out, "{\"attempt\":");
     put_decimal(out, attempt);
-    put_word(out, ",\"span_key\":\"", one->span_key);
-    put_word(out, ",\"kind\":\"", KINDS[one->kind]);
+    PUT_WORD(out, ",\"span_key\":\"", one->span_key);
+    PUT_WORD(out, ",\"kind\":\"", KINDS[one->kind]);
     one->external ? PUT(out, ",\"effect\":\"external\"") : PUT(out, ",\"effect\":\"internal\"");
-    put_word(out, ",\"status\":\"", STATUSES_TOLD[one->status]);
+    PUT_WORD(out, ",\"status\":\"", STATUSES_TOLD[one->status]);
     if (one->reason >= 0)
-        put_word(out, ",\"reason\":\"", REASONS[one->reason]);
+        PUT_WORD(out, ",\"reason\":\"", REASONS[one->reason]);
     if (one->disposition >= 0)
-        put_word(out, ",\"disposition\":\"", DISPOSITIONS[one->disposition]);
+        PUT_WORD(out, ",\"disposition\":\"", DISPOSITIONS[one->disposition]);
     if (one->coverage >= 0)
-        put_word(out, ",\"coverage\":\"", COVERAGES[one->coverage]);
+        PUT_WORD(out, ",\"coverage\":\"", COVERAGES[one->coverage]);
     for (size_t i = 0; i < one->check_count; i++) {
         i ? PUT(out, ",{\"number\":") : PUT(out, ",\"checks\":[{\"number\":");
         put_decimal(out, (int64_t)i);
@@ -142,7 +130,7 @@ static void put_entry(Buffer *out, int64_t attempt, const Closed *one)
         put_byte(out, ']');
     PUT(out, ",\"classes_seen\":[");
     for (size_t i = 0; i < one->class_count; i++)
-        put_word(out, i ? ",\"" : "\"", CLASS_NAMES[one->classes[i]]);
+        i ? PUT_WORD(out, ",\"", CLASS_NAMES[one->classes[i]]) : PUT_WORD(out, "\"", CLASS_NAMES[one->classes[i]]);
     PUT(out, "],\"missing_floor\":");
     put_decimal(out, one->missing);
     if (one->valid_until >= 0) {
@@ -288,11 +276,11 @@ static int put_output(Folder *self, View id, View emitter, int64_t newest, int s
     Buffer *out = &self->head;
     Py_ssize_t index = PyList_GET_SIZE(self->outputs);
     out->length = 0;
-    put_word(out, "{\"@type\":\"sluice:Verdicts\",\"@version\":\"1.0\",\"emission_id\":\"", id);
+    PUT_WORD(out, "{\"@type\":\"sluice:Verdicts\",\"@version\":\"1.0\",\"emission_id\":\"", id);
     PUT(out, ",\"attempt\":");
     put_decimal(out, newest);
     if (emitter.at != NULL)
-        put_word(out, ",\"emitter\":\"", emitter);
+        PUT_WORD(out, ",\"emitter\":\"", emitter);
     settled ? PUT(out, ",\"settled\":true,") : PUT(out, ",\"settled\":false,");
     put_view(out, text_of(self, VERDICT_TEXT_AT));
     put_view(out, (View){self->checked.data, self->checked.length});
@@ -325,7 +313,7 @@ int folder_publish(Folder *self, PyObject *name, PyObject *emitter)
     View by = {NULL, 0};
     int64_t newest;
     int pending;
-    if (!view_of_text(name, &place.id) || (emitter != Py_None && !view_of_text(emitter, &by)))
+    if (!utf8_of(name, &place.id) || (emitter != Py_None && !utf8_of(emitter, &by)))
         return FAILED;
     place.name = Py_NewRef(name);
     int done = folder_look_at(self, &place);

@@ -347,6 +347,16 @@ def test_the_guard_stores_and_compares(tmp_path: Path, monkeypatch: pytest.Monke
     assert "slower" in capsys.readouterr().out
 
 
+def test_a_count_under_another_key_is_compared_with_nothing(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    """What verdict records cost is the difference of two such counts; none may be stored as the guard's."""
+    monkeypatch.setattr(instructions, "per_input", lambda told: ("callgrind", {"none": 900.0, "settled": 1000.0}[told]))
+    assert [instructions.tell(told) for told in ("none", "settled")] == [0, 0]
+    assert "900 instructions an input" in capsys.readouterr().out
+    for arguments in (["--verdicts", "none"], ["--quick", "--update", "--verdicts", "none"]):
+        with pytest.raises(SystemExit):
+            run.parse(arguments)
+
+
 # ---------------------------------------------------------------- who takes part
 
 
