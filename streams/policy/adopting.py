@@ -1,7 +1,8 @@
 """Whether an adoption counts (codecs/adoptions.py): who may say that lanes go on with a topic that was made anew.
 
-Where the policy lists checkpoint keys, one of them must have signed it, in its time. Where it lists none, whoever may
-write to the topic `policies` may adopt, as they may write policies. Pure.
+One of the keys of `[policies.keys]` must have signed it, in its time; where the policy lists none there, one of
+`[checkpoints.keys]`. Where it lists none there either, whoever may write to the topic `policies` may adopt, as they may
+write policies. Pure.
 """
 
 from __future__ import annotations
@@ -25,13 +26,15 @@ def refusal(event: Event, policy: Policy, time: int) -> str:
         adoption = read_adoption(event.key, event.value)
     except DoesNotHoldError as error:
         return str(error)
-    listed = policy.checkpoints.keys
+    table, listed = "policies.keys", policy.policies.keys
+    if not listed:
+        table, listed = "checkpoints.keys", policy.checkpoints.keys
     if not listed:
         return ""
     keys = [key for name, own in listed.items() for key in counted(name, own, policy.origin)]
     if is_signed(keys, time, adoption.signature, event.value, domain_of(policy.origin)):
         return ""
-    return f"expected a signature of a key of [checkpoints.keys], got {what_came(adoption.signature)}"
+    return f"expected a signature of a key of [{table}], got {what_came(adoption.signature)}"
 
 
 def demand(event: Event, policy: Policy, time: int) -> None:

@@ -79,7 +79,11 @@ def check(obj: dict[str, Any], retentions: tuple[str, ...], **flags: Any) -> Non
 
 @topics.command()
 @click.argument("topic")
-@click.option("--key", metavar="FILE", help="Private key that signs it; one of the policy's [checkpoints.keys].")
+@click.option(
+    "--key",
+    metavar="FILE",
+    help="Private key that signs it: one of the policy's [policies.keys], else of [checkpoints.keys].",
+)
 @broker
 @topic_prefix
 @click.pass_obj

@@ -19,6 +19,7 @@ from aiokafka.errors import (
 )
 
 from ...codecs.errors import SluiceError, UnreachableError, UsageError
+from ..kafka.aiokafka_inside import partition_for
 from ..kafka.connect import (
     METADATA_SECONDS,
     open_admin,
@@ -117,8 +118,7 @@ class KafkaOutlet:
 
     def _partition_of(self, name: str, key: bytes) -> int:
         """As the producer itself would choose it: it is asked here, so that the answer can be put to its partition."""
-        producer: Any = self._producer
-        return producer._partition(name, None, key, None, key, None)
+        return partition_for(self._producer, name, key)
 
     def _told(self, place: TopicPartition, sent: asyncio.Future[Any]) -> asyncio.Future[Stored]:
         """The answer. What the broker refused has no place in the partition's sequence: without this the next batch

@@ -3,6 +3,7 @@ consuming.
 """
 
 __all__ = [
+    "aiokafka_inside",
     "batches",
     "broker_times",
     "claiming",

@@ -21,6 +21,7 @@ from aiokafka.partitioner import DefaultPartitioner
 
 from ...codecs.errors import UnreachableError, UsageError
 from ..settings.settings import Settings, bootstrap
+from .aiokafka_inside import client_of
 from .reconnect import paced
 from .security import client_options
 
@@ -190,7 +191,7 @@ async def partitions_of(client: AIOKafkaProducer | AIOKafkaConsumer, settings: S
         UsageError: the broker has no such topic.
         UnreachableError: the broker does not answer any more.
     """
-    kafka: Any = client._client if isinstance(client, AIOKafkaConsumer) else client.client
+    kafka = client_of(client)
     end = asyncio.get_running_loop().time() + METADATA_SECONDS
     kafka.add_topic(topic)
     while True:

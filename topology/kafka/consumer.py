@@ -24,6 +24,7 @@ from faust.types import TP
 from ...codecs.errors import DoesNotHoldError
 from ..settings.clock import now_ms
 from . import membership
+from .aiokafka_inside import client_of
 from .assignor import LaneAssignor, MemberState
 from .batches.unpacking import EventDecoder
 from .batches.unreadable_batches import Refusals
@@ -32,7 +33,7 @@ from .fetched import Bounds, Fetched
 from .partition_reader import nothing_follows
 from .polling import ANSWER_BYTES, NOTHING, Drained, drain
 from .reconnect import paced
-from .requests import client_of, log_ends, topic_ids
+from .requests import log_ends, topic_ids
 from .security import client_options
 
 FETCH_WAIT_MS = 250

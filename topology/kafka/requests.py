@@ -6,8 +6,7 @@
 - `Metadata` version 12: the ids of topics. A topic that was deleted and made again has the name of the old one and
   another id (KIP-516). aiokafka speaks versions up to 5, which know no ids.
 
-`client_of` is the one place that knows where aiokafka's clients keep their connections. aiokafka's names are not
-public: tests/topology/kafka/test_requests.py fails where they change.
+What its client offers for that is not documented: tests/topology/kafka/test_requests.py fails where it changes.
 """
 
 from __future__ import annotations
@@ -36,6 +35,8 @@ from aiokafka.protocol.types import (
     String,
     TaggedFields,
 )
+
+from .aiokafka_inside import client_of
 
 LATEST = -1
 """As a time: the end."""
@@ -211,11 +212,6 @@ class MetadataRequest(Request[MetadataRequest_v12]):
     def build(self, request_struct_class: type[MetadataRequest_v12]) -> MetadataRequest_v12:
         """The request as it goes out."""
         return request_struct_class([(NIL, topic, {}) for topic in self.topics], False, False, {})
-
-
-def client_of(owner: Any) -> Any:
-    """The `AIOKafkaClient` below a consumer, producer or admin client of aiokafka."""
-    return getattr(owner, "client", None) or owner._client
 
 
 async def log_ends(

@@ -30,6 +30,7 @@ from ...codecs.blocks import Output
 from ...codecs.lane_claims import KEY as CLAIM
 from ...codecs.partition import PARTITIONERS
 from ..settings.settings import Settings, bootstrap
+from .aiokafka_inside import abandon, hear
 from .batches.packing import Packed, packed
 from .claiming import Member, check_member
 from .reconnect import paced
@@ -292,16 +293,11 @@ class LaneProducer:
                 await producer.stop()
         except Exception as error:  # noqa: BLE001 -- whatever state it is in, the next owner's open() aborts for it
             log.debug("the producer did not close in order", error=repr(error))
-            sender: Any = producer._sender.sender_task
-            if sender is not None:
-                sender.cancel()
-            producer._closed = True
+            abandon(producer)
             await producer.client.close()
         finally:
             self._in_transaction = False
-            waiter: Any = getattr(producer._txn_manager, "_transaction_waiter", None)
-            if waiter is not None and waiter.done() and not waiter.cancelled():
-                waiter.exception()  # heard of: asyncio would complain of a fenced transaction that nobody awaited
+            hear(producer)
 
 
 def _retrieved(future: asyncio.Future[Any]) -> asyncio.Future[Any]:

@@ -18,6 +18,7 @@ from aiokafka.errors import CorruptRecordException, KafkaError
 
 from ...codecs.errors import DoesNotHoldError, UsageError
 from ...streams.adjudication.outputs import VERDICTS
+from ..kafka.aiokafka_inside import fetcher_of
 from ..kafka.batches.unpacking import RecordDecoder
 from ..kafka.connect import open_consumer, open_reader, partitions_of, unreachable
 from ..kafka.partition_reader import HangsError, fetches_to_end
@@ -183,7 +184,9 @@ class KafkaLogs:
             decoder = _as_lying if self._in_place and topic in (*OUTPUTS, VERDICTS) else _as_stored
 
             async def take(patience: float) -> list[Stored]:
-                return (await drain(consumer._fetcher, (place,), patience, TAKEN, decoder)).get(place, NOTHING).events
+                return (
+                    (await drain(fetcher_of(consumer), (place,), patience, TAKEN, decoder)).get(place, NOTHING).events
+                )
 
             longest = settings.transaction_timeout + GRACE_SECONDS
             try:

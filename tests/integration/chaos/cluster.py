@@ -27,8 +27,9 @@ from sluice.codecs.errors import UnreachableError
 from sluice.topology.brokers import RealBroker, RealCluster
 from sluice.topology.brokers.folder import Node
 from sluice.topology.brokers.real import free_ports
+from sluice.topology.kafka.aiokafka_inside import client_of
 from sluice.topology.kafka.connect import open_admin
-from sluice.topology.kafka.requests import client_of, log_ends
+from sluice.topology.kafka.requests import log_ends
 from sluice.topology.kafka.topics import TOPICS, topic_name
 from sluice.topology.settings.settings import Settings
 

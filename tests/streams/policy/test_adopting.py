@@ -15,7 +15,7 @@ from sluice.codecs.notes import Signer
 from sluice.streams.adjudication.versions import FOLD_VERSIONS
 from sluice.streams.policy.adopting import refusal
 from sluice.streams.policy.keys import Key
-from sluice.streams.policy.policy import DEFAULT_POLICY, CheckpointKeys, Policy
+from sluice.streams.policy.policy import DEFAULT_POLICY, CheckpointKeys, Policy, PolicyKeys
 from sluice.topology.ledger.folds import Adjudicate, Bind, FrameAttestations
 
 T = 1_800_000_000_000
@@ -59,6 +59,16 @@ def test_where_it_lists_keys_one_of_them_signs(event: Event, policy: Policy, got
     """In its time, for this deployment."""
     assert refusal(adoption(OPERATOR), with_key(), T) == ""
     assert got in refusal(event, policy, T)
+
+
+def test_whoever_signs_policies_adopts():
+    """Where the policy lists keys for that, those of workers' checkpoints do not count."""
+    public = base64.b64encode(STRANGER.verifier.public_key).decode()
+    policy = replace(with_key(), policies=PolicyKeys(keys={"policy-maker": [Key(public_key=public)]}))
+
+    assert refusal(adoption(STRANGER), policy, T) == ""
+    assert "a key of [policies.keys], got one that does not hold" in refusal(adoption(OPERATOR), policy, T)
+    assert "a key of [policies.keys], got none" in refusal(adoption(None), policy, T)
 
 
 def test_a_signed_adoption_cannot_be_turned_to_a_later_topic():

@@ -16,13 +16,13 @@ from aiokafka.errors import NodeNotReadyError
 
 from sluice.topology.brokers import EmbeddedBroker
 from sluice.topology.kafka import requests
+from sluice.topology.kafka.aiokafka_inside import client_of
 from sluice.topology.kafka.requests import (
     End,
     ListOffsetsRequest,
     ListOffsetsResponse_v5,
     MetadataRequest,
     MetadataResponse_v12,
-    client_of,
     log_end,
     log_ends,
     topic_ids,
