@@ -9,6 +9,9 @@ public function and class counts. The rules:
   back-ticks (`interfaces.Fold`), where the protocol's method has one.
 - A parameter or a field that is measured has its unit in the docstring: of the function, or of the class. `UNITS` has
   the names that are measured, and the words that state their units.
+- Where a public function takes three parameters or more, its docstring names each of them, or names the function whose
+  parameters they are («As `drain`», «Arguments are those of `Emitter`»).
+- An error of ours that a public function raises itself is named in its docstring, or a class that it derives from is.
 
 Files are read, not imported: it takes two seconds.
 
@@ -18,6 +21,7 @@ Exit status: 0 when nothing was found, 1 otherwise.
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 import sys
 from collections.abc import Iterator, Mapping, Set
@@ -34,7 +38,12 @@ UNITS = (
     (re.compile(r"(^|_)bytes$|^byte_count$"), re.compile(r"\bbytes?\b", re.I)),
 )
 """What a name ends with, and what its docstring has to say."""
+EXPLAINED_FROM = 3
+"""So many parameters want to be explained one by one."""
+_DEFERS = re.compile(r"\bAs (?:in )?`|[Aa]rguments (?:and errors )?are those of `")
 _NAMED = re.compile(r"`(?:[\w.]+\.)?([A-Z]\w+)`")
+
+_BUILTIN = {name for name, one in vars(builtins).items() if isinstance(one, type) and issubclass(one, BaseException)}
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -113,19 +122,24 @@ def _public(tree: ast.Module | ast.ClassDef) -> Iterator[Definition]:
             yield node
 
 
-def faults(file: Path, definition: Definition, protocols: Mapping[str, Set[str]]) -> Iterator[Fault]:
+def faults(
+    file: Path, definition: Definition, protocols: Mapping[str, Set[str]], errors: Mapping[str, Set[str]]
+) -> Iterator[Fault]:
     """What is missing in the docstrings of a function, or of a class and its public methods.
 
     Args:
         file: where it is defined.
         definition: the function or class.
         protocols: by the name of each protocol, its methods that have a docstring.
+        errors: by the name of each error of ours, its own name and those of the classes that it derives from.
     """
     text = ast.get_docstring(definition) or ""
     if not text:
         yield Fault(file, definition.lineno, f"{definition.name} has no docstring")
     if isinstance(definition, Function):
         yield from _unstated(file, definition, definition.name, _parameters(definition), text)
+        yield from _unexplained(file, definition, definition.name, _parameters(definition), text)
+        yield from _unnamed(file, definition, definition.name, errors, text)
         return
     inherited = {name for protocol in _NAMED.findall(text) for name in protocols.get(protocol, ())}
     yield from _unstated(file, definition, definition.name, _fields(definition), f"{text} {_notes(definition)}")
@@ -138,6 +152,8 @@ def faults(file: Path, definition: Definition, protocols: Mapping[str, Set[str]]
             yield Fault(file, method.lineno, f"{name} has no docstring")
         if method.name == "__init__" or not (method.name.startswith("_") or method.name in inherited):
             yield from _unstated(file, method, name, _parameters(method), f"{own} {text}")
+            yield from _unexplained(file, method, name, _parameters(method)[1:], f"{own} {text}")
+            yield from _unnamed(file, method, name, errors, f"{own} {text}")
 
 
 def _parameters(function: Function) -> list[str]:
@@ -163,6 +179,56 @@ def _unstated(file: Path, node: Definition, name: str, measured: list[str], text
                 yield Fault(file, node.lineno, f"the docstring of {name} does not say the unit of {one}")
 
 
+def _unexplained(file: Path, node: Function, name: str, parameters: list[str], text: str) -> Iterator[Fault]:
+    if not text.strip() or len(parameters) < EXPLAINED_FROM or _DEFERS.search(text):
+        return  # without a docstring there is a fault already
+    for one in parameters:
+        if not one.startswith("_") and not re.search(rf"\b{one}\b", text):
+            yield Fault(file, node.lineno, f"the docstring of {name} does not say what {one} is")
+
+
+def _unnamed(file: Path, node: Function, name: str, errors: Mapping[str, Set[str]], text: str) -> Iterator[Fault]:
+    for one in sorted(_raised(node) & errors.keys()):
+        if not _DEFERS.search(text) and not any(re.search(rf"\b{own}\b", text) for own in errors[one]):
+            yield Fault(file, node.lineno, f"the docstring of {name} does not name {one}, which it raises")
+
+
+def _raised(function: Function) -> set[str]:
+    """The classes of what a function raises itself; what functions in it raise is theirs."""
+    found: set[str] = set()
+    waiting: list[ast.AST] = list(function.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Definition | ast.Lambda):
+            continue
+        if isinstance(node, ast.Raise) and node.exc is not None:
+            raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+            found.add(ast.unparse(raised).rpartition(".")[2])
+        waiting += ast.iter_child_nodes(node)
+    return found
+
+
+def _errors(root: Path) -> dict[str, set[str]]:
+    """By the name of each exception class of a repository, its own name and those of its bases that are no builtins."""
+    bases: dict[str, set[str]] = {}
+    for file in (file for package in PACKAGES for file in (root / package).rglob("*.py")):
+        for node in _parsed(file).body:
+            if isinstance(node, ast.ClassDef):
+                own = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
+                bases.setdefault(node.name, set()).update(own - {node.name})
+
+    def line(name: str) -> set[str]:
+        found, waiting = set[str](), [name]
+        while waiting:
+            one = waiting.pop()
+            waiting += bases.get(one, set()) - found
+            found.add(one)
+        return found
+
+    lines = {name: line(name) for name in bases}
+    return {name: line & bases.keys() for name, line in lines.items() if line & _BUILTIN}
+
+
 def _has(function: Function, name: str) -> bool:
     return any(ast.unparse(one).rpartition(".")[2] == name for one in function.decorator_list)
 
@@ -181,9 +247,9 @@ def _protocols(root: Path) -> dict[str, set[str]]:
 
 def check(root: Path = ROOT) -> list[Fault]:
     """Everything that is missing behind the doors of a repository, each place once, in the order of files and lines."""
-    protocols = _protocols(root)
+    protocols, errors = _protocols(root), _errors(root)
     behind = ((file, one) for init in rooms(root) for file, one in door(init))
-    found = {fault for file, one in behind for fault in faults(file.relative_to(root), one, protocols)}
+    found = {fault for file, one in behind for fault in faults(file.relative_to(root), one, protocols, errors)}
     return sorted(found)
 
 

@@ -41,6 +41,7 @@ def tool(
     """An external source or computation. Its body gets plain arguments, and returns a plain value or an `Answer`.
 
     Args:
+        function: the body, where the decorator stands without parentheses.
         data: its categories [C §6]; with `grounded` among them it is a source, and every result is `Grounded`.
         confidence: how sure it is at the best, 0 to 1.
         source: what a retrieval step calls the source, with the parameters' names in braces: `"docs/{name}"`. Without
@@ -85,6 +86,7 @@ def prompt(
     """A call of a language model. Its body gets plain arguments; the result inherits their sources [C §2].
 
     Args:
+        function: the body, where the decorator stands without parentheses.
         cites: the parameter, or parameters, that the answer quotes from.
         strictly: True: every quote in the answer stands there character for character [C §4]; "normalised": white
             space, quotation marks, ellipsis and Unicode form may differ.

@@ -63,6 +63,9 @@ def emission(
         emitter: the system that emits, or all of the record.
         assertions: answers; `Asserted` to say more about one.
         emitted_at: RFC 3339 or Unix ms; the present by `using_clock`'s clock where it is left out.
+        effect: where it takes effect; policy and assertions can only raise it.
+        attempt: its number; the first is 0.
+        vocabulary: the version of the vocabulary of its annotations.
         separator: what stands between two answers in the emission's text.
 
     Raises:

@@ -75,7 +75,14 @@ def follow(
 
 
 def signer_of(before: Policy, document: bytes, headers: Headers, time: int) -> str | None:
-    """The name under which a policy lists the key that signed the one that follows; None where none did."""
+    """The name under which a policy lists the key that signed the one that follows; None where none did.
+
+    Args:
+        before: the policy that lists the keys.
+        document: the policy that follows, as it stands in the ledger.
+        headers: of its record; one has the signature.
+        time: at which a key has to count, Unix ms.
+    """
     signature = signature_of(headers)
     for name in sorted(before.policies.keys):
         if _is_signed_by(_counting(before, name, time), document, signature, before.origin):

@@ -29,7 +29,7 @@ def clean_tree(value: Any, field: str, cap: int, confusables: Confusables, trace
         value: a plain JSON value; it is not changed.
         field: what the trace calls it; members and items extend it (`chain[0].source`, `chain[0].metadata[2]`, and
             `chain[0].metadata[2].name` for a member's name).
-        cap: as in `clean`, like the rest.
+        cap, confusables, trace: those of `clean`.
     """
     result: list[Any] = [None]
     todo: list[tuple[Any, Any, Any, str]] = [(result, 0, value, field)]

@@ -7,6 +7,27 @@ from pathlib import Path
 import check_docstrings
 import pytest
 
+NO_WORD = "the docstring of read does not say what {} is"
+NO_ERROR = "the docstring of {} does not name {}, which it raises"
+ERRORS = '''
+class OurError(Exception):
+    """An error."""
+class GoneError(OurError):
+    """It is gone."""
+'''
+READS = '''
+def read():
+    """Reads."""
+    if 1:
+        raise GoneError("it is gone")
+'''
+LOGS = '''
+class Log:
+    """A log."""
+    async def read(self):
+        """Reads."""
+        raise OurError
+'''
 NO_UNIT = "the docstring of {} does not say the unit of {}"
 PROTOCOL = '''
 class Log(Protocol):
@@ -66,6 +87,9 @@ def test_every_room_is_looked_at():
             'class Log:\n    """A log."""\n    def __init__(self, timeout): ...',
             NO_UNIT.format("Log.__init__", "timeout"),
         ),
+        ('def read(a, b, c):\n    """Reads `a`, and `c`."""', NO_WORD.format("b")),
+        (ERRORS + READS, NO_ERROR.format("read", "GoneError")),
+        (ERRORS + LOGS, NO_ERROR.format("Log.read", "OurError")),
     ],
 )
 def test_what_is_missing_is_named(tmp_path: Path, module: str, sentence: str):
@@ -82,6 +106,12 @@ def test_what_is_missing_is_named(tmp_path: Path, module: str, sentence: str):
         'class Log:\n    """A log."""\n    size_bytes: int\n    """How many bytes it has."""',
         PROTOCOL,
         PROTOCOL + 'class Kept:\n    """The kept `log.Log`."""\n    def read(self, most_bytes: int): ...\n',
+        'def read(a, b, c):\n    """Reads `a`.\n\n    Args:\n        a, b: both.\n        c: the third."""',
+        'def read(a, b, c):\n    """As `other`, twice."""',
+        'class Log:\n    """A log."""\n    def read(self, a, b):\n        """Two are plain from their names."""',
+        ERRORS + 'def read():\n    """Raises `OurError`, the base."""\n    raise GoneError\n',
+        ERRORS + 'def read():\n    """A builtin."""\n    raise ValueError\n',
+        ERRORS + 'def read():\n    """Inside."""\n    def inner():\n        raise GoneError\n    return inner\n',
         '@overload\ndef read(): ...\ndef read():\n    """Reads."""',
     ],
 )

@@ -40,6 +40,8 @@ class AsyncAdmittedReader(PositionedReader[AnyChange]):
         partitions: only these; all where none are named.
         follow: False: iterating ends where committed records ended when it began; it can be begun again.
         grace: seconds that the *change* of a decay waits for the lane's own word; `current` never waits.
+        source: where it reads instead of a broker.
+        clock: the present in Unix milliseconds.
 
     Raises:
         UnreachableError: no broker answers on entering; or it falls silent while `catch_up` waits for the end.

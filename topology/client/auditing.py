@@ -35,6 +35,7 @@ class AsyncAuditor:
         settings: the broker and prefix, and the secrets that identifiers are hashed with, where they are.
         bootstrap: a broker's address instead; all else is as the environment and `sluice.toml` have it.
         folder: an export instead of a broker (`sluice audit --export`).
+        logs: stored topics instead of either.
 
     Raises:
         UnreachableError: no broker answers.

@@ -50,8 +50,10 @@ class AsyncEmitter:
         settings: where to, under which prefix, by which partitioner, and which key signs (`producer_key`).
         bootstrap: a broker's address instead; all else is as the environment and `sluice.toml` have it.
         buffer: so many records may wait for the broker at the most.
-        buffer_octets: and so many bytes of them; a single record always fits.
+        buffer_bytes: and so many bytes of them; a single record always fits.
         delivery_timeout: seconds without any acknowledgement, while something waits, after which all is given up.
+        outlet: where records go instead of a broker.
+        clock: the present in Unix milliseconds.
 
     Raises:
         UnreachableError: on entering where no broker answers; from any call, and from deliveries, once it was given up.

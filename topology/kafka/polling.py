@@ -59,6 +59,12 @@ def take(
 ) -> Drained:
     """Events of one of aiokafka's fetch results, until there are `most`, or `room` bytes, or no more.
 
+    Args:
+        result: the fetch result; its position is moved.
+        most, room: so many events and bytes.
+        decoder: makes events of records.
+        unpacks: bytes that one batch may have, unpacked.
+
     Raises:
         NoRoomError: the next batch has more than `unpacks` bytes, unpacked.
         CorruptRecordException: the next batch is damaged, and nothing stands for it.

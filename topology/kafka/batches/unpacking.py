@@ -67,7 +67,7 @@ class NoRoomError(Exception):
 
 
 class UnreadableError(CorruptRecordException):
-    """A batch cannot be read.
+    """A batch cannot be read, as its `sentence` says.
 
     Attributes:
         offset: the first that is wanted of it.
@@ -171,17 +171,21 @@ class EventDecoder(NamedTuple):
         return self.refuse(self.source, unreadable)
 
     def read(self, cursor: Cursor, first: int, most: int, room: int) -> tuple[list[Any], int]:
-        """Records of a batch."""
-        return read_events(cursor, self.source, first, most, room, self.event_for)
-
-    def salvage(self, cursor: Cursor, first: int, most: int, room: int) -> tuple[list[Any], int] | None:
-        """As `read`, of a batch in which something is no record (`salvage_events`).
+        """Records of a batch.
 
         Args:
             cursor: where; it is moved behind the records.
             first: records below this offset are passed.
             most: ends with so many events.
             room: ends once the events have so many bytes.
+
+        Returns:
+            The events and their bytes.
+        """
+        return read_events(cursor, self.source, first, most, room, self.event_for)
+
+    def salvage(self, cursor: Cursor, first: int, most: int, room: int) -> tuple[list[Any], int] | None:
+        """As `read`, of a batch in which something is no record (`salvage_events`).
 
         Returns:
             The events and their bytes; None where the offsets of such a batch cannot be found.
@@ -203,11 +207,11 @@ class RecordDecoder(NamedTuple):
     in_place: bool = False
 
     def read(self, cursor: Cursor, first: int, most: int, room: int) -> tuple[list[Any], int]:
-        """Records of a batch."""
+        """Records of a batch. As `EventDecoder.read`."""
         return read_stored(cursor, first, most, room, self.stored, in_place=self.in_place)
 
     def salvage(self, cursor: Cursor, first: int, most: int, room: int) -> None:
-        """Nothing: what was stored so is to be told, not to be read."""
+        """Nothing: what was stored so is to be told, not to be read. As `EventDecoder.salvage`."""
 
     def stands_for(self, unreadable: UnreadableError) -> Event:
         """Nothing, likewise."""
