@@ -184,9 +184,9 @@ class _Index:
             return
         before, now = self._calls, tuple(calls)
         gone = next((place for place, one in enumerate(before) if now and one is now[0]), len(before))
-        stay = len(before) - gone
-        if not stay or any(one is not other for one, other in zip(before[gone:], now[:stay], strict=False)):
-            self._asked.clear()
+        stay = before[gone:]
+        if len(stay) > len(now) or any(one is not other for one, other in zip(stay, now, strict=False)):
+            self._asked.clear()  # they are not the same calls any more, and neither are their numbers
         self._first += gone
         self._given, self._calls = calls, now
 
@@ -201,7 +201,7 @@ class _Index:
     def _with(self, word: str) -> list[int]:
         end = self._first + len(self._calls)
         known = self._asked.get(word, _UNASKED)
-        if known.end == end:
+        if known.end == end and (not known.numbers or known.numbers[0] >= self._first):
             return known.numbers
         if len(self._asked) >= MOST_ASKED:
             self._asked.clear()

@@ -137,7 +137,8 @@ Hint = Callable[["Code", "Node", tuple[str, ...]], bool | None]
 """Whether a node is a call of the names beyond what `calls` says; None where that cannot be told."""
 
 
-def _no_hint(_: Code, __: Node, ___: tuple[str, ...]) -> bool | None:
+def no_hint(_: Code, __: Node, ___: tuple[str, ...]) -> bool | None:
+    """The hint of a language that has no other calls or mentions."""
     return False
 
 
@@ -156,6 +157,7 @@ class Grammar:
         names: leaves that are names.
         calls: types that call, with the field of what is called; the node itself where that is empty.
         call_hint: what else may be a call.
+        hinted_is_written: whatever `call_hint` tells has the name that is called written in it.
         use_hint: what else may be a mention.
         nested: types that are a definition of their own inside a body.
         anonymous: functions without a name, which are left out too but may well be run.
@@ -184,8 +186,9 @@ class Grammar:
     members: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     wrappers: Mapping[str, str] = field(default_factory=dict[str, str])
     calls: Mapping[str, str] = field(default_factory=dict[str, str])
-    call_hint: Hint = _no_hint
-    use_hint: Hint = _no_hint
+    call_hint: Hint = no_hint
+    hinted_is_written: bool = False
+    use_hint: Hint = no_hint
     nested: frozenset[str] = frozenset()
     anonymous: frozenset[str] = frozenset()
     inline: Callable[[Code, Node], bool] = _never_inline

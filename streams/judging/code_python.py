@@ -82,6 +82,7 @@ PYTHON_GRAMMAR: Final = Grammar(
     wrappers={"parenthesized_expression": ""},
     calls={"call": "function"},
     call_hint=_statement,
+    hinted_is_written=True,
     nested=frozenset(("function_definition", "class_definition")),
     anonymous=frozenset(("lambda",)),
     conditions=_CONDITIONS,

@@ -6,13 +6,13 @@ errors. What only a decorator, a default, an anonymous function or a branch that
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ...codecs.unicode_text import nfkc
 from .checks import Check
 from .code_lookup import Scope, found, parts_of_symbol
-from .code_model import Code, Definition, Role, lines_of
+from .code_model import Code, Definition, Role, lines_of, no_hint
 from .code_walk import Part, ends_with, nodes_of
 from .results import Held, Source
 
@@ -25,7 +25,7 @@ NOT_FOUND: Final = Held(None, "not-found")
 def verify_calls(check: Check, code: Code, source: Source, scope: Scope) -> Held:
     """Whether the body of the caller calls the callee."""
     wanted = parts_of_symbol(check.text("callee"), code.grammar)
-    calls, hint = code.grammar.calls, code.grammar.call_hint
+    grammar, calls, hint = code.grammar, code.grammar.calls, code.grammar.call_hint
 
     def is_call(node: Node) -> bool | None:
         field = calls.get(node.type)
@@ -37,7 +37,8 @@ def verify_calls(check: Check, code: Code, source: Source, scope: Scope) -> Held
                 return None
         return hint(code, node, wanted)
 
-    return _verify(check.text("caller"), wanted, is_call, code, source, scope)
+    spelled = grammar.call_hint is no_hint or grammar.hinted_is_written
+    return _verify(check.text("caller"), wanted, is_call, code, source, scope, spelled)
 
 
 def _is_item(code: Code, called: Node, wanted: tuple[str, ...]) -> bool:
@@ -72,7 +73,7 @@ def verify_uses(check: Check, code: Code, source: Source, scope: Scope) -> Held:
         named = node.type in grammar.members or (node.type in grammar.names and len(wanted) == 1)
         return True if named and ends_with(code, node, wanted) else hint(code, node, wanted)
 
-    return _verify(check.text("user"), wanted, is_mention, code, source, scope)
+    return _verify(check.text("user"), wanted, is_mention, code, source, scope, hint is no_hint)
 
 
 def _verify(
@@ -82,14 +83,16 @@ def _verify(
     code: Code,
     source: Source,
     scope: Scope,
+    spelled: bool,
 ) -> Held:
+    """As `verify_calls`; `spelled` says that whatever matches has every component of `wanted` written in it."""
     one = body_of(symbol, code, source, scope)
     if isinstance(one, Held):
         return one
     if not wanted:
         return NOT_FOUND
     unclear = outside = False
-    for node, part in nodes_of(code, one):
+    for node, part in () if spelled and _lacks(code, one, wanted) else nodes_of(code, one):
         hit = matches(node)
         if hit is False:
             continue
@@ -102,6 +105,13 @@ def _verify(
     if unclear or outside:
         return NOT_FOUND
     return Held(None, "syntax-error", one.lines) if code.errors else Held(False, "differs", one.lines)
+
+
+def _lacks(code: Code, one: Definition, words: Sequence[str]) -> bool:
+    """Whether a definition cannot have one of these texts in it; told without a walk, and of ASCII alone, since other
+    characters are compared in NFKC."""
+    written = code.data[one.node.start_byte : one.node.end_byte]
+    return written.isascii() and any(word.encode("utf-8", "surrogatepass") not in written for word in words)
 
 
 def body_of(symbol: str, code: Code, source: Source, scope: Scope) -> Definition | Held:
@@ -134,6 +144,8 @@ def verify_returns(check: Check, code: Code, source: Source, scope: Scope) -> He
     if one.role is Role.TYPE or one.body is None:
         return NOT_FOUND
     quote, hits, others = check.text("quote"), list[tuple[int, int]](), 0
+    if _lacks(code, one, quote.split()):
+        return NOT_FOUND
     for node in _returned(code, one):
         if node is not None and quote in _written(code, node):
             hits.append(lines_of(node))

@@ -12,16 +12,20 @@ read as if it had its own, and needs its own check. Pure, and bounded: a sentenc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-from .checks import Check, Unknown, canonical
+from .checks import Check, Unknown, canonical, parse_check
 from .coverage_binding import Bound
 from .coverage_check import Scope
 from .coverage_clauses import Clauses
 from .coverage_presence import Presence
 from .coverage_tokens import Token, tokens_of
 
+_HASH: Final = re.compile(r"[0-9a-fA-F]{4}")
+"""What a sentence has that names a commit; any other sentence says the same whichever commit was looked at."""
 Level = Literal["whole", "part", "none"]
 MAX_TOKENS: Final = 256
 """Tokens of a sentence that is read by forms; a longer one is not covered anywhere."""
@@ -62,20 +66,30 @@ def cover(
     Returns:
         The level, with what is unchecked. Never raises.
     """
-    everything = _everything(sentence)
     if derived_sentence:
-        return Coverage("part", everything)
-    tokens = tokens_of(sentence)
+        return Coverage("part", _everything(sentence))
     # By what they are written as: in Python 1 and True are one value.
-    known = {canonical(check): check for check in checks if isinstance(check, Check)}
+    known = dict.fromkeys(canonical(check) for check in checks if isinstance(check, Check))
+    readable = all(isinstance(check, Check) for check in checks)
+    commit = commit if _HASH.search(sentence) or not sentence.isascii() else None
+    return _covered(sentence, tuple(known), readable, path, commit, scope)
+
+
+@lru_cache(maxsize=1024)  # several kinds of evidence are asked about one sentence and one file
+def _covered(
+    sentence: str, written: tuple[str, ...], readable: bool, path: str | None, commit: str | None, scope: Scope
+) -> Coverage:
+    """As `cover`, of checks by what they are written as; `readable` says that these are all."""
+    everything = _everything(sentence)
+    tokens = tokens_of(sentence)
+    known = [check for check in map(parse_check, written) if isinstance(check, Check)]
     present = Presence(sentence, tokens)
-    bounds = [Bound(check, path, commit, scope) for check in known.values() if present.of(check)]
+    bounds = [Bound(check, path, commit, scope) for check in known if present.of(check)]
     if not bounds:
         return Coverage("none", everything)
     if len(tokens) > MAX_TOKENS:
         return Coverage("part", everything)
     unchecked = _spans(tokens, Clauses(tokens, bounds).unchecked)
-    readable = all(isinstance(check, Check) for check in checks)
     whole = bool(tokens) and readable and not unchecked
     return Coverage("whole" if whole else "part", unchecked)
 

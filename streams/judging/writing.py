@@ -51,11 +51,39 @@ def stands(kind: str, text: str, content: str) -> bool:
         content: the text that is searched.
     """
     if kind in _WRITERS and (kind != "word" or text in _SPOKEN or "'" in text or "’" in text):
-        return expression(kind, text).search(content) is not None
+        return _stands_written(kind, text, content)
     found = _stands_bounded(text, content)
     if found is False and _ends_in_mark(kind, text):
         found = _stands_bounded(text[:-1], content)
     return expression(kind, text).search(content) is not None if found is None else found
+
+
+def _stands_written(kind: str, text: str, content: str) -> bool:
+    """Whether an expression finds something, looked for only where the text has what each find begins with."""
+    begin = _beginning(kind, text)
+    at = content.find(begin) if begin else -1
+    if begin and at < 0:
+        return False
+    wanted = expression(kind, text)
+    for _ in range(MOST_REJECTED if begin else 0):
+        if at < 0:
+            return False
+        if wanted.match(content, at) is not None:
+            return True
+        at = content.find(begin, at + 1)
+    return wanted.search(content) is not None
+
+
+@lru_cache(maxsize=4096)
+def _beginning(kind: str, text: str) -> str:
+    """The characters with which whatever `expression` finds begins; empty where there are several ways."""
+    match = _NUMBER.fullmatch(text) if kind == "number" else None
+    if match is None or match["sign"] or match["digits"][:2] in ("0x", "0X"):
+        return ""
+    whole, dot, _ = match["digits"].replace(",", "").replace("_", "").partition(".")
+    if len(match["digits"]) > _MOST_DIGITS or not whole.isdigit() or (not dot and whole in _WORD_OF):
+        return ""
+    return whole[: len(whole) % 3 or 3]
 
 
 def _stands_bounded(text: str, content: str) -> bool | None:

@@ -10,16 +10,17 @@ signs. A refusal is one word of `UriRefusal`, for `_meta.uris_rejected`; the ref
 from __future__ import annotations
 
 import re
-from typing import Final, Literal
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import unquote, unquote_to_bytes
-
-from rfc3986 import URIReference, uri_reference
-from rfc3986.exceptions import RFC3986Exception
-from rfc3986.validators import Validator
 
 from ...codecs.unicode_text import REVISION, find_invisible, settle
 from ._host import is_private
 from ._markup import may_be_html, may_be_link
+
+if TYPE_CHECKING:
+    from rfc3986 import URIReference
 
 UriRefusal = Literal[
     "empty",
@@ -45,11 +46,31 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 # Most URIs are as plain as these, a small part of RFC 3986 that needs no parser: 0.6 us instead of 20.
 _PLAIN = re.compile(r"https://((?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*)(?::[0-9]{1,4})?(?:/[A-Za-z0-9._~/-]*)?")
 _PLAIN_NAME = re.compile(r"(?:(urn):(?:doi|isbn|pmid)|(arxiv)):[A-Za-z0-9][A-Za-z0-9._/-]*")
-_syntax = (
-    Validator()
-    .require_presence_of("scheme")
-    .check_validity_of("scheme", "userinfo", "host", "port", "path", "query", "fragment")
-)
+
+
+@cache
+def _reader() -> Callable[[str], URIReference | None]:
+    """Reads a URI; None for what is none. Made for the first one that is not plain: hardly any text has one, and to
+    import the library takes a good part of the time in which a command starts."""
+    from rfc3986 import uri_reference
+    from rfc3986.exceptions import RFC3986Exception
+    from rfc3986.validators import Validator
+
+    syntax = (
+        Validator()
+        .require_presence_of("scheme")
+        .check_validity_of("scheme", "userinfo", "host", "port", "path", "query", "fragment")
+    )
+
+    def read(uri: str) -> URIReference | None:
+        try:
+            parsed = uri_reference(uri)
+            syntax.validate(parsed)
+        except (RFC3986Exception, ValueError):
+            return None
+        return parsed
+
+    return read
 
 
 def harden_uri(uri: str, revision: int = REVISION) -> tuple[str, None] | tuple[None, UriRefusal]:
@@ -84,13 +105,9 @@ def harden_uri(uri: str, revision: int = REVISION) -> tuple[str, None] | tuple[N
 
 
 def _parse(uri: str) -> URIReference | None:
-    try:
-        parsed = uri_reference(uri)
-        _syntax.validate(parsed)
-    except (RFC3986Exception, ValueError):
-        return None
+    parsed = _reader()(uri)
     # It also encodes what must be encoded before it looks: what it puts together must be what was there.
-    return parsed if parsed.unsplit() == uri else None
+    return parsed if parsed is not None and parsed.unsplit() == uri else None
 
 
 def _is_valid_for_nobody(uri: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sluice.record import Deriver, annotations_of, proposals
-from sluice.record.call_annotations import MOST_ANNOTATIONS, Noted
+from sluice.record.call_annotations import MOST_ANNOTATIONS, Annotator, CallText, Noted
 from sluice.record.call_results import time_of
 from sluice.record.looks import GREP, LOG, READ, Commit, Line, Look, LookResult
 
@@ -221,3 +221,20 @@ def test_proposals_have_checks_where_the_files_are_at_hand() -> None:
     """The same ones as if they had been read."""
     noted = proposals("The value of `LIMIT` in `a.py`, I found, is 42.", ["a.py"], Deriver({"a.py": SOURCE}.get))
     assert noted.checks == ["equals(LIMIT, 42, path=a.py)"]
+
+
+def test_an_annotator_says_the_same_however_many_turns_it_has_seen() -> None:
+    """Which calls have a word is kept from turn to turn: while calls come, while the oldest go, and of another session
+    it says what a new annotator says."""
+    every = [CallText(read(f"part{one}.py", f"cap = {one}\nlimit_{one} = cap\n")) for one in range(8)]
+    used = Annotator(Deriver())
+    sentences = ["`cap` is 3.", "`limit_5` is `cap`.", "`limit_2` and `cap` are set."]
+    spans = [(0, 2), (0, 5), (0, 8), (3, 8), (6, 8), (0, 4), (4, 4), (1, 7)]
+    for first, end in spans:
+        for sentence in sentences:
+            calls = tuple(every[first:end])
+            assert used.note(sentence, calls) == Annotator(Deriver()).note(sentence, calls), (first, end, sentence)
+    assert used.note("`limit_5` is `cap`.", tuple(every)).annotations[0].locator == {
+        "path": "part5.py",
+        "lines": [1, 2],
+    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import time
 from importlib.resources import files
@@ -126,6 +125,8 @@ def apply(obj: dict[str, Any], file: str, wait: float, key_file: Path | None, **
     Example:
       sluice policy apply policy.toml --key operator.key --wait 10
     """
+    import asyncio
+
     from ..checkpoints.signing import load_signer
     from ..kafka import connect
     from ..settings.settings import load_settings
@@ -183,6 +184,8 @@ async def _in_force(settings: Settings) -> Policy | None:
 
 
 async def _until_in_force(settings: Settings, wanted: Policy, seconds: float) -> None:
+    import asyncio
+
     from ..ledger.policies import in_force
 
     end = time.monotonic() + seconds
@@ -208,6 +211,8 @@ def show(obj: dict[str, Any], as_json: bool, **flags: Any) -> None:
     Example:
       sluice policy show > policy.toml
     """
+    import asyncio
+
     from ..kafka import connect
     from ..settings.settings import load_settings
 

@@ -16,12 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-import structlog
-
 from ...codecs.errors import UsageError
 from ...streams.policy.policy import DEFAULT_POLICY, Policy
 from ...streams.policy.toml_reader import load_policy
 from ..settings.extras import require
+from ..settings.late_logs import late_logger
 from ..settings.settings import Settings
 from .ask import Finding
 from .background import Background
@@ -45,7 +44,7 @@ MCP_BRIEF: Final = "substrate.mcp.brief"
 SSE_COUNT: Final = "substrate.do.sse-count"
 PEERCRED: Final = "substrate.unix.peercred"
 
-log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+log = late_logger(__name__)
 
 
 def now() -> int:

@@ -22,9 +22,9 @@ from importlib.metadata import EntryPoint
 from typing import Any, Final, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 import msgspec
-import structlog
 
 from ...streams.judging.coverage import Coverage, cover
+from ..settings.late_logs import late_logger
 from ..settings.settings import Settings
 from .ask import Ask, CannotLook, Finding, Opinion
 from .interface import load_one
@@ -37,7 +37,7 @@ MAX_REGION: Final = 200_000
 JudgedOutcome = Literal["corroborates", "absent", "contradicts"]
 """What a judge of texts can say. That an observation was made up, only who has access can."""
 
-log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+log = late_logger(__name__)
 
 
 class JudgeFailed(Exception):

@@ -13,7 +13,6 @@ from contextlib import ExitStack, closing
 from typing import Final
 
 import msgspec
-import structlog
 from msgspec.structs import replace
 
 from ...codecs.decode import assertion_text
@@ -25,6 +24,7 @@ from ...streams.judging.derivation import checks_of
 from ...streams.judging.moments import negates
 from ...streams.judging.outcomes import checks_of_assertion
 from ...streams.judging.terms import Terms, terms_of
+from ..settings.late_logs import late_logger
 from ..settings.settings import Settings
 from .ask import Ask, Budget, CannotLook, Finding
 from .code_read import code_read
@@ -141,7 +141,7 @@ def observed_class(annotation: Annotation, vocabulary: str) -> str | None:
     return None if annotation.unknown or recognised.terminal else recognised.name
 
 
-log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+log = late_logger(__name__)
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 

@@ -8,12 +8,11 @@ annotation speaks of: at the commit that it names, or in a file that has not cha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Final
 
 from ...codecs.records import LookedAt
 from ...streams.judging.checks import Check, Unknown, parse_check
-from ...streams.judging.coverage import Coverage, cover
+from ...streams.judging.coverage import cover
 from ...streams.judging.coverage_binding import Scope
 from ...streams.judging.outcomes import NEGATIVE, Judged, judged
 from ...streams.judging.results import Held
@@ -112,7 +111,9 @@ def answer(
     if any(held.reason == "no-grammar" for held in helds):
         raise CannotLook("the parser of this language is not installed")
     question = ask.question
-    covered = _covered(ask.said, question.derived.checks, path, commit, scope, question.derived.form == "sentence")
+    checks = tuple(map(parse_check, question.derived.checks))
+    is_sentence = question.derived.form == "sentence"
+    covered = cover(ask.said, checks, path=path, commit=commit, scope=scope, derived_sentence=is_sentence)
     found = judged(question, helds, covered, words is not None and words.whole)
     if found.reason == "terms-missing":
         if missing:
@@ -122,20 +123,6 @@ def answer(
     shown = words if question.is_sentence and not found.verified else None
     looked_at = None if where is None else where(found)
     return Finding(found.outcome, seen, shown, found.reason, at, found, looked_at, region)
-
-
-@lru_cache(maxsize=1024)  # several kinds of evidence are asked about one sentence and one file
-def _covered(
-    said: str, checks: tuple[str, ...], path: str | None, commit: str | None, scope: Scope, is_sentence: bool
-) -> Coverage:
-    return cover(
-        said,
-        tuple(map(parse_check, checks)),
-        path=path,
-        commit=commit,
-        scope=scope,
-        derived_sentence=is_sentence,
-    )
 
 
 def where_from(

@@ -1,3 +1,3 @@
 """What a process is set up with: settings, files, secrets, logs, extras, the clock and the memory allocator."""
 
-__all__ = ["clock", "extras", "files", "logs", "memory", "secrets", "settings"]
+__all__ = ["clock", "extras", "files", "late_logs", "logs", "memory", "secrets", "settings"]

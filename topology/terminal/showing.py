@@ -11,15 +11,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
-from aiokafka import ConsumerRecord
 
 from ...codecs import times
 from .showing_checks import ShownBasis, basis_of
 
-Record = ConsumerRecord[bytes | None, bytes | None]
+if TYPE_CHECKING:
+    from aiokafka import ConsumerRecord
+
+    Record = ConsumerRecord[bytes | None, bytes | None]
 
 OUTPUT_TOPICS = (
     *("admitted", "inadmissible", "review-requests", "re-emission-requests"),

@@ -38,3 +38,20 @@ def test_many_places_within_words_hide_none_behind_them(times: int, behind: str)
     content = "xab" * times + behind
     for kind, text in (("name", "ab"), ("quote", "ab."), ("quote", "ab,"), ("word", "ab")):
         assert stands(kind, text, content) == (expression(kind, text).search(content) is not None)
+
+
+NUMBERS = st.from_regex(
+    r"\A[$+-]?(?:[0-9]{1,5}|[0-9]{1,3}[,_][0-9]{3})(?:\.[0-9]{1,2})?(?: ?(?:%|items|s))?\Z", fullmatch=True
+)
+
+
+@settings(max_examples=examples(1500))
+@given(NUMBERS, st.text("0123456789,._ x-$%nie", max_size=12), st.integers(0, 2), st.booleans())
+@example("9", "nine", 0, False)
+@example("1234", "1,234", 0, False)
+@example("1,234", "1234", 0, False)
+@example("9", "9" * 100 + " 9", 0, False)
+def test_a_number_stands_where_its_expression_finds_it(text: str, around: str, times: int, is_inside: bool):
+    """It is looked for by its first digits, but is found in all of the ways to write it, and not in another number."""
+    content = around + (text if is_inside else "") * times + around
+    assert stands("number", text, content) == (expression("number", text).search(content) is not None)
