@@ -66,14 +66,27 @@ class Deciding:
         return self.in_all(check) if self._ask.substrate_class == "substrate.grep" else OTHER
 
     def in_tree(self, check: Check, place: Place) -> Held:
-        """Whether the path is there, or is not."""
+        """Whether the path is there, or is not.
+
+        That a file does not exist is read as a denial of any file of that name: while one is in some folder, it stays
+        undecided whether the bare name is missing.
+        """
         held = self._of_tree(verify_tree(check, place.state != "missing"), place)
+        if check.name == "missing" and held.holds and self._is_end_of_another(place.path):
+            return held._replace(holds=None, reason="ambiguous")
         if held.holds is not False or self.exact:
             return held
         if place.state != "missing":
             return dated(self._ask, held, self._changed(held, place))
         went = self._tree.went(place.path, self._ask.budget)
         return dated(self._ask, held, went, exact=went is None)
+
+    def _is_end_of_another(self, path: str) -> bool:
+        """Whether a tracked file has this name, or this end of its path, in some folder."""
+        try:
+            return any(one.endswith(f"/{path}") for one in self._tree.paths(self._ask.budget))
+        except CannotLook:
+            return True  # too many to be listed: nobody can tell
 
     def in_file(self, check: Check, place: Place) -> Held:
         """What a check on content comes to in one file."""

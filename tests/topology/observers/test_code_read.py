@@ -198,6 +198,21 @@ def test_what_a_look_is_of_is_the_file_that_decided(changelog: Repository):
 # ---------------------------------------------------------------- what checks come to
 
 
+@pytest.mark.parametrize("name", ["code.read", "grep", "git.log"])
+def test_a_file_in_a_folder_keeps_its_bare_name_from_being_missing(changelog: Repository, name: str):
+    """Who reads «`times.py` does not exist» believes that there is no such file. While `src/times.py` is tracked, no
+    observer bears that out, whether the emitter was sloppy or chose the name for it; nobody contradicts it either."""
+    said = "`times.py` does not exist."
+    for checks in (["missing(times.py)"], ['missing("./times.py")'], None):
+        found = ask(changelog, name, said, path="times.py", checks=checks, kind="denial")
+        assert found.outcome == "absent", checks
+        assert (found.verified, found.refuted) == ([], []), checks
+    assert try_check(changelog, name, "missing(times.py)", path="CHANGELOG.md")[1:3] == (None, "ambiguous")
+    assert holds(changelog, name, "missing(imes.py)", path="CHANGELOG.md") is True
+    assert holds(changelog, name, "missing(src/time.py)", path="CHANGELOG.md") is True
+    assert try_check(changelog, name, "exists(times.py)", path="CHANGELOG.md").holds is False
+
+
 def test_that_a_file_is_there_is_a_check(changelog: Repository):
     """A folder of tracked files is there as well; either check refutes the other."""
     for path in ("CHANGELOG.md", "src", "./src/times.py"):
