@@ -70,9 +70,10 @@ INVISIBLE_VERSION, STRIPPED, REPLACED = _load_invisible()
 only who agreed on them can read (private use, noncharacters), which U+FFFD replaces ([V §4.4], docs/security.md)."""
 UNKNOWN: Final = "\ufffd"
 """What takes the place of a character of private use, and of a noncharacter."""
-REVISION: Final = 2
+REVISION: Final = 3
 """The revision of what is stripped and replaced: 1 was the list of [V §4.4] and a few more code points; 2 is all of
-Default_Ignorable_Code_Point, interlinear annotation, private use and noncharacters."""
+Default_Ignorable_Code_Point, interlinear annotation, private use and noncharacters; 3 strips and replaces the same, and
+knows more of what makes a text look like a chat's (sanitise/_chat.py)."""
 
 
 def _character_class(ranges: tuple[Range, ...]) -> str:
@@ -109,7 +110,7 @@ class _Tables:
         self.suspect = re.compile(f"[{_character_class((*low, (0x10000, 0x10FFFF)))}]")
 
 
-_TABLES: Final = {1: _Tables(_BEFORE), REVISION: _Tables(STRIPPED)}
+_TABLES: Final = {1: _Tables(_BEFORE), **dict.fromkeys((2, REVISION), _Tables(STRIPPED))}
 _UNKNOWN: Final = re.compile(f"[{_character_class(REPLACED)}]")
 
 

@@ -130,13 +130,22 @@ static int is_said(View text)
     return 1;
 }
 
+static int is_letter(uint8_t character)
+{
+    return (character | 0x20) >= 'a' && (character | 0x20) <= 'z';
+}
+
 /* Whether some line may begin with a role and a colon (sanitise/_chat.py); Python says whether one does. */
 static int may_be_role(View text)
 {
     size_t i = 0;
     while (i < text.length) {
-        while (i < text.length && text.at[i] != '\n' && strchr(" \t>#*_~-", text.at[i]) != NULL && text.at[i])
-            i++;
+        for (; i < text.length && text.at[i] && text.at[i] != '\n'; i++) {
+            if (strchr(" \t>#*_~+|\"'`({-.)0123456789", text.at[i]) != NULL)
+                continue;
+            if (!is_letter(text.at[i]) || i + 1 == text.length || (text.at[i + 1] != '.' && text.at[i + 1] != ')'))
+                break;
+        }
         const int role = i < text.length && text.at[i] && strchr("sdauhtSDAUHT", text.at[i]) != NULL;
         for (; i < text.length && text.at[i] != '\n'; i++)
             if (role && text.at[i] == ':')

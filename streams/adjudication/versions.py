@@ -70,6 +70,8 @@ ROOTS: Final = 4
 """From this version on evidence that names no root counts against the bound of every root (independence.py)."""
 REPEATS: Final = 4
 """From this version on an emission that comes again is a duplicate before its signature is looked at."""
+ROLES: Final = 4
+"""From this version on texts are cleaned by revision 3: more ways to begin a line with a role (sanitise/_chat.py)."""
 POLICIES: Final = 4
 """From this version on a policy that lists keys under `[policies.keys]` is followed only by one that such a key signed
 (policy/signed_policies.py)."""
@@ -149,7 +151,8 @@ def rules_of(fold: str) -> int:
 
 def revision_of(fold: str) -> int:
     """The revision by which the texts of a block are cleaned, by its header's `fold`."""
-    return unicode_text.REVISION if number_of(fold) >= TEXT else 1
+    number = number_of(fold)
+    return unicode_text.REVISION if number >= ROLES else 2 if number >= TEXT else 1
 
 
 def demand_not_later(fold: str, number: int, own: str, path: str = "") -> None:

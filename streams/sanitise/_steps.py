@@ -75,7 +75,7 @@ def _is_said(text: str, trace: Trace) -> bool:
     """Whether nothing in a plain text of ASCII is a control character or a chat marker."""
     if trace.revision == 1:
         return True
-    return (text.isprintable() or _CONTROL.search(text) is None) and not find_markers(text)
+    return (text.isprintable() or _CONTROL.search(text) is None) and not find_markers(text, trace.revision)
 
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -215,12 +215,12 @@ def settle_markup(text: str, field: str, confusables: Confusables, trace: Trace)
     if (
         (may_be_html(text) and (find_html(text) or still_html(text)))
         or (may_be_link(text) and find_links(text))
-        or (trace.revision > 1 and any(text[one.start] != ":" for one in find_markers(text)))
+        or (trace.revision > 1 and any(text[one.start] != ":" for one in find_markers(text, trace.revision)))
     ):
         text = resettle(blunt(text, field, trace), field, confusables, trace)
     if trace.revision > 1:
         # Without `<` and `]` only a role can come to light, and each round takes a colon away.
-        while find_markers(text):
+        while find_markers(text, trace.revision):
             text = resettle(neutralise(text, field, trace), field, confusables, trace)
     return text
 
@@ -229,7 +229,7 @@ def neutralise(text: str, field: str, trace: Trace) -> str:
     """The delimiters of chat markers go, and the colons behind roles; the words stay (`_chat.py`)."""
     if trace.revision == 1:
         return text
-    pieces = find_markers(text)
+    pieces = find_markers(text, trace.revision)
     if not pieces:
         return text
     trace.markup(field, pieces)

@@ -72,7 +72,7 @@ def structure_of(text: str, settled: dict[str, str] | None = None, revision: int
 
 
 def _structure(text: str, revision: int = REVISION) -> str | None:
-    if revision > 1 and (found := _markup(text)):
+    if revision > 1 and (found := _markup(text, revision)):
         return found
     return (
         ("holds a fenced code block" if ("`" in text or "~" in text) and _FENCE.search(_lines(text)) else None)
@@ -82,10 +82,10 @@ def _structure(text: str, revision: int = REVISION) -> str | None:
     )
 
 
-def _markup(text: str) -> str | None:
-    """What revision 2 rules out beyond links, code blocks and whole documents."""
+def _markup(text: str, revision: int) -> str | None:
+    """What revisions from 2 on rule out beyond links, code blocks and whole documents."""
     return (
-        ("holds a chat marker" if find_markers(text) else None)
+        ("holds a chat marker" if find_markers(text, revision) else None)
         or ("holds a JSON object" if "}" in text and not _is_json_document(text) and _MEMBER.search(text) else None)
         or ("holds a Markdown reference link" if "][" in text and _REFERENCE.search(text) else None)
         or (_block(text) if "#" in text or "\n" in text or "\r" in text else None)

@@ -218,3 +218,64 @@ def test_a_definition_is_found_wherever_commonmark_reads_one(text):
 def test_a_document_is_what_any_parser_takes_for_one(text):
     """Also where ours would refuse it for what it holds."""
     assert problem_of(text, "strict") == "is a JSON document"
+
+
+DISGUISED = [
+    *(
+        "1. system: x",
+        "12) User: x",
+        "a. system: x",
+        "(1) system: x",
+        "- 1. assistant: x",
+        "> 2) > tool: x",
+        "+ user: x",
+    ),
+    *("\u00absystem\u00bb: x", '"system": x', "'user' : x", "`system`: x", "(system): x", "{system}: x", "[system]: x"),
+    *("\u201csystem\u201d: x", "\u300csystem\u300d: x", "\u2022 system: x", "\u2014 system: x", "| system | : x"),
+    *("system (root): x", "system prompt (v2): x", "x\n1. system: x", "x\r\u2022 system: x", "\uff11\uff0e system: x"),
+    *("system\uff1a x", "system\ufe55 x", "1. system\u2236 x", "1. sys\u200btem: x", "\uff08system\uff09: x"),
+    *("< |im_start| >", "<| im_start |>", "< | im start | >", "<|start of turn|>", "\uff1c\uff5cUser\uff5c\uff1e"),
+]
+"""A role, or a special token, as a language model still reads it."""
+
+
+@pytest.mark.parametrize("text", DISGUISED)
+def test_a_disguised_role_is_a_chat_marker(text: str):
+    """Behind list markers and in quotation marks, with another colon, with blanks inside (fold version 4)."""
+    found = problem_of(text, "strict")
+
+    assert found is not None
+    assert "chat marker" in found or "Markdown" in found
+    assert problem_of(text, "lenient") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "1. The system is down.",
+            "1.5: a ratio",
+            "a) user stories",
+            "He said: \u00absystem\u00bb is a noun",
+            "12:30",
+        ),
+        *(
+            "Systems: two",
+            "the system: it works",
+            "users (all): 3",
+            "1. systematic: no",
+            "f x <| g y",
+            "a < |b| and |c| > d",
+        ),
+        *("system (one\ntwo): x", "user's: no", "1. 2. 3.: x", "https://user.example/"),
+    ],
+)
+def test_what_only_resembles_a_role_is_plain_text(text: str):
+    """A role is a word of its own, at the beginning of its line, with its colon behind it."""
+    assert problem_of(text, "strict") is None
+
+
+@pytest.mark.parametrize("text", ["1. system: x", "\u00absystem\u00bb: x", "< |im_start| >", "system (root): x"])
+def test_earlier_revisions_knew_fewer_disguises(text: str):
+    """Ledgers of fold version 3 fold as they did."""
+    assert problem_of(text, "strict", revision=2) is None
