@@ -24,9 +24,11 @@ DOCKERFILE = (manifests.ROOT / "Dockerfile").read_text("utf-8")
 
 
 def test_all_the_services_are_there():
-    """Kafka, its topics, keys, workers, observers, adapter, service, what one looks with; and who signs by hand."""
+    """Kafka's nodes, topics, keys, workers, observers, adapter, service, what one looks with; and who signs by hand."""
     wanted = {
-        "kafka",
+        "kafka-1",
+        "kafka-2",
+        "kafka-3",
         "keys",
         "topics",
         "worker-1",
@@ -40,6 +42,59 @@ def test_all_the_services_are_there():
     by_hand = {"emitter", "reviewer-1", "reviewer-2", "validator", "auditor"}
     assert set(SERVICES) == wanted | by_hand | {"grafana"}
     assert {name for name, service in SERVICES.items() if "profiles" in service} == by_hand
+
+
+NODES = sorted(name for name in SERVICES if name.startswith("kafka"))
+
+
+def test_the_brokers_are_one_cluster_of_three_of_which_any_may_go():
+    """One quorum and one id; each has a number, a volume, a port and a name of its own, and advertises them."""
+    settings = [SERVICES[name]["environment"] for name in NODES]
+
+    assert [one["KAFKA_NODE_ID"] for one in settings] == [1, 2, 3]
+    (voters,) = {one["KAFKA_CONTROLLER_QUORUM_VOTERS"] for one in settings}
+    assert voters.split(",") == [f"{number}@{name}:9093" for number, name in enumerate(NODES, 1)]
+    assert len({one["CLUSTER_ID"] for one in settings}) == 1
+    for name, one in zip(NODES, settings, strict=True):
+        inside, outside = (text.partition("://")[2] for text in one["KAFKA_ADVERTISED_LISTENERS"].split(","))
+        assert inside == f"{name}:9092"
+        assert SERVICES[name]["ports"] == [f"{outside}:19092"], "what it advertises to this machine is open there"
+        assert SERVICES[name]["volumes"] == [f"{name}:/var/lib/kafka/data"]
+    assert len({SERVICES[name]["ports"][0] for name in NODES}) == len(NODES)
+    assert len({one["KAFKA_LOG_DIRS"] for one in settings}) == 1
+
+
+def test_of_three_replicas_two_must_have_a_record():
+    """Of every topic, Kafka's own too: what was acknowledged outlives any one node, and one alone acknowledges nothing.
+
+    What makes these topics is `sluice topics create`, which takes as many replicas as there are brokers.
+    """
+    for name in NODES:
+        one = SERVICES[name]["environment"]
+        assert one["KAFKA_DEFAULT_REPLICATION_FACTOR"] == 3
+        assert one["KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR"] == 3
+        assert one["KAFKA_TRANSACTION_STATE_LOG_REPLICATION_FACTOR"] == 3
+        assert (one["KAFKA_MIN_INSYNC_REPLICAS"], one["KAFKA_TRANSACTION_STATE_LOG_MIN_ISR"]) == (2, 2)
+    assert "SLUICE_REPLICATION" not in SERVICES["topics"]["environment"]
+
+
+def test_everybody_knows_all_three_brokers_and_waits_for_them():
+    """A client that was given one address would not find a cluster in which that node has gone."""
+    for name in OURS:
+        if broker := SERVICES[name].get("environment", {}).get("SLUICE_BROKER"):
+            assert broker == "kafka://" + ",".join(f"{node}:9092" for node in NODES), name
+    assert set(SERVICES["topics"]["depends_on"]) == set(NODES)
+
+
+def test_the_memory_of_the_brokers_is_bounded_and_said():
+    """Three Java machines: each has a limit above its heap, and docs/compose.md says what all of it needs."""
+    for name in NODES:
+        assert re.fullmatch(r"\$\{SLUICE_KAFKA_MEMORY:-\d+g\}", SERVICES[name]["mem_limit"])
+        assert "-Xmx${SLUICE_KAFKA_HEAP:-" in SERVICES[name]["environment"]["KAFKA_HEAP_OPTS"]
+    page = (manifests.ROOT / "docs" / "compose.md").read_text("utf-8")
+    assert "SLUICE_KAFKA_MEMORY" in page
+    assert "SLUICE_KAFKA_HEAP" in page
+    assert "4 GB" in page
 
 
 def test_each_party_sees_its_own_key_and_no_other(tmp_path: Path):
