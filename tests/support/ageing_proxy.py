@@ -30,12 +30,14 @@ class AgeingProxy:
             which they give no records.
         ages_lists: whether `ListOffsets` (version 5, our own) tells the aged end as well, as a leader does that is cut
             off from its cluster and does not know it yet.
+        others: the proxy's port for each broker's, where answers name several; by default its own alone.
         aged_answers, aged_lists: how many fetch answers, and how many of those, were changed.
     """
 
     def __init__(self, target: int) -> None:
         self._target = target
         self.aged: dict[tuple[str, int], int] = {}
+        self.others: Mapping[int, int] = {}
         self.ages_lists = False
         self.aged_answers = self.aged_lists = 0
         self._server: asyncio.Server | None = None
@@ -81,7 +83,8 @@ class AgeingProxy:
                 (number,) = struct.unpack_from(">i", frame)
                 key, version = asked.pop(number)
                 if key in (METADATA, COORDINATOR):
-                    frame = frame.replace(_host(self._target), _host(self.port))
+                    for broker, proxy in (self.others or {self._target: self.port}).items():
+                        frame = frame.replace(_host(broker), _host(proxy))
                 elif key == FETCH and self.aged:
                     frame = frame[:4] + self._age(version, frame[4:], starts.pop(number))
                 elif key == LIST_OFFSETS and version == 5 and self.ages_lists:
