@@ -18,7 +18,7 @@ PURE := tests/codecs/test_blocks.py tests/codecs/test_in_place.py tests/codecs/t
 SLOW = $$(grep -rlw --include='test_*.py' 'mark\.slow' tests \
   --exclude-dir=integration --exclude-dir=docs --exclude-dir=manifests --exclude-dir=adapters_real)
 
-.PHONY: demo browser test test-all test-deep test-adapters lint types format bench bench-quick yield docs reference screenshots conformance fuzz fuzz-native manifests sbom soak chaos lock wheels clean help
+.PHONY: demo browser test test-all test-deep test-adapters lint types format bench bench-quick bench-serve yield docs reference screenshots conformance fuzz fuzz-native manifests sbom soak chaos lock wheels clean help
 
 help: ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -122,6 +122,9 @@ bench: $(DEV) ## sluice beside Kafka Streams, Quix, Bytewax, Faust and the floor
 
 bench-quick: $(DEV) ## instructions of the fold against the stored figure
 	$(BIN)/python benchmarks/run.py --quick $(ARGS)
+
+bench-serve: $(DEV) ## sluice serve under load: 1,000 streams, 500 emissions/s, 10,000 open requests, on a real Kafka
+	$(BIN)/python benchmarks/serve.py $(ARGS)
 
 yield: $(DEV) ## how often an admission is right, on a labelled corpus; ends with 1 where a bound is broken
 	$(BIN)/python benchmarks/yield/run.py $(ARGS)

@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
 
 import msgspec
 import structlog
 
 from ...codecs.errors import SluiceError
 from ..mcp.readers import Readers
-from .verdicts import Verdicts, position_text
+from .verdicts import Verdicts, event, position_text
 from .view import Change, changes_after, last_change, standing_of
 
 LOOK_SECONDS: Final = 0.5
@@ -26,14 +28,17 @@ QUEUE: Final = 2000
 """Events that one listener may be behind."""
 QUEUE_BYTES: Final = 4_000_000
 """And bytes of their records: a record may have 1 MB."""
+TOGETHER_BYTES: Final = 100_000
+"""So much of what waits for a listener goes out at once."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 verdicts_of_record = msgspec.json.Decoder(Verdicts).decode
 """What a stored record says."""
 
 
-class Notice(NamedTuple):
-    """A record on its way to listeners.
+@dataclass(frozen=True)
+class Notice:
+    """A record on its way to listeners, all of whom are given the same one.
 
     Attributes:
         change: as it came.
@@ -45,9 +50,14 @@ class Notice(NamedTuple):
     verdicts: Verdicts
     position: str
 
+    @cached_property
+    def event(self) -> bytes:
+        """As a stream of all verdicts sends it: made once, however many listen."""
+        return event("verdicts", self.change.record, self.position)
+
 
 class Listener:
-    """One stream. `next_notice` gives None once the stream was ended.
+    """One stream. `next_notices` gives None once the stream was ended.
 
     Invariant: `byte_count` is that of the records that wait in the queue.
 
@@ -73,17 +83,26 @@ class Listener:
         self.byte_count += size
         self.queue.put_nowait(notice)
 
-    async def next_notice(self, seconds: float) -> Notice | None:
-        """The next record.
+    async def next_notices(self, seconds: float) -> list[Notice] | None:
+        """The next records: those that wait, up to `TOGETHER_BYTES`, so that they go out together.
 
         Raises:
             TimeoutError: nothing came for so long.
         """
         async with asyncio.timeout(seconds):
             notice = await self.queue.get()
-        if notice is not None:
-            self.byte_count -= len(notice.change.record)
-        return notice
+        notices: list[Notice] = []
+        byte_count = 0
+        while notice is not None:
+            notices.append(notice)
+            byte_count += len(notice.change.record)
+            if self.queue.empty() or byte_count >= TOGETHER_BYTES:
+                break
+            notice = self.queue.get_nowait()
+        self.byte_count -= byte_count
+        if notice is None and notices:
+            self.queue.put_nowait(None)  # the end comes behind them
+        return notices or None
 
 
 class Hub:

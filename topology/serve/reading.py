@@ -234,30 +234,31 @@ async def _records(turn: _Turn, emission_id: str, after: int) -> AsyncIterator[C
         if current is not None and current[0] > after:
             after = current[0]
             yield Change(0, 0, current[0], emission_id, msgspec.json.encode(current[1]))
-        async for notice in _notices(turn, listener):
-            if notice is None:
+        async for notices in _notices(turn, listener):
+            if not notices:
                 yield None
-            elif notice.change.offset > after:
-                after = notice.change.offset
-                yield notice.change
+            for notice in notices:
+                if notice.change.offset > after:
+                    after = notice.change.offset
+                    yield notice.change
 
 
-async def _notices(turn: _Turn, listener: Listener) -> AsyncIterator[Notice | None]:
-    """What a listener hears until it is let go, or may hear no more; None as a beat."""
+async def _notices(turn: _Turn, listener: Listener) -> AsyncIterator[list[Notice]]:
+    """What a listener hears until it is let go, or may hear no more, in order; nothing as a beat."""
     beaten = monotonic()
     while turn.may_go_on():
         try:
-            notice = await listener.next_notice(min(BEAT_SECONDS, LOOK_SECONDS))
+            notices = await listener.next_notices(min(BEAT_SECONDS, LOOK_SECONDS))
         except TimeoutError:
             if monotonic() - beaten >= BEAT_SECONDS:
                 beaten = monotonic()
-                yield None
+                yield []
             continue
-        if notice is None:
+        if notices is None:
             return
         if not turn.may_go_on():
             return
-        yield notice
+        yield notices
         beaten = monotonic()
 
 
@@ -299,11 +300,11 @@ async def _all(turn: _Turn, wants: Filter, since: list[int] | None) -> AsyncIter
         if since is not None:
             async for chunk in _missed(turn, wants, since, until):
                 yield chunk
-        async for notice in _notices(turn, listener):
-            if notice is None:  # where nothing waits, all that was told has been heard
+        async for notices in _notices(turn, listener):
+            if notices:
+                yield b"".join(notice.event for notice in notices)
+            else:  # where nothing waits, all that was told has been heard
                 yield beat(hub.position if listener.queue.empty() else "")
-            else:
-                yield event("verdicts", notice.change.record, notice.position)
 
 
 async def _missed(turn: _Turn, wants: Filter, since: list[int], until: int) -> AsyncIterator[bytes]:

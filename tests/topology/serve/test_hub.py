@@ -27,7 +27,7 @@ async def test_news_that_come_with_the_order_to_end_do_not_keep_it(view):
 async def test_a_listener_that_ends_as_something_comes_ends():
     """A stream that is closed stays closed."""
     listener = Listener(lambda _: True)
-    task = asyncio.create_task(listener.next_notice(60))
+    task = asyncio.create_task(listener.next_notices(60))
     await asyncio.sleep(0)
     listener.queue.put_nowait(None)
     task.cancel()

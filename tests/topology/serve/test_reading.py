@@ -256,9 +256,10 @@ async def test_who_does_not_keep_up_is_let_go(service, view, monkeypatch):
         async with asyncio.timeout(5):
             while not slow.is_gone:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
-        next_notice = [await slow.next_notice(1) for _ in range(3)]
+        heard, end = [await slow.next_notices(1) for _ in range(2)]
 
-    assert [one and one.change.emission_id for one in next_notice] == ["em-0", "em-1", None]
+    assert [one.change.emission_id for one in heard] == ["em-0", "em-1"]
+    assert end is None
 
 
 async def test_a_text_in_a_verdict_reaches_nobody(service, view):
@@ -459,20 +460,44 @@ async def test_a_listener_is_bounded_by_bytes(service, view, monkeypatch):
         async with asyncio.timeout(5):
             while not slow.is_gone:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
-        next_notice = [await slow.next_notice(1)]
-        while next_notice[-1] is not None:
-            next_notice.append(await slow.next_notice(1))
+        heard = []
+        while (some := await slow.next_notices(1)) is not None:
+            heard += some
 
-    assert 1 <= len(next_notice) - 1 < 5
+    assert 1 <= len(heard) < 5
     assert slow.byte_count == 0
+
+
+async def test_what_waits_goes_out_together_and_is_encoded_once(service, view, monkeypatch):
+    """A stream that was busy sends all of it in one piece, in order, up to a bound; every stream sends the same
+    bytes."""
+    monkeypatch.setattr(hub_module, "TOGETHER_BYTES", 400)
+    async with (
+        service() as client,
+        client.hub.listening(lambda _: True) as one,
+        client.hub.listening(lambda _: True) as other,
+    ):
+        for number in range(9):
+            view.judge(f"em-{number}", "admitted")
+        await _heard_by(client, "9.0")
+        pieces = [await one.next_notices(1)]
+        while not one.queue.empty():
+            pieces.append(await one.next_notices(1))
+        same = await other.next_notices(1)
+
+    assert [notice.change.emission_id for piece in pieces for notice in piece] == [f"em-{n}" for n in range(9)]
+    assert 1 < len(pieces) < 9
+    assert pieces[0][0].event is same[0].event
+    assert pieces[0][0].event.startswith(b"id: 1.0\nevent: verdicts\ndata: {")
+    assert (one.byte_count, one.queue.qsize()) == (0, 0)
 
 
 async def test_a_listener_of_one_emission_or_emitter_is_asked_for_no_other(service, view):
     """However many listen, a record is offered to those that it may concern; nothing of them stays behind."""
     asked = []
 
-    def wants(next_notice):
-        asked.append(next_notice.change.emission_id)
+    def wants(notice):
+        asked.append(notice.change.emission_id)
         return True
 
     async with service() as client:
