@@ -8,6 +8,9 @@ are never raised across a layer.
 
 from __future__ import annotations
 
+import re
+from functools import cache
+from importlib import resources
 from typing import Literal
 
 import msgspec
@@ -117,13 +120,26 @@ def cut(text: str) -> str:
 def printable(text: str) -> str:
     """The text with everything that no reader sees (controls, bidi, zero width) as an escape: `\\u202e`.
 
-    Sentences quote what strangers wrote, and stand on terminals and in headers; line ends stay.
+    Sentences quote what strangers wrote, and stand on terminals and in headers; line ends stay. A dead letter's detail
+    is one, so the table is ours (Unicode 14.0) and not the interpreter's: a ledger folds to the same bytes everywhere.
     """
-    if text.isprintable():
+    if text.isascii() and text.isprintable():
         return text
-    return "".join(one if one.isprintable() or one == "\n" else _escape(one) for one in text)
+    return _unprintable().sub(_escape, text)
 
 
-def _escape(character: str) -> str:
-    code = ord(character)
+@cache
+def _unprintable() -> re.Pattern[str]:
+    """Any character that is not printable, but for a line end (tools/make_unprintable.py)."""
+    lines = resources.files("sluice.codecs").joinpath("data", "unprintable.txt").read_text("ascii").splitlines()
+    parts: list[str] = []
+    for line in lines:
+        if not line.startswith("#"):
+            first, _, last = line.partition("-")
+            parts.append(f"\\U{int(first, 16):08x}-\\U{int(last or first, 16):08x}")
+    return re.compile(f"(?!\n)[{''.join(parts)}]")
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import get_args
 
 import pytest
@@ -116,3 +117,20 @@ def test_a_fault_is_a_value() -> None:
     assert fault == Fault("misrouted", "elsewhere")
     with pytest.raises(AttributeError):
         fault.reason = "schema"  # type: ignore[misc]
+
+
+def test_what_is_escaped_does_not_depend_on_the_interpreter() -> None:
+    """A dead letter's detail is compared byte for byte by an audit, on whichever Python that runs: the table is Unicode
+    14.0's, so a character of Unicode 15 is escaped also by a Python that knows it."""
+    shown = "".join(chr(point) for point in range(0x110000) if printable(chr(point)) == chr(point))
+
+    assert printable("\U0001fae0 \U0001fae8") == "\U0001fae0 \\U0001fae8"
+    assert len(shown) == 144_517
+    assert sha256(shown.encode()).hexdigest() == "263d374e2078e42a337ac4c6375ead1f1f194f782d1cbecbe6d79e7ade82d6e5"
+
+
+@pytest.mark.parametrize("text", ["", "a\nb", "\x7f\x00\x1b", "\u202e\u200b", "\ud800", "é\u0301", "\U000e0041"])
+def test_line_ends_stay_and_nothing_unseen_does(text: str) -> None:
+    """What is left can be printed, whatever it was."""
+    assert all(one == "\n" or one.isprintable() for one in printable(text))
+    assert printable(printable(text)) == printable(text)
