@@ -179,7 +179,6 @@ class View:
 
     async def demand_replicas(self, topics: Sequence[str], least: int | None) -> None:
         """Of these topics so many replicas must have a record before it counts; None: as many as the brokers say."""
-        specs = {spec.name: spec for spec in TOPICS}
 
         async def ask(admin: AIOKafkaAdminClient) -> None:
             more = {} if least is None else {"min.insync.replicas": str(least)}
@@ -187,7 +186,7 @@ class View:
                 ConfigResource(
                     ConfigResourceType.TOPIC,
                     topic_name(self.settings, topic),
-                    configs=dict(specs[topic].config) | more,
+                    configs=dict(TOPICS[topic].config) | more,
                 )
                 for topic in topics
             ]
