@@ -1,7 +1,7 @@
 """Fuzzes the compiled core under sanitisers: `python fuzz/native.py --seconds 60 [--seed N]`.
 
 Builds it with AddressSanitizer and UndefinedBehaviorSanitizer beside the ordinary one, and runs the histories of
-`tests/support/native_world.py` through it and through Python: a difference, or a report of a sanitiser, is a finding.
+`tests/support/fold_histories.py` through it and through Python: a difference, or a report of a sanitiser, is a finding.
 Then the same with packed emissions damaged, as no snapshot of ours has them; there only memory is judged. Exit status:
 0 no finding, 1 a finding, 3 no compiler or no sanitisers.
 """
@@ -23,7 +23,7 @@ from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 BUILT: Final = ROOT / "build" / "sanitised"
-WORLD: Final = ROOT / "tests" / "support" / "native_world.py"
+WORLD: Final = ROOT / "tests" / "support" / "fold_histories.py"
 FLAGS: Final = "-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all"
 
 
@@ -107,7 +107,7 @@ def run(seconds: float, seed: int) -> int:
     _load("sluice.codecs._native", _path("codecs"))
     _load("sluice.streams._native", _path("streams"))
     _load("builders", WORLD.with_name("builders.py"))  # the world is made with them
-    world = _load("native_world", WORLD)
+    world = _load("fold_histories", WORLD)
     from sluice.streams.adjudication import compiled_fold
 
     assert compiled_fold.core is not None, "the sanitised core is the one that is used"

@@ -34,7 +34,7 @@ from sluice.topology.mcp.server import create_server
 
 HERE = Path(__file__).parent
 CORPUS = HERE / "corpus"
-WORLD = runpy.run_path(str(HERE.parent / "support" / "adapter_world.py"))
+WORLD = runpy.run_path(str(HERE.parent / "support" / "adapter_view.py"))
 ORACLES = runpy.run_path(str(HERE.parent / "support" / "oracles.py"))
 NOW, DOMAIN, decided = WORLD["NOW"], WORLD["DOMAIN"], WORLD["decided"]
 

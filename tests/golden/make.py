@@ -14,8 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from audit_world import KEY as SIGNER_KEY
-from audit_world import World
+from audited_lanes import KEY as SIGNER_KEY
+from audited_lanes import World
 from click.testing import CliRunner
 from exported import BASE, KEY, H, M, Record, S, emission_after, lane_after, observation_after, reviewed_claim
 from msgspec.structs import replace

@@ -15,8 +15,8 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.admin import NewTopic, RecordsToDelete
 from aiokafka.errors import NodeNotReadyError
-from lane_world import World
 from lanes_on_kafka import Workers, assert_exactly_once, ledger, load, until_read
+from scripted_lane import World
 
 from sluice.codecs.blocks import EventKind, Output, unseal
 from sluice.codecs.record_batches import pack_records

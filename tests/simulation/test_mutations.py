@@ -30,8 +30,8 @@ from sluice.topology.worker import lane
 from sluice.topology.worker.intake import Intake
 from sluice.topology.worker.watermark import InputMarks
 
+from .simulated_run import Mutation, ViolationError, run
 from .worker import make_ledger
-from .world import Mutation, ViolationError, run
 
 pytestmark = pytest.mark.slow
 

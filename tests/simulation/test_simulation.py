@@ -17,7 +17,7 @@ import pytest
 
 from .partition import Fate
 from .run import ROOT, Failure, pool, replay, run_range
-from .world import run
+from .simulated_run import run
 
 pytestmark = pytest.mark.slow
 

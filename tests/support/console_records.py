@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from adapter_world import attested, claim
+from adapter_view import attested, claim
 from builders import emission_value, observation_value, review_value
 
 from sluice.codecs.times import format_time

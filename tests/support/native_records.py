@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from builders import assertion_value, emission_value, observation_value, span_of
+from fold_histories import CLASSES, COMMIT, MINUTE, PLAIN_TEXT, SHA, Step, T
 from hypothesis import HealthCheck, settings
-from native_world import CLASSES, COMMIT, MINUTE, PLAIN_TEXT, SHA, Step, T
 from search import examples
 
 from sluice.codecs.times import format_time

@@ -14,11 +14,7 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from msgspec.structs import fields, replace
-from native_records import LATER, VERIFIED, WIDE, checked, raw_emission, raw_observation
-from native_world import (
+from fold_histories import (
     CHECKS,
     CLASSES,
     IDS,
@@ -33,6 +29,10 @@ from native_world import (
     pure,
     same,
 )
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import fields, replace
+from native_records import LATER, VERIFIED, WIDE, checked, raw_emission, raw_observation
 from search import DEEP
 
 from sluice.codecs import blocks, merkle

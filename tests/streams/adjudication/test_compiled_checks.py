@@ -7,10 +7,7 @@ from typing import Any
 
 import pytest
 from builders import assertion_value
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from native_records import LATER, VERIFIED, WIDE, checked, raw_emission, raw_observation
-from native_world import (
+from fold_histories import (
     CHECKS,
     CLASSES,
     COMMIT,
@@ -27,6 +24,9 @@ from native_world import (
     fold,
     same,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from native_records import LATER, VERIFIED, WIDE, checked, raw_emission, raw_observation
 from search import examples
 
 from sluice.codecs.digests import digest_of

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import make_native_layout
 import pytest
-from native_world import T, block_of, event_of
+from fold_histories import T, block_of, event_of
 
 from sluice.codecs import compiled_core as codecs_core
 from sluice.codecs import compiled_layout as codecs_layout

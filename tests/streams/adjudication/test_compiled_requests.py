@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
+from fold_histories import CHECKS, CLASSES, IDS, MINUTE, ODD_CHECKS, SHA, TEXTS, Raw, T, same
 from hypothesis import given
 from hypothesis import strategies as st
 from native_records import LATER, VERIFIED, WIDE, raw_emission, raw_observation
-from native_world import CHECKS, CLASSES, IDS, MINUTE, ODD_CHECKS, SHA, TEXTS, Raw, T, same
 
 from sluice.streams.adjudication import compiled_fold
 from sluice.streams.adjudication.outputs import Writer

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 from builders import assertion_value, dispositions, emission, observation, present
+from fold_histories import Raw, fold, pure
+from fold_histories import T as THEN
 from msgspec.structs import replace
-from native_world import Raw, fold, pure
-from native_world import T as THEN
 
 from sluice.codecs.records import Request
 from sluice.streams.adjudication import fold as core

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from builders import GIT, GREP, assertion_value, dispositions, emission, observation
+from fold_histories import pure
 from hypothesis import given
 from hypothesis import strategies as st
-from native_world import pure
 
 from sluice.codecs.blocks import Block, Header, seal
 from sluice.codecs.errors import DoesNotHoldError, LaterVersionError

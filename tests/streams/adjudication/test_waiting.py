@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 from builders import emission, observation
+from fold_histories import pure
 from hypothesis import given
 from hypothesis import strategies as st
-from native_world import pure
 
 from sluice.codecs.blocks import Output
 from sluice.streams.adjudication import fold as core

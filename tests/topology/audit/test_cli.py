@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from audit_world import KEY, SIGNER, World
+from audited_lanes import KEY, SIGNER, World
 from click.testing import CliRunner, Result
 from commands import Done, run_each
 

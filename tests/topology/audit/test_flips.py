@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from audit_world import SIGNER, World
+from audited_lanes import SIGNER, World
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples

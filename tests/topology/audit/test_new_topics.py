@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from audit_world import SIGNER, World
+from audited_lanes import SIGNER, World
 
 from sluice.codecs.adoptions import FORMAT, Adoption, write_adoption
 from sluice.codecs.blocks import Event, EventKind

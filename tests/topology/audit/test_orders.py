@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
-from audit_world import SIGNER, World
+from audited_lanes import SIGNER, World
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace

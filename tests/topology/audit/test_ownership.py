@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from audit_world import SIGNER, STRANGER, World
+from audited_lanes import SIGNER, STRANGER, World
 from msgspec import UNSET
 from msgspec.structs import replace
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from audit_world import World
+from audited_lanes import World
 
 from sluice.codecs.errors import SluiceError
 from sluice.topology.audit import run

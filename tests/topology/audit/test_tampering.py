@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from audit_world import SIGNER, START, STRANGER, Step, World, resealed, steps, with_outputs
+from audited_lanes import SIGNER, START, STRANGER, Step, World, resealed, steps, with_outputs
 from msgspec.structs import replace
 
 from sluice.codecs.blocks import Event, Header, Source, seal, source_of

@@ -15,7 +15,7 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaConnectionError
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lane_world import Log, World
+from scripted_lane import Log, World
 from search import examples
 from structlog.testing import capture_logs
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from vetted_world import ANSWER, FALSE, SOURCE, TRUE, make_repo
+from vetted_session import ANSWER, FALSE, SOURCE, TRUE, make_repo
 
 from sluice.topology.cli import hook_command as hook_command
 from sluice.topology.cli import main

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from vetted_world import ANSWER, FALSE, TRUE, UNSUPPORTED, claude_session, make_repo
+from vetted_session import ANSWER, FALSE, TRUE, UNSUPPORTED, claude_session, make_repo
 
 from sluice.codecs.errors import UsageError
 from sluice.topology.cli import main

@@ -20,7 +20,7 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from vetted_world import ANSWER, FALSE, TRUE, claude_session, make_repo
+from vetted_session import ANSWER, FALSE, TRUE, claude_session, make_repo
 
 from sluice.record import MemorySink
 from sluice.topology.brokers.embedded import PARTITIONS, EmbeddedBroker

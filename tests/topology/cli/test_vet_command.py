@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from vetted_world import ANSWER, FALSE, TRUE, claude_session, make_repo
+from vetted_session import ANSWER, FALSE, TRUE, claude_session, make_repo
 
 from sluice.record import MemorySink
 from sluice.topology.cli import main

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from vetted_world import FALSE, TRUE, claude_session, git, make_repo
+from vetted_session import FALSE, TRUE, claude_session, git, make_repo
 
 from sluice.topology.cli import main
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from builders import event
-from lane_world import ToyFold
 from msgspec.structs import replace
+from scripted_lane import ToyFold
 
 from sluice.codecs.blocks import EventKind, Source, outputs_root, unseal
 from sluice.codecs.errors import DoesNotHoldError

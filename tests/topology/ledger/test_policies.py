@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lane_world import POLICY, World
+from scripted_lane import POLICY, World
 
 from sluice.codecs.blocks import EventKind, Source
 from sluice.codecs.notes import Signer

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from builders import event
 from exported import BASE, S, emission_after, lane_after, observation_after
-from lane_world import ToyFold
 from msgspec.structs import replace as changed
+from scripted_lane import ToyFold
 
 from sluice.codecs.blocks import Event, Output, seal, unseal
 from sluice.codecs.errors import DoesNotHoldError, LaterVersionError

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from audit_world import World
+from audited_lanes import World
 
 from sluice.topology.audit.checkpoint_check import CheckpointClaims
 from sluice.topology.audit.lane import Task, audit_lane

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from adapter_world import Filled
+from adapter_view import Filled
 
 from sluice.topology.mcp.readers import Readers
 

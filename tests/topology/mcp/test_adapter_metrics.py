@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from adapter_world import DOMAIN, NOW, attested, decided
+from adapter_view import DOMAIN, NOW, attested, decided
 from aiokafka import TopicPartition
 from mcp.client.client import Client
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser

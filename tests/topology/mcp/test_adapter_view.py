@@ -4,7 +4,7 @@ import json
 import sqlite3
 
 import pytest
-from adapter_world import IDENTITY, NOW, Filled, attested, decided
+from adapter_view import IDENTITY, NOW, Filled, attested, decided
 
 from sluice.codecs.errors import UsageError
 from sluice.codecs.records import CheckCount

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 import httpx2
 import pytest
-from adapter_world import NOW, attested
+from adapter_view import NOW, attested
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec

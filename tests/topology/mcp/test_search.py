@@ -4,7 +4,7 @@ import sqlite3
 
 import msgspec
 import pytest
-from adapter_world import DOMAIN, NOW, attested, claim
+from adapter_view import DOMAIN, NOW, attested, claim
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

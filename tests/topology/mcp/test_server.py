@@ -6,7 +6,7 @@ import sqlite3
 
 import jsonschema
 import pytest
-from adapter_world import DOMAIN, NOW, attested, claim
+from adapter_view import DOMAIN, NOW, attested, claim
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
@@ -248,7 +248,7 @@ async def test_a_view_that_hears_nothing_of_the_broker_answers_nothing(filled, r
 
 async def test_a_view_that_is_made_anew_is_opened_anew(server, filled, path, mode):
     """Readers follow the file, whatever was there before."""
-    from adapter_world import IDENTITY
+    from adapter_view import IDENTITY
 
     from sluice.topology.mcp.adapter_view import View
 

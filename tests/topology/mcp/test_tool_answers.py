@@ -5,7 +5,7 @@ import sqlite3
 
 import msgspec
 import pytest
-from adapter_world import DOMAIN, HOUR, NOW, attested, claim
+from adapter_view import DOMAIN, HOUR, NOW, attested, claim
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
@@ -197,7 +197,7 @@ def test_pages_follow_one_another(filled, db):
 )
 def test_the_view_counts_as_composition_does(tmp_path_factory, spoken):
     """Step by step in SQL, or at once over all words: the same summary."""
-    from adapter_world import Filled
+    from adapter_view import Filled
 
     path = tmp_path_factory.mktemp("view") / "v.sqlite"
     filled, words = Filled(path), []

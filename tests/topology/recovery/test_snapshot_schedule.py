@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lane_world import ToyFold, World
 from msgspec import UNSET
+from scripted_lane import ToyFold, World
 from structlog.testing import capture_logs
 
 from sluice.codecs import merkle

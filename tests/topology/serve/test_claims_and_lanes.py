@@ -4,7 +4,7 @@ import json
 import os
 
 import pytest
-from adapter_world import attested, claim
+from adapter_view import attested, claim
 
 from sluice.codecs.canonical import assertion_hash
 from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head

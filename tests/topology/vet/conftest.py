@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from vetted_world import make_repo
+from vetted_session import make_repo
 
 
 @pytest.fixture

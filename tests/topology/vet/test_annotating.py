@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from vetted_world import FALSE, SOURCE, TRUE, claude_session, git
+from vetted_session import FALSE, SOURCE, TRUE, claude_session, git
 
 from sluice.codecs.decode import decode_emission
 from sluice.codecs.records import Annotation, Emission

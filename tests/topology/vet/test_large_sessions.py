@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from vetted_world import FALSE, SOURCE, TRUE
+from vetted_session import FALSE, SOURCE, TRUE
 
 LIMIT = 500_000_000
 """Bytes of address space: of these an interpreter with all that vetting imports takes 300 million."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from vetted_world import ANSWER, FALSE, SOURCE, TRUE, UNSUPPORTED, claude_session
+from vetted_session import ANSWER, FALSE, SOURCE, TRUE, UNSUPPORTED, claude_session
 
 from sluice.record import Problem
 from sluice.record.transcripts import open_transcript

@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from vetted_world import ANSWER, FALSE, TRUE, claude_session
+from vetted_session import ANSWER, FALSE, TRUE, claude_session
 
 from sluice.codecs.errors import UnreachableError, UsageError
 from sluice.topology.settings.settings import Settings

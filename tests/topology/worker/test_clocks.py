@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
-from lane_world import World
+from scripted_lane import World
 
 from sluice.codecs.blocks import Output
 from sluice.codecs.errors import DoesNotHoldError

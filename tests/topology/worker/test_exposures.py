@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lane_world import ToyFold, World
 from msgspec.structs import replace
+from scripted_lane import ToyFold, World
 from structlog.testing import capture_logs
 
 from sluice.streams.policy.keys import Key

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
-from lane_world import Log, ToyLedger, World, fetched
+from scripted_lane import Log, ToyLedger, World, fetched
 from structlog.testing import capture_logs
 
 from sluice.codecs.blocks import EventKind

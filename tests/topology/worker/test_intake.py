@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lane_world import INPUTS, fetched
+from scripted_lane import INPUTS, fetched
 
 from sluice.codecs import compiled_core
 from sluice.codecs.blocks import MAX_BYTES, MAX_EVENTS, Event, EventKind

@@ -10,7 +10,7 @@ import pytest
 from aiokafka.errors import KafkaConnectionError
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lane_world import INPUTS, POLICY, Log, ToyFold, World, fetched
+from scripted_lane import INPUTS, POLICY, Log, ToyFold, World, fetched
 from search import examples
 from structlog.testing import capture_logs
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from lane_world import World
+from scripted_lane import World
 from structlog.testing import capture_logs
 
 from sluice.codecs.errors import DoesNotHoldError, LaterVersionError, UsageError

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 import pytest
-from lane_world import World
 from msgspec.structs import astuple
+from scripted_lane import World
 
 from sluice.codecs.adoptions import FORMAT, Adoption, write_adoption
 from sluice.codecs.blocks import EventKind

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from exported import BASE, ExportedLane, S, emission_after, explanation_of, observation_after
-from lane_world import ToyFold, World
 from msgspec.structs import replace
+from scripted_lane import ToyFold, World
 from structlog.testing import capture_logs
 
 from sluice.codecs.blocks import Header, seal, unseal
