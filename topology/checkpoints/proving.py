@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import UNSET
 
 from ...codecs import merkle
-from ...codecs.blocks import GENESIS, Block, Output, statement, unseal
+from ...codecs.blocks import Block, Output, statement
 from ...codecs.checkpoints import Checkpoint, leaf_of, origin, parse_checkpoint
 from ...codecs.errors import DoesNotHoldError, UsageError
 from ...codecs.notes import parse_note
@@ -22,7 +22,7 @@ from ...codecs.partition import PARTITIONERS
 from ..ledger.chain import AUDIT
 from ..ledger.folds import partitioner_of
 from ..ledger.interfaces import Logs
-from ..ledger.replay import blocks_of
+from ..ledger.replay import linked_blocks
 from .proof_files import VERSION, ConsistencyProof, Place, Proof, make_leaf
 from .proofs import recompute
 from .seeking import ByKey, Hit, Inputs, Outputs, Seeker, by_id
@@ -245,25 +245,10 @@ def demand_ledger(leaves: Sequence[bytes], checkpoint: Checkpoint) -> None:
 
 
 async def _blocks(logs: Logs, lane: int, progress: Progress) -> AsyncGenerator[Block, None]:
-    """A lane's blocks from the first, each linked to the one before it.
-
-    Not `ledger.replay`: nothing is folded here, so a later version's inputs and checkpoints can be proved too. What
-    has to be folded, its seeker folds.
-    """
-    height, hashed = -1, GENESIS
-    async with aclosing(blocks_of(logs, lane)) as records:
-        async for offset, data in records:
-            block = unseal(data)
-            header = block.header
-            if (header.height, header.prev) != (height + 1, hashed):
-                raise DoesNotHoldError(
-                    "the chain of blocks is broken" if height >= 0 else "the ledger's first blocks are not there",
-                    path=f"ledger of lane {lane}, block {header.height}",
-                    expected=f"height {height + 1}, prev {hashed}",
-                    hint=AUDIT if height >= 0 else "a proof needs all blocks from the first: use an older export",
-                )
-            height, hashed = header.height, block.hash
-            progress(lane, header.height, offset)
+    """A lane's blocks from the first, not folded. What has to be folded, its seeker folds."""
+    async with aclosing(linked_blocks(logs, lane)) as blocks:
+        async for offset, block in blocks:
+            progress(lane, block.header.height, offset)
             yield block
 
 

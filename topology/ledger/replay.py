@@ -2,7 +2,8 @@
 
 `replay` is for readers that end where a ledger does not hold: restore, standby, explain, what-if and proofs. An audit,
 and the client's, read damaged ledgers too: they go the same way with checks of their own (audit/ledger_checks.py),
-which note what does not hold and say how to go on. `follow` is the way itself, and takes either.
+which note what does not hold and say how to go on. `linked_blocks` folds nothing. `follow` is the way itself, and takes
+any of the three.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from ...codecs.blocks import Block, Event, Header, Output, unseal
+from ...codecs.blocks import GENESIS, Block, Event, Header, Output, unseal
 from ...codecs.errors import DoesNotHoldError
 from ...codecs.lane_claims import is_claim
-from .chain import ChainHead, demand_version
+from .chain import AUDIT, ChainHead, demand_version
 from .interfaces import Logs
 
 
@@ -312,6 +313,67 @@ async def replay(
             if on_block is not None:
                 on_block(folded)
             yield folded
+
+
+class _Links:
+    """Demands that blocks follow upon one another from the first, and has none of them folded."""
+
+    def __init__(self, lane: int) -> None:
+        self._lane, self._height, self._hash = lane, -1, GENESIS
+        self._next: Linked | None = None
+
+    def feed(self, record: tuple[int, bytes], /) -> None:
+        offset, data = record
+        block = unseal(data)
+        self._next = Linked(block, offset, block.header.height)
+
+    def end(self) -> None:
+        pass
+
+    async def take(self) -> Linked | None:
+        linked, self._next = self._next, None
+        return linked
+
+    def judge(self, linked: Linked, _: Any, /) -> None:
+        block, height = linked.block, self._height
+        assert block is not None, "unsealed"
+        header = block.header
+        if (header.height, header.prev) != (height + 1, self._hash):
+            raise DoesNotHoldError(
+                "the chain of blocks is broken" if height >= 0 else "the ledger's first blocks are not there",
+                path=f"ledger of lane {self._lane}, block {header.height}",
+                expected=f"height {height + 1}, prev {self._hash}",
+                hint=AUDIT if height >= 0 else "a proof needs all blocks from the first: use an older export",
+            )
+        self._height, self._hash = header.height, block.hash
+
+    def folded(self, linked: Linked, outputs: Sequence[Output], /) -> None:
+        raise AssertionError("nothing is folded")
+
+    def failed(self, _: Linked, error: Exception, /) -> None:
+        raise error
+
+
+async def linked_blocks(logs: Logs, lane: int) -> AsyncGenerator[tuple[int, Block], None]:
+    """A stored ledger's blocks with their offsets, from the first, each linked to the one before it and not folded.
+
+    So a block that a later version wrote can be read too, for a proof of what stands in it.
+
+    Args:
+        logs: the stored topics.
+        lane: the lane's number.
+
+    Raises:
+        DoesNotHoldError: a record cannot be read, the first blocks are gone, or the chain is broken.
+        UnreachableError: no broker answers.
+    """
+    async with (
+        aclosing(blocks_of(logs, lane)) as records,
+        aclosing(follow(records, _Links(lane), lane, logs.lanes)) as followed,
+    ):
+        async for one in followed:
+            assert one.linked.block is not None, "unsealed"
+            yield one.linked.offset, one.linked.block
 
 
 async def blocks_of(logs: Logs, lane: int) -> AsyncGenerator[tuple[int, bytes], None]:
