@@ -140,13 +140,13 @@ reference: $(DEV) ## docs/reference, from the code; the operator's alerts, from 
 	$(BIN)/python tools/make_alerts.py
 
 lock: $(DEV) ## resolve the dependencies anew
-	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-strip-extras \
 	  --no-header pyproject.toml --extra all --group build -o requirements/run.txt
-	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-strip-extras \
 	  --no-header pyproject.toml --extra all --group dev -c requirements/run.txt -o requirements/dev.txt
-	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-strip-extras \
 	  --no-header pyproject.toml --extra all --group adapters -o requirements/adapters.txt
-	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-strip-extras \
 	  --no-header --group wheels -o requirements/wheels.txt
 
 wheels: $(BIN)/python ## the wheels, built and tested into dist/; PYTHONS="3.11 /path/of/python3.14" names other interpreters
