@@ -180,7 +180,6 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
         was_lost, inputs = False, set(self.app.physical.values())
         while True:
             await asyncio.sleep(LISTEN_SECONDS)
-            self._look_for(inputs)
             if (is_lost := self._standing.is_lost(monotonic())) != was_lost:
                 was_lost = is_lost
                 self.app.loop.call_soon_threadsafe(self.app.lanes.give_up if is_lost else self.app.lanes.take_back)
@@ -190,6 +189,7 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
             except Exception as error:  # noqa: BLE001 -- it is the worker's end, and gets told there
                 self.app.loop.call_soon_threadsafe(self.app.fail, error)
                 return
+            self._look_for(inputs)
 
     def _look_for(self, inputs: set[str]) -> None:
         """Asks for new metadata while an input is not there: aiokafka itself would see it again after five minutes.
