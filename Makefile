@@ -1,4 +1,5 @@
-# Every target does its own set-up in .venv, from the hashed lock files.
+# Every target does its own set-up in .venv, from the hashed lock files. pip comes first: one of before 23.3, as Debian 12
+# has it, takes the newest release of what is asked for with an extra, which is not the one whose hash is locked.
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
@@ -27,7 +28,8 @@ $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "sluice needs Python 3.11 or later")'
 	$(PYTHON) -m venv $(VENV)
 
-$(RUN): requirements/run.txt pyproject.toml $(wildcard native/*.[ch]) | $(BIN)/python
+$(RUN): requirements/pip.txt requirements/run.txt pyproject.toml $(wildcard native/*.[ch]) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/pip.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
 	@$(BIN)/pip uninstall --quiet --yes sluice >/dev/null 2>&1 || true # the distribution had that name once
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
@@ -38,8 +40,9 @@ $(DEV): requirements/dev.txt $(RUN)
 	@touch $@
 
 # The adapters' frameworks pin what sluice has newer, so they have an environment of their own.
-$(ADAPTERS)/.installed: requirements/adapters.txt pyproject.toml $(wildcard native/*.[ch]) | $(BIN)/python
+$(ADAPTERS)/.installed: requirements/pip.txt requirements/adapters.txt pyproject.toml $(wildcard native/*.[ch]) | $(BIN)/python
 	test -x $(ADAPTERS)/bin/python || $(BIN)/python -m venv $(ADAPTERS)
+	$(ADAPTERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/pip.txt
 	$(ADAPTERS)/bin/pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements/adapters.txt
 	@$(ADAPTERS)/bin/pip uninstall --quiet --yes sluice >/dev/null 2>&1 || true # the distribution had that name once
 	$(ADAPTERS)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
@@ -140,14 +143,16 @@ reference: $(DEV) ## docs/reference, from the code; the operator's alerts, from 
 	$(BIN)/python tools/make_alerts.py
 
 lock: $(DEV) ## resolve the dependencies anew
-	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-strip-extras \
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --no-header pyproject.toml --extra all --group build -o requirements/run.txt
-	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-strip-extras \
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --no-header pyproject.toml --extra all --group dev -c requirements/run.txt -o requirements/dev.txt
-	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-strip-extras \
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --no-header pyproject.toml --extra all --group adapters -o requirements/adapters.txt
-	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-strip-extras \
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --no-header --group wheels -o requirements/wheels.txt
+	echo pip | $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --no-header - -o requirements/pip.txt
 
 wheels: $(BIN)/python ## the wheels, built and tested into dist/; PYTHONS="3.11 /path/of/python3.14" names other interpreters
 	$(BIN)/python tools/make_wheels.py $(PYTHONS) $(ARGS)
