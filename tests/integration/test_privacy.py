@@ -67,9 +67,11 @@ def sent(records: Iterator[strangers.Record]) -> Iterator[strangers.Record]:
 
 def peers() -> Iterator[strangers.Record]:
     """An assertion that a pseudonymous observation of credentials in clear bears out."""
-    yield strangers.emission("peer", provenance=[strangers.annotation(PEER), strangers.annotation(strangers.GIT)])
-    yield strangers.observation("peer", PEER, len(strangers.hostile("peer")))
-    yield strangers.observation("peer", strangers.GIT, len(strangers.hostile("peer")))
+    yield strangers.hostile_emission(
+        "peer", provenance=[strangers.hostile_annotation(PEER), strangers.hostile_annotation(strangers.GIT)]
+    )
+    yield strangers.hostile_observation("peer", PEER, len(strangers.hostile("peer")))
+    yield strangers.hostile_observation("peer", strangers.GIT, len(strangers.hostile("peer")))
 
 
 class Run(NamedTuple):

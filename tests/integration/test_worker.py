@@ -244,7 +244,7 @@ async def test_a_topic_that_was_made_anew_stops_its_lanes(lanes: tuple[Settings,
     await create_topics(settings)
     second = workers.start()
 
-    await workers.until_said(second, "ends before the position that the ledger names", settings.partitions)
+    await workers.until_said(second, "emissions was deleted and made again", settings.partitions)
     await workers.until_said(second, "lane taken over", settings.partitions * (len(folds()) - 1))
     assert second.poll() is None
 
