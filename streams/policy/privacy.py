@@ -2,8 +2,8 @@
 
 An observation id may carry what the substrate knows of people: a path, a content hash, a peer credential. The policy
 says whether ids leave in clear, hashed, or not at all; hashed is HMAC-SHA256 (RFC 2104) over the id with a secret that
-only the operator has, so that equal ids stay equal, and without the secret nobody can find an id by trying. It is
-written
+only the operator has, so that equal ids stay equal, and without the secret nobody can find an id by trying. It
+is written
 
     hmac:KEY:DIGEST
 

@@ -20,6 +20,8 @@ from aiokafka.producer.sender import CoordinationType, TxnOffsetCommitHandler
 from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.types import CompactArray, CompactString, Int16, Int32, Int64, Schema, TaggedFields
 
+from .aiokafka_inside import sender_of
+
 NO_EPOCH = -1
 _REFUSED = frozenset({22, 25, 27, 82})
 """ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, FENCED_INSTANCE_ID."""
@@ -181,7 +183,7 @@ def check_member(producer: Any, member: Member) -> None:
         producer: an `AIOKafkaProducer` that was started, with a transactional id.
         member: whose offsets they are.
     """
-    sender: Any = producer._sender
+    sender = sender_of(producer)
 
     async def commit_offsets(offsets: Any, group: str) -> None:
         if not offsets:

@@ -24,7 +24,7 @@ from faust.types import TP
 from ...codecs.errors import DoesNotHoldError
 from ..settings.clock import now_ms
 from . import membership
-from .aiokafka_inside import client_of
+from .aiokafka_inside import client_of, coordinator_of, fetcher_of, subscriptions_of
 from .assignor import LaneAssignor, MemberState
 from .batches.unpacking import EventDecoder
 from .batches.unreadable_batches import Refusals
@@ -158,9 +158,9 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
     async def on_start(self) -> None:
         await super().on_start()
         consumer: Any = self._ensure_consumer()
-        consumer._fetcher.__class__ = LaneFetcher
-        consumer._fetcher.pace = min(PACE_SECONDS, self.app.settings.max_block_wait)
-        coordinator = consumer._coordinator
+        fetcher_of(consumer).__class__ = LaneFetcher
+        fetcher_of(consumer).pace = min(PACE_SECONDS, self.app.settings.max_block_wait)
+        coordinator = coordinator_of(consumer)
         if self._name is not None:
             membership.hold_on(coordinator)
         membership.keep_standing(coordinator, self._standing)
@@ -206,7 +206,7 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
         Raises:
             NotAMemberError: nobody: it has joined none, or must assume that it was replaced.
         """
-        coordinator: Any = self._ensure_consumer()._coordinator
+        coordinator = coordinator_of(self._ensure_consumer())
         member, generation = coordinator.member_id, coordinator.generation
         if self._standing.is_lost(monotonic()) or not member or generation < 0:  # to the broker that is no member
             raise NotAMemberError("the group's coordinator is silent, or has not said who we are")
@@ -269,7 +269,7 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
         ranges, answers, lost = poll.ranges, poll.answers, poll.lost
         if not self.consumer.flow_active:
             return poll
-        fetcher = consumer._fetcher
+        fetcher = fetcher_of(consumer)
         subscriptions = fetcher._subscriptions
         if consumer._closed or fetcher._closed:
             raise ConsumerStoppedError
@@ -334,7 +334,7 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
 
     def touch(self) -> None:
         """Nothing is wanted now: that is no reason to leave the group, as aiokafka would after five idle minutes."""
-        with self._ensure_consumer()._subscription.fetch_context():
+        with subscriptions_of(self._ensure_consumer()).fetch_context():
             pass
 
     def rest(self, partitions: Collection[TP]) -> None:
@@ -346,7 +346,7 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
         for partition in consumer.assignment():
             if partition in partitions:
                 consumer.pause(partition)
-                consumer._fetcher._records.pop(partition, None)
+                fetcher_of(consumer)._records.pop(partition, None)
 
     def _look_at(self, partition: TopicPartition, placed: _Placed, position: int, end: int) -> None:
         """An input's leader says that it ends beyond our position, and nothing comes: sees that somebody looks.
@@ -366,7 +366,7 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
         try:
             if not await nothing_follows(self.app.settings, partition, position):
                 return
-            subscription = consumer._subscription.subscription
+            subscription = subscriptions_of(consumer).subscription
             if subscription is None or self._placed.get(partition) is not placed:
                 return
             if not self._is_placed(partition, subscription.assignment):
@@ -385,7 +385,7 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
     async def place(self, positions: Mapping[TopicPartition, int], epoch: int) -> None:
         """Seeks: ranges from here on carry `epoch`, and the first of each partition starts at its position."""
         consumer = self._ensure_consumer()
-        subscription = consumer._subscription.subscription
+        subscription = subscriptions_of(consumer).subscription
         for partition, offset in positions.items():
             consumer.seek(partition, offset)
             consumer.resume(partition)
