@@ -20,7 +20,7 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from vetted_session import ANSWER, FALSE, TRUE, claude_session, make_repo
+from vetted_session import ANSWER, FALSE, TRUE, claude_session
 
 from sluice.record import MemorySink
 from sluice.topology.brokers.embedded import PARTITIONS, EmbeddedBroker
@@ -32,18 +32,6 @@ from sluice.topology.settings.settings import Settings
 
 def run(*arguments: str, lines: str = "") -> Result:
     return CliRunner().invoke(main, ["record", *arguments], input=lines)
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    return make_repo(tmp_path)
-
-
-@pytest.fixture
-def session(tmp_path: Path, repo: Path) -> str:
-    path = tmp_path / "session.jsonl"
-    path.write_text(claude_session(repo, TRUE, ANSWER))
-    return str(path)
 
 
 def test_a_transcript_becomes_emissions(repo: Path, session: str):

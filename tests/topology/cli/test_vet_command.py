@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from vetted_session import ANSWER, FALSE, TRUE, claude_session, make_repo
+from vetted_session import ANSWER, FALSE, TRUE, claude_session
 
 from sluice.record import MemorySink
 from sluice.topology.cli import main
@@ -26,18 +26,6 @@ def told(result: Result) -> list[dict[str, Any]]:
 
 def run(*arguments: str, lines: str = "") -> Result:
     return CliRunner().invoke(main, ["vet", *arguments], input=lines)
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    return make_repo(tmp_path)
-
-
-@pytest.fixture
-def session(tmp_path: Path, repo: Path) -> str:
-    path = tmp_path / "session.jsonl"
-    path.write_text(claude_session(repo, TRUE, ANSWER))
-    return str(path)
 
 
 def test_a_session_is_vetted(repo: Path, session: str):
