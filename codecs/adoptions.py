@@ -99,7 +99,7 @@ def adopted_in(block: Block) -> Mapping[str, str]:
     """What the next block has to name instead of the ids that this one does, by topic.
 
     An adoption that was made for another id than the block's means nothing here: so one that comes again never does.
-    Whether it may stand in a ledger the fold has checked (streams/policy/adopting.py).
+    Whether it may stand in a ledger the fold has checked (streams/policy/adoption_rule.py).
     """
     found: dict[str, str] = {}
     for event in block.events:

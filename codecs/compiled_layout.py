@@ -2,7 +2,7 @@
 
 This declaration is the only one. `tools/make_native_layout.py` makes `native/layout.h` of it, from which the C takes
 every index, count and name; a compiled core is used only where it was built from the same declaration
-(`compiled_core.py` compares `LAYOUT`). The fold's own tuples are in `streams/adjudication/compiled_layout.py`.
+(`compiled_core.py` compares `LAYOUT`). The fold's own tuples are in `streams/adjudication/fold_layout.py`.
 """
 
 from __future__ import annotations

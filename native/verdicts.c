@@ -5,7 +5,7 @@
 #include "members.h"
 #include "times.h"
 
-/* The words of layout.h's numbers, in their order (compiled_layout.py, `CODES`; the tests hold both to it). */
+/* The words of layout.h's numbers, in their order (fold_layout.py, `CODES`; the tests hold both to it). */
 static const View KINDS[] = {VIEW("assertion"), VIEW("denial"), VIEW("refusal")};
 static const View DISPOSITIONS[] = {VIEW("discard"), VIEW("review"), VIEW("re-emit"), VIEW("refuse")};
 static const View COVERAGES[] = {VIEW("none"), VIEW("part"), VIEW("whole")};

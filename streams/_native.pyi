@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .adjudication.compiled_layout import Moment, Rules, Tables, Writing
+from .adjudication.fold_layout import Moment, Rules, Tables, Writing
 
 VERSION: int
 PURE: int

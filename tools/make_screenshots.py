@@ -30,10 +30,10 @@ from sluice.topology.serve.console import Console, console
 from sluice.topology.serve.desk import Desk
 from sluice.topology.serve.gate import Gate
 from sluice.topology.serve.hub import Hub
-from sluice.topology.serve.intake import Intake
 from sluice.topology.serve.metering import ServiceMetrics
 from sluice.topology.serve.outbox import Outbox
 from sluice.topology.serve.reading import Sight
+from sluice.topology.serve.record_intake import Intake
 from sluice.topology.serve.sessions import Sessions
 from sluice.topology.serve.view import ServiceView
 from sluice.topology.serve.walks import Walks

@@ -20,8 +20,8 @@ from ..judging.checks import Check, canonical, parse_check
 from ..judging.rendering import render
 from ..sanitise import Confusables, Trace, clean_tree
 from . import standing
-from .compiled_layout import Pieces
 from .emission_state import COVERAGE, PART, AssertionState, Place
+from .fold_layout import Pieces
 
 CAP: Final = 64_000
 """Bytes that one sentence or check keeps: more than the longest check can need, so that none is ever cut."""

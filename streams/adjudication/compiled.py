@@ -23,7 +23,9 @@ from ..policy.identifiers import looks_like
 from ..policy.policy import BUILT_IN, Observer, Policy
 from . import compiled_fold, grounding, waiting
 from .checked_json import pieces_of, shown_at
-from .compiled_layout import (
+from .decision_json import DecisionWriter, said_grounding
+from .emission_state import CLASSES, AssertionState, Place, Terms
+from .fold_layout import (
     CODES,
     Framed,
     Functions,
@@ -36,8 +38,6 @@ from .compiled_layout import (
     TermsInForce,
     Writing,
 )
-from .decision_json import DecisionWriter, said_grounding
-from .emission_state import CLASSES, AssertionState, Place, Terms
 from .mending import effects_with_looks
 from .outputs import Writer
 from .reviewing import effects_reviewed

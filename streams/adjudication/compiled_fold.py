@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...codecs import compiled_core
-from .compiled_layout import LAYOUT
+from .fold_layout import LAYOUT
 
 try:
     from .. import _native as _found

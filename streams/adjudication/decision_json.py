@@ -37,8 +37,8 @@ from ..sanitise import (
     frame_attestation,
 )
 from .checked_json import Shown, shown
-from .compiled_layout import RecordTexts
 from .emission_state import ALONE, CLASSES, AssertionState, ClassEvidence, steps_of, whole
+from .fold_layout import RecordTexts
 from .grounding import data_categories, is_matched
 from .versions import revision_of
 from .witnesses import Witness

@@ -29,7 +29,7 @@ from ...codecs.records import EFFECTS, Effect, Emission, Observation, Outcome
 from ...codecs.sightings import decode_sighting
 from ...codecs.spans import span_key
 from ...codecs.times import parse_time
-from ..policy import adopting
+from ..policy import adoption_rule
 from ..policy.policy import Policy
 from ..policy.signed_policies import follow
 from . import (
@@ -299,7 +299,7 @@ class _Folding:
             self.counters["quarantined"] += offsets
             return fault
         if kind == EventKind.ADOPT and self.version >= TOPIC_IDS:
-            adopting.demand(event, self.policy, self.state.time)
+            adoption_rule.demand(event, self.policy, self.state.time)
             return None
         raise DoesNotHoldError("the block has an event of a kind that this version does not know", got=str(kind))
 

@@ -20,10 +20,10 @@ from ...codecs.times import format_time
 from ..policy.policy import Policy
 from ..policy.privacy import Secret
 from . import corroboration, reviewing, standing
-from .compiled_layout import RecordHeaders
 from .decision_json import DecisionText, DecisionWriter, attestation_rules, decision_id, to_json
 from .decisions import Verdict
 from .emission_state import AssertionState, EmissionState
+from .fold_layout import RecordHeaders
 from .mending import members
 from .trace import FoldTrace
 from .verdict_json import VerdictWriter, asked_for

@@ -16,7 +16,6 @@ from ...codecs.blocks import Block
 from ...codecs.records import EFFECTS, Disposition, Reason, Status
 from ...codecs.times import format_time
 from . import standing
-from .compiled_layout import VerdictTexts
 from .decision_json import to_json
 from .decisions import Verdict
 from .emission_state import (
@@ -31,6 +30,7 @@ from .emission_state import (
     EmissionState,
     Phase,
 )
+from .fold_layout import VerdictTexts
 
 NONE: Final = -1
 """Stands for no reason, no disposition, and nothing covered."""

@@ -18,7 +18,7 @@ from ...codecs.times import format_time
 from ..adjudication import validation
 from ..adjudication.outputs import dead_letter, source_of, traceparent_of
 from ..adjudication.versions import POLICIES, TOPIC_IDS, number_of
-from ..policy import adopting
+from ..policy import adoption_rule
 from ..sanitise import frame_attestation
 from .framing_state import State
 from .validators import issue_of, unauthorised_validator
@@ -61,7 +61,7 @@ def _apply(state: State, block: Block, event: Event) -> Output | None:
         offsets, fault = refused(event)
         state.counters["quarantined"] += offsets
     elif kind == EventKind.ADOPT and number_of(block.header.fold) >= TOPIC_IDS:
-        adopting.demand(event, state.policy, block.header.time)
+        adoption_rule.demand(event, state.policy, block.header.time)
         return None
     else:
         raise DoesNotHoldError("the block has an event of a kind that this version does not know", got=str(kind))

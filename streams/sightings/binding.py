@@ -37,7 +37,7 @@ from ..adjudication.versions import MARKS, NAMES, POLICIES, SUBJECTS, TOPIC_IDS,
 from ..judging.checks import Unknown, canonical, parse_check
 from ..judging.matching import match
 from ..judging.results import Held as Decided
-from ..policy import adopting
+from ..policy import adoption_rule
 from ..policy.signed_policies import follow
 from .binding_state import BindState, Held, Job, Side
 
@@ -157,7 +157,7 @@ class _Binding:
             self._counters["quarantined"] += offsets
             return fault
         if kind == EventKind.ADOPT and self._version >= TOPIC_IDS:
-            adopting.demand(event, self._policy, self._rules.time)
+            adoption_rule.demand(event, self._policy, self._rules.time)
             return None
         raise DoesNotHoldError("the block has an event of a kind that this version does not know", got=str(kind))
 

@@ -29,18 +29,6 @@ ROOMS = [
 
 GENERIC = {"__init__", "errors", "interfaces", "models"}
 """Names that each room may have, since the room's own name says the rest."""
-REPEATED: set[str] = {
-    "adopting",
-    "bound",
-    "claims",
-    "compiled_layout",
-    "intake",
-    "lane",
-    "lanes",
-    "reviewing",
-    "verdicts",
-}
-"""Names that two rooms still share. It only shrinks: a new module takes a name that says its room's matter."""
 
 
 def module_of(path: Path) -> str:
@@ -202,4 +190,4 @@ def test_no_door_is_wider_than_it_is_used():
 def test_a_module_has_a_name_of_its_own():
     """One word for one thing: whoever reads a module's name knows which it is, without its folder."""
     names = Counter(path.stem for path in FILES.values())
-    assert {name for name, count in names.items() if count > 1} - GENERIC == REPEATED
+    assert {name for name, count in names.items() if count > 1} - GENERIC == set()

@@ -1,6 +1,6 @@
 """The three ledgers that an audit recomputes: what each lane group reads, writes, and shares its topics with.
 
-An audit is the same for all of them (lane.py). What differs stands here as data.
+An audit is the same for all of them (lane_audit.py). What differs stands here as data.
 """
 
 from __future__ import annotations

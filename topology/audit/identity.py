@@ -12,7 +12,7 @@ import msgspec
 from ...codecs.blocks import Output
 from ...codecs.checkpoints import is_hash
 from ..ledger.export_files import Stored
-from .bound import mark_of, place_in
+from .bound_marks import mark_of, place_in
 from .divergences import short
 
 Identity = tuple[int, int] | bytes

@@ -27,11 +27,11 @@ from ..ledger.interfaces import Logs
 from ..ledger.log_reader import open_logs
 from ..settings.memory import Collector
 from ..settings.settings import Settings
-from .bound import find_marks
+from .bound_marks import find_marks
 from .checkpoint_check import Signed, demand_all, expect_checkpoints
 from .divergences import Divergence
 from .groups import BIND, GROUPS
-from .lane import Task, audit_lane, expect_lane
+from .lane_audit import Task, audit_lane, expect_lane
 from .models import AuditProgress, LaneReport, Span
 from .report import Report, in_order, judge
 

@@ -169,8 +169,8 @@ def _provider(
     asked: str,
 ) -> Provider | None:
     """The identity provider that the flags name; None where they name none."""
-    from ..serve.claims import parse_rule
     from ..serve.oidc import Provider
+    from ..serve.scope_rules import parse_rule
 
     if issuer is None:
         if client_id or secret_file or rules:

@@ -14,7 +14,7 @@ from ...codecs.errors import UsageError
 from ...codecs.lane_claims import is_claim
 from ...codecs.notes import Signer
 from ...codecs.times import format_time
-from ...streams.policy.adopting import refusal
+from ...streams.policy.adoption_rule import refusal
 from ..kafka.connect import open_consumer, open_producer, partitions_of, unreachable
 from ..kafka.partition_reader import last_record
 from ..kafka.requests import topic_ids

@@ -16,7 +16,7 @@ from ...streams.adjudication import fold as core
 from ...streams.adjudication import outputs, snapshot
 from ...streams.adjudication.versions import FOLD_VERSIONS, next_number, number_of
 from ...streams.attestations import framing, framing_state
-from ...streams.policy import adopting
+from ...streams.policy import adoption_rule
 from ...streams.policy.policy import Policy
 from ...streams.policy.privacy import NO_SECRETS, Secrets, without_key
 from ...streams.sightings import binding, binding_state
@@ -62,7 +62,7 @@ class _Keyed:
 
     def refuses(self, state: Any, adoption: Event, time: int) -> str:
         policy = self._policy_of(state)
-        return "no policy came before it" if policy is None else adopting.refusal(adoption, policy, time)
+        return "no policy came before it" if policy is None else adoption_rule.refusal(adoption, policy, time)
 
 
 class Adjudicate(_Keyed):

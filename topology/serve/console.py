@@ -33,14 +33,14 @@ from .access import LOCAL, Principal, Scope, scopes_of
 from .bodies import Refused, Taken
 from .desk import Desk
 from .inert import inert
-from .lanes import HEADS, audit_says, lane_rows
+from .lane_standings import HEADS, audit_says, lane_rows
 from .leases import Lease
 from .oidc import CALLBACK, People, SignInError
 from .oidc import SECONDS as OIDC_SECONDS
-from .reviewing import Asked, No, reviewer_of
+from .review_decisions import Asked, No, reviewer_of
 from .routes import Handler, principal_of, route
 from .sessions import HOURS, SIGN_IN_COOKIE, Sessions, name_of, value_of
-from .verdicts import Filter
+from .verdict_records import Filter
 from .walks import Walks
 
 SHOWN: Final = 50

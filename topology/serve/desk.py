@@ -21,12 +21,12 @@ from ...codecs.times import format_time
 from ..kafka.input_records import Prepared, prepare
 from .access import Principal
 from .bodies import Refused, Taken, refusal_body, refusal_of
-from .intake import Conflict, Intake, Outcome, Stored
 from .leases import SECONDS, Lease, LeaseWord, key_of
 from .outbox import Outbox
 from .queries import lease_of, request_of
 from .reading import Sight, not_ready
-from .reviewing import Asked, No, OpenRequest, read_asked, refused, reviewer_of, wanted
+from .record_intake import Conflict, Intake, Outcome, Stored
+from .review_decisions import Asked, No, OpenRequest, read_asked, refused, reviewer_of, wanted
 from .routes import json_response, not_taken, principal_of, route
 
 READ_SECONDS: Final = 5.0

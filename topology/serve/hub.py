@@ -18,7 +18,7 @@ import structlog
 
 from ...codecs.errors import SluiceError
 from ..mcp.readers import Readers
-from .verdicts import Verdicts, event, position_text
+from .verdict_records import Verdicts, event, position_text
 from .view import Change, changes_after, last_change, standing_of
 
 LOOK_SECONDS: Final = 0.5

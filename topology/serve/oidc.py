@@ -29,7 +29,7 @@ from joserfc.jwk import KeySet
 
 from ...codecs.errors import UsageError
 from .access import Principal
-from .claims import Rule, scopes_allowed
+from .scope_rules import Rule, scopes_allowed
 from .sessions import Seal
 
 CALLBACK: Final = "/sign-in/callback"

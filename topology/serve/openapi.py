@@ -12,7 +12,7 @@ from ...codecs import records
 from ..kafka.topics import TOPICS
 from ..settings.extras import version
 from .access import Scope
-from .reviewing import Asked
+from .review_decisions import Asked
 
 
 class Operation(NamedTuple):

@@ -18,7 +18,7 @@ import msgspec
 import structlog
 
 from .bodies import Taken
-from .intake import Away, Conflict, Denied, Outcome, Stored
+from .record_intake import Away, Conflict, Denied, Outcome, Stored
 
 UNDO_SECONDS: Final = 5.0
 AGAIN_SECONDS: Final = 2.0

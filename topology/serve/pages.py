@@ -18,7 +18,7 @@ from ...codecs.spans import parse_span_key
 from ...codecs.times import format_time, parse_time
 from .inert import Mark, Piece, pieces
 from .queries import Claim, EmissionHistory, Found, Insight, RequestRow
-from .verdicts import Verdicts
+from .verdict_records import Verdicts
 
 STATUSES: Final = (
     *("pending", "admitted", "decayed-to-uncertainty", "contradicted", "rejected", "refused"),

@@ -15,8 +15,8 @@ from ...streams.attestations.composition import Composed, Verdict, compose
 from ...streams.policy.policy import DEFAULT_POLICY, Domain, Policy, policy_of_document
 from ..mcp.search import find
 from .leases import Lease
-from .reviewing import OpenRequest
-from .verdicts import Filter, Verdicts
+from .review_decisions import OpenRequest
+from .verdict_records import Filter, Verdicts
 from .view import standing_of, status_of
 
 SAMPLE: Final = 5000

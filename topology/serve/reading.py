@@ -20,7 +20,7 @@ from .hub import Hub, Listener, Notice, verdicts_of_record
 from .metering import ServiceMetrics
 from .routes import json_response, principal_of, route
 from .shares import Shares
-from .verdicts import (
+from .verdict_records import (
     SDK_DONE,
     SDK_END,
     Filter,

@@ -20,9 +20,9 @@ from ..settings.clock import now_ms
 from .access import Principal, Scope
 from .bodies import Refused, Taken, read_body, refusal_body
 from .gate import PRINCIPAL, ROUTE
-from .intake import Away, Busy, Conflict, Denied, Intake, Stored
 from .metering import Fate, ServiceMetrics
 from .openapi import document
+from .record_intake import Away, Busy, Conflict, Denied, Intake, Stored
 
 PROMETHEUS: Final = "text/plain; version=0.0.4; charset=utf-8"
 TRACE_HEADERS: Final = ("traceparent", "tracestate")

@@ -30,11 +30,11 @@ from .console import Console, console
 from .desk import Desk, reviewing
 from .gate import MAX_REQUESTS, Gate
 from .hub import Hub
-from .intake import ACK_SECONDS, ROOM_BYTES, ROOM_RECORDS, Intake
 from .metering import ServiceMetrics
 from .oidc import People, Provider
 from .outbox import Outbox
 from .reading import MAX_STREAMS, STREAMS_OF_ONE, Sight, reading
+from .record_intake import ACK_SECONDS, ROOM_BYTES, ROOM_RECORDS, Intake
 from .routes import Parts, routes
 from .sessions import Seal, Sessions, session_key
 from .shares import Shares

@@ -26,7 +26,7 @@ from ..kafka.topics import TOPICS
 from ..mcp.entries import Refused, grounded_entry
 from ..mcp.kept_view import PARTITIONS, Arrived, KeptView
 from .leases import Lease, after, key_of, read_word
-from .verdicts import Read, read_verdicts
+from .verdict_records import Read, read_verdicts
 
 DAY: Final = 86_400_000
 SUPERSEDED_KEPT: Final = DAY

@@ -20,7 +20,7 @@ from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.times import format_time
 from sluice.streams.adjudication.versions import fold_version
 from sluice.streams.policy.policy import Policy, Sightings
-from sluice.topology.audit.bound import mark_of
+from sluice.topology.audit.bound_marks import mark_of
 from sluice.topology.audit.report import Report, lines
 from sluice.topology.audit.report_page import page
 from sluice.topology.audit.run import AuditRequest, audit

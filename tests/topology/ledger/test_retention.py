@@ -9,7 +9,7 @@ import pytest
 from audited_lanes import World
 
 from sluice.topology.audit.checkpoint_check import CheckpointClaims
-from sluice.topology.audit.lane import Task, audit_lane
+from sluice.topology.audit.lane_audit import Task, audit_lane
 from sluice.topology.audit.models import LaneReport, Span
 from sluice.topology.ledger.export import export
 from sluice.topology.ledger.export_files import FolderLogs, Range, Stored

@@ -17,11 +17,11 @@ from sluice.topology.serve.console import Console, console
 from sluice.topology.serve.desk import Desk, reviewing
 from sluice.topology.serve.gate import Gate
 from sluice.topology.serve.hub import Hub
-from sluice.topology.serve.intake import Intake
 from sluice.topology.serve.metering import ServiceMetrics
 from sluice.topology.serve.oidc import People
 from sluice.topology.serve.outbox import Outbox
 from sluice.topology.serve.reading import Sight, reading
+from sluice.topology.serve.record_intake import Intake
 from sluice.topology.serve.routes import Parts, routes
 from sluice.topology.serve.sessions import Seal, Sessions
 from sluice.topology.serve.view import ServiceView

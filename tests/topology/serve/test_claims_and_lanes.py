@@ -9,7 +9,7 @@ from adapter_view import attested, claim
 from sluice.codecs.canonical import assertion_hash
 from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head
 from sluice.codecs.notes import Signer
-from sluice.topology.serve.lanes import audit_says, lane_rows
+from sluice.topology.serve.lane_standings import audit_says, lane_rows
 from sluice.topology.serve.queries import LaneStanding
 
 EVIL = "<script>alert(1)</script>"

@@ -11,7 +11,7 @@ import uvicorn
 
 from sluice.topology.mcp.sockets import connections_of
 from sluice.topology.serve.console import Console, console
-from sluice.topology.serve.verdicts import event
+from sluice.topology.serve.verdict_records import event
 
 ORIGIN = {"origin": "http://localhost"}
 POSTS = (

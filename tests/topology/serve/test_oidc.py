@@ -14,10 +14,10 @@ from sluice.codecs.errors import UsageError
 from sluice.topology.mcp.door import Door
 from sluice.topology.serve import oidc as oidc_module
 from sluice.topology.serve.access import Principal
-from sluice.topology.serve.claims import Rule, parse_rule, scopes_allowed
 from sluice.topology.serve.oidc import Provider, is_safe
-from sluice.topology.serve.reviewing import reviewer_of
+from sluice.topology.serve.review_decisions import reviewer_of
 from sluice.topology.serve.running import Service
+from sluice.topology.serve.scope_rules import Rule, parse_rule, scopes_allowed
 
 RULES = [Rule("groups", "reviewers", frozenset({"read", "review"})), Rule("email", "*", frozenset({"read"}))]
 ORIGIN = {"origin": "http://localhost"}

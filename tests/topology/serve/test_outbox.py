@@ -7,8 +7,8 @@ import pytest
 from sluice.topology.kafka.input_records import Prepared
 from sluice.topology.serve import outbox as outbox_module
 from sluice.topology.serve.bodies import Taken
-from sluice.topology.serve.intake import Away, Busy, Denied, Stored
 from sluice.topology.serve.outbox import Outbox
+from sluice.topology.serve.record_intake import Away, Busy, Denied, Stored
 
 RECORD = Taken("em-1#c:0-10", Prepared("reviews", b"em-1", b'{"signed": "\xff"}'), b"identity \x00", b"digest")
 

@@ -11,7 +11,7 @@ from sluice.topology.client import AsyncEmitter, RefusedError
 from sluice.topology.client.ports import Stored
 from sluice.topology.mcp.tokens import revoke
 from sluice.topology.serve import gate
-from sluice.topology.serve import intake as intake_module
+from sluice.topology.serve import record_intake as intake_module
 from sluice.topology.serve.shares import Shares
 
 GOOD = {"emission_id": "em-1", "text": "It is out. [substrate.git.log]"}

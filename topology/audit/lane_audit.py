@@ -28,7 +28,7 @@ from ..ledger.folds import partitioner_named
 from ..ledger.interfaces import Logs
 from ..ledger.replay import Followed, Linked, follow
 from ..ledger.retention import taken
-from .bound import Marked, lane_of, mark_of
+from .bound_marks import Marked, lane_of, mark_of
 from .checkpoint_check import CheckpointClaims
 from .divergences import Divergence, Findings
 from .groups import ADJUDICATE, FRAME, GROUPS
@@ -258,7 +258,7 @@ class _Auditing:
             await self._open_observations(opened, self._marked)
 
     async def _open_observations(self, opened: AsyncExitStack, marked: Marked) -> None:
-        """Every partition of `observations`, as far as it holds marks of this lane (bound.py)."""
+        """Every partition of `observations`, as far as it holds marks of this lane (bound_marks.py)."""
         for partition in range(self._logs.lanes):
             kept = await self._logs.range(OBSERVATIONS, partition)
             stream = _BoundStream(self.findings, self._logs, partition, self._lane, kept)

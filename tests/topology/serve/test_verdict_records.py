@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.topology.serve.verdicts import (
+from sluice.topology.serve.verdict_records import (
     Filter,
     beat,
     event,

@@ -13,7 +13,7 @@ from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Outpu
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.notes import Signer
 from sluice.streams.adjudication.versions import FOLD_VERSIONS
-from sluice.streams.policy.adopting import refusal
+from sluice.streams.policy.adoption_rule import refusal
 from sluice.streams.policy.keys import Key
 from sluice.streams.policy.policy import DEFAULT_POLICY, CheckpointKeys, Policy, PolicyKeys
 from sluice.topology.ledger.folds import Adjudicate, Bind, FrameAttestations

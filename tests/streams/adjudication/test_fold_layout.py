@@ -18,7 +18,7 @@ from sluice.codecs.blocks import Event, Output, Stretch
 from sluice.codecs.compiled_layout import fingerprint
 from sluice.codecs.record_batches import Cursor
 from sluice.codecs.records import Disposition, Effect, Status
-from sluice.streams.adjudication import compiled_fold, compiled_layout, emission_state, timers
+from sluice.streams.adjudication import compiled_fold, emission_state, fold_layout, timers
 from sluice.streams.adjudication import fold as core
 from sluice.streams.policy.policy import Policy, Privacy, PublishedVerdicts
 
@@ -60,11 +60,11 @@ def test_an_old_header_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 def test_what_lies_packed_is_declared_as_it_is() -> None:
     """The C reads these structs field by field, in their order."""
-    structs = {name: "".join(word.title() for word in name.split("_")) for name in compiled_layout.PACKED}
+    structs = {name: "".join(word.title() for word in name.split("_")) for name in fold_layout.PACKED}
 
     assert {
         name: getattr(emission_state, struct).__struct_fields__ for name, struct in structs.items()
-    } == compiled_layout.PACKED
+    } == fold_layout.PACKED
 
 
 def test_tuples_of_other_modules_are_declared_as_they_are() -> None:
@@ -78,7 +78,7 @@ def test_tuples_of_other_modules_are_declared_as_they_are() -> None:
 def test_codes_are_those_of_python() -> None:
     """A number that stands for a word stands for the same one on both sides."""
     phases: type[IntEnum] = emission_state.Phase
-    codes = compiled_layout.CODES
+    codes = fold_layout.CODES
 
     assert codes["class"] == emission_state.CLASSES
     assert codes["coverage"] == emission_state.COVERAGE
@@ -100,7 +100,7 @@ def test_codes_are_those_of_python() -> None:
 def test_the_core_is_handed_what_is_declared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each tuple is of its declared type, the inner ones too."""
     tables, moment, rules, writing = handed(monkeypatch)
-    declared = compiled_layout.TUPLES
+    declared = fold_layout.TUPLES
 
     assert [one._fields for one in (tables, moment, rules, writing)] == [declared[name] for name in TUPLES]
     assert [one._fields for one in moment.terms] == [declared["terms"]]
@@ -158,7 +158,7 @@ def test_a_core_of_another_layout_is_not_used() -> None:
 
     module.LAYOUT = codecs_layout.LAYOUT  # type: ignore[attr-defined]
     assert codecs_core.usable(module, codecs_layout.LAYOUT)
-    assert not codecs_core.usable(module, compiled_layout.LAYOUT)
+    assert not codecs_core.usable(module, fold_layout.LAYOUT)
 
 
 def test_the_c_takes_no_field_by_a_number() -> None:
