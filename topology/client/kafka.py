@@ -19,7 +19,7 @@ from aiokafka.errors import (
 )
 
 from ...codecs.errors import SluiceError, UnreachableError, UsageError
-from ..kafka.aiokafka_inside import partition_for
+from ..kafka.aiokafka_inside import partition_for, pass_refused
 from ..kafka.connect import (
     METADATA_SECONDS,
     open_admin,
@@ -129,9 +129,8 @@ class KafkaOutlet:
         def done(sent: asyncio.Future[Any]) -> None:
             error = None if sent.cancelled() else sent.exception()
             if isinstance(error, REFUSALS):
-                manager: Any = getattr(self._producer, "_txn_manager", None)
-                if manager is not None:
-                    manager._sequence_numbers[place] -= 1
+                if self._producer is not None:
+                    pass_refused(self._producer, place)
                 error = RefusedError(f"the broker refuses it: {error}", path=place.topic)
             if answer.done():
                 return

@@ -1,16 +1,119 @@
-"""Where aiokafka keeps what it does not show: the one door to its private names for all other rooms.
+"""All that sluice uses of aiokafka beyond its documentation: the one module that knows where aiokafka keeps it.
 
-What lanes fetch, claim and commit with goes deeper than functions like these can: it replaces parts of aiokafka's
-fetcher, sender and coordinator. Those modules are named in tests/topology/kafka/test_aiokafka_inside.py, and no other
-may use a private name of aiokafka. The same test holds each name to the real package, so that a new version of it fails
-there and nowhere else; `pyproject.toml` names the versions that were looked at.
+What lanes fetch, claim and commit with replaces parts of aiokafka's fetcher, sender and coordinator. The rules of that
+stand in the modules that need them; here stands how to reach each part, under a plain name. No other module may import
+what aiokafka does not document, or use a private name of it. tests/topology/kafka/test_aiokafka_inside.py holds both,
+and each name here to the real package: a new version of it fails there first. `pyproject.toml` names the versions that
+were looked at.
+
+Nothing here is called for a record; what lanes fetch with is called for a batch or an answer.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple
+from weakref import WeakMethod
 
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.client import AIOKafkaClient, ConnectionGroup
+from aiokafka.consumer import fetcher as aiokafka_fetcher
+from aiokafka.consumer.fetcher import READ_COMMITTED, Fetcher, FetchError, PartitionRecords
+from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
+from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
+from aiokafka.errors import GroupAuthorizationFailedError
+from aiokafka.producer.sender import CoordinationType, TxnOffsetCommitHandler
+from aiokafka.protocol.api import Request, RequestStruct, Response
+from aiokafka.protocol.types import (
+    Array,
+    Boolean,
+    CompactArray,
+    CompactString,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Schema,
+    String,
+    TaggedFields,
+)
+from aiokafka.record.control_record import ABORT_MARKER, ControlRecord
+from aiokafka.record.memory_records import MemoryRecords
+from aiokafka.record.util import calc_crc32c
+
+__all__ = [
+    "AbstractPartitionAssignor",
+    "Answer",
+    "Array",
+    "AskingAnyNode",
+    "Boolean",
+    "ClosedBatch",
+    "CompactArray",
+    "CompactString",
+    "ConnectionGroup",
+    "ConsumerProtocolMemberAssignment",
+    "ConsumerProtocolMemberMetadata",
+    "HookedFetcher",
+    "Int8",
+    "Int16",
+    "Int32",
+    "Int64",
+    "KeptRecords",
+    "OffsetsCommit",
+    "Request",
+    "RequestStruct",
+    "Response",
+    "Schema",
+    "String",
+    "TaggedFields",
+    "abandon",
+    "answer_of",
+    "assignment_settled",
+    "calc_crc32c",
+    "client_of",
+    "connection_methods",
+    "coordinator_of",
+    "drop_records",
+    "end_told",
+    "error_of",
+    "fetcher_of",
+    "forget_fetched",
+    "hear",
+    "heartbeat_of",
+    "hook_fetcher",
+    "is_abort_marker",
+    "is_assigned",
+    "is_closed",
+    "is_connected",
+    "is_fetched",
+    "is_fetcher_closed",
+    "is_leaving",
+    "let_go",
+    "move_position",
+    "next_answer",
+    "old_records",
+    "partition_for",
+    "partition_of",
+    "pass_refused",
+    "real_client_of",
+    "records_in",
+    "rejoin_of",
+    "replace_connection_methods",
+    "replace_heartbeat",
+    "replace_offsets_commit",
+    "replace_records",
+    "replace_rejoin",
+    "sender_of",
+    "state_of",
+    "subscriptions_of",
+    "waiting_in",
+]
+
+
+# Clients.
 
 
 def client_of(owner: Any) -> Any:
@@ -22,13 +125,61 @@ def client_of(owner: Any) -> Any:
     return getattr(owner, "client", None) or owner._client
 
 
-def fetcher_of(consumer: Any) -> Any:
-    """What fetches for a started consumer: its `Fetcher`.
+def real_client_of(owner: Any) -> Any | None:
+    """As `client_of`; None where a test's stand-in has no `AIOKafkaClient`."""
+    client = getattr(owner, "client", None) or getattr(owner, "_client", None)
+    return client if isinstance(client, AIOKafkaClient) else None
+
+
+def connection_methods(client: Any) -> tuple[WeakMethod[Any], WeakMethod[Any]]:
+    """How a client gets a connection to a node, and how it asks for metadata; weakly, so that neither keeps it alive.
 
     Args:
-        consumer: an `AIOKafkaConsumer`.
+        client: an `AIOKafkaClient`.
     """
-    return consumer._fetcher
+    return WeakMethod(client._get_conn), WeakMethod(client._metadata_update)
+
+
+def replace_connection_methods(
+    client: Any, connection: Callable[..., Awaitable[Any]], metadata: Callable[..., Awaitable[bool]]
+) -> None:
+    """Has a client get its connections and its metadata by these functions.
+
+    Args:
+        client: an `AIOKafkaClient`.
+        connection: of a node's id, `group` and `no_hint`; gives the connection, or None.
+        metadata: of the cluster and the topics; says whether there was an answer.
+    """
+    client._get_conn, client._metadata_update = connection, metadata
+
+
+def is_connected(client: Any, node: Any, group: ConnectionGroup) -> bool:
+    """Whether a client has an open connection to a node.
+
+    Args:
+        client: an `AIOKafkaClient`.
+        node: its id.
+        group: what the connection is for.
+    """
+    there = client._conns.get((node, group))
+    return there is not None and there.connected()
+
+
+class AskingAnyNode(AIOKafkaAdminClient):
+    """aiokafka's admin client asks any node that metadata name, and fails where that one has just gone; this asks
+    another one."""
+
+    async def _send_request(self, request: Any, node_id: int | None = None) -> Any:
+        if node_id is None:
+            nodes = [broker.nodeId for broker in self._client.cluster.brokers()]
+            for one in random.sample(nodes, len(nodes)):
+                if await self._client.ready(one):
+                    node_id = one
+                    break
+        return await super()._send_request(request, node_id)
+
+
+# Membership of a group.
 
 
 def coordinator_of(consumer: Any) -> Any:
@@ -40,6 +191,46 @@ def coordinator_of(consumer: Any) -> Any:
     return consumer._coordinator
 
 
+def rejoin_of(coordinator: Any) -> Callable[[Any], Awaitable[bool]]:
+    """How a coordinator joins its group: of the subscription; says whether it has joined."""
+    found: Callable[[Any], Awaitable[bool]] = coordinator._do_rejoin_group
+    return found
+
+
+def replace_rejoin(coordinator: Any, rejoin: Callable[[Any], Awaitable[bool]]) -> None:
+    """Has a coordinator join its group by this function, as `rejoin_of`."""
+    coordinator._do_rejoin_group = rejoin
+
+
+def heartbeat_of(coordinator: Any) -> Callable[[], Awaitable[bool]]:
+    """How a coordinator sends a heartbeat; says whether the group still has the member."""
+    found: Callable[[], Awaitable[bool]] = coordinator._do_heartbeat
+    return found
+
+
+def replace_heartbeat(coordinator: Any, beat: Callable[[], Awaitable[bool]]) -> None:
+    """Has a coordinator send its heartbeats by this function, as `heartbeat_of`."""
+    coordinator._do_heartbeat = beat
+
+
+def is_leaving(coordinator: Any) -> bool:
+    """Whether a coordinator has begun to close."""
+    done: bool = coordinator._closing.done()
+    return done
+
+
+# Fetching: a consumer, its fetcher, and what was fetched of a partition.
+
+
+def fetcher_of(consumer: Any) -> Any:
+    """What fetches for a started consumer: its `Fetcher`.
+
+    Args:
+        consumer: an `AIOKafkaConsumer`.
+    """
+    return consumer._fetcher
+
+
 def subscriptions_of(consumer: Any) -> Any:
     """What a consumer reads: its `SubscriptionState`.
 
@@ -47,6 +238,236 @@ def subscriptions_of(consumer: Any) -> Any:
         consumer: an `AIOKafkaConsumer`.
     """
     return consumer._subscription
+
+
+def is_closed(consumer: Any) -> bool:
+    """Whether a consumer was stopped, or its fetcher."""
+    return consumer._closed or is_fetcher_closed(fetcher_of(consumer))
+
+
+def is_fetcher_closed(fetcher: Any) -> bool:
+    """Whether a fetcher was closed."""
+    closed: bool = fetcher._closed
+    return closed
+
+
+async def assignment_settled(fetcher: Any) -> None:
+    """Waits while a fetcher's partitions are being assigned anew."""
+    if fetcher._subscriptions.reassignment_in_progress:
+        await fetcher._subscriptions.wait_for_assignment()
+
+
+def is_assigned(fetcher: Any, partition: TopicPartition) -> bool:
+    """Whether a partition is among those that are read."""
+    assigned: bool = fetcher._subscriptions.is_assigned(partition)
+    return assigned
+
+
+def state_of(fetcher: Any, partition: TopicPartition) -> Any:
+    """Position and ends of a partition that is read: its `TopicPartitionState`."""
+    return fetcher._subscriptions.subscription.assignment.state_value(partition)
+
+
+def next_answer(fetcher: Any) -> asyncio.Future[Any]:
+    """Done with the next fetch answer, or with the error that the group's coordinator has to tell."""
+    waiter: asyncio.Future[Any] = fetcher._create_fetch_waiter()
+    return waiter
+
+
+def waiting_in(fetcher: Any) -> Mapping[TopicPartition, Any]:
+    """By partition, what was fetched and not taken yet: a `FetchResult` or `FetchError`. Of this moment and later."""
+    found: Mapping[TopicPartition, Any] = fetcher._records
+    return found
+
+
+def let_go(fetcher: Any, partition: TopicPartition) -> None:
+    """Drops what waits of a partition, and has it fetched again from its position."""
+    del fetcher._records[partition]
+    fetcher._notify(fetcher._wait_consume_future)
+
+
+def forget_fetched(fetcher: Any, partition: TopicPartition) -> None:
+    """Drops what waits of a partition, if anything does, without asking for more."""
+    fetcher._records.pop(partition, None)
+
+
+def error_of(result: Any) -> Exception | None:
+    """What is wrong, where a partition's answer is a `FetchError`; None where it has records."""
+    return result._error if isinstance(result, FetchError) else None
+
+
+def partition_of(result: Any) -> TopicPartition:
+    """The partition that a `FetchResult` is of."""
+    found: TopicPartition = result._topic_partition
+    return found
+
+
+def end_told(result: Any) -> int | None:
+    """The high watermark that the answer told of its partition; None where it told none."""
+    end: int | None = result._assignment.state_value(result._topic_partition).highwater
+    return end
+
+
+def records_in(result: Any) -> Any:
+    """What a `FetchResult` gives its records from: a `PartitionRecords`, or what was put in its place."""
+    return result._partition_records
+
+
+def is_fetched(records: Any) -> bool:
+    """Whether these are records as aiokafka fetched them, of which nothing was taken yet."""
+    return isinstance(records, PartitionRecords)
+
+
+def replace_records(result: Any, records: Any) -> None:
+    """Has a `FetchResult` give its records from something else, which has `next_fetch_offset`."""
+    result._partition_records = records
+
+
+def drop_records(result: Any) -> None:
+    """Nothing is left in a `FetchResult`."""
+    result._partition_records = None
+
+
+def move_position(result: Any) -> None:
+    """Moves the consumer's position to the `next_fetch_offset` of the records in a `FetchResult`."""
+    result._update_position()
+
+
+_Records: Any = MemoryRecords
+
+
+class KeptRecords(_Records):
+    """aiokafka's records with the bytes that they are read from, for all consumers of this process.
+
+    aiokafka keeps the bytes where nobody can read them.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self.raw = data
+
+
+aiokafka_fetcher.MemoryRecords = KeptRecords
+
+
+class Answer(NamedTuple):
+    """What one fetch answer has of one partition.
+
+    Attributes:
+        partition: which.
+        raw: the bytes of its batches.
+        aborted: of the transactions that were aborted: the producer's id, and the first offset here.
+        position: the first offset that is wanted.
+        check_crcs: whether checksums are to be looked at.
+        committed_only: whether records of aborted transactions are passed over.
+    """
+
+    partition: TopicPartition
+    raw: bytes
+    aborted: list[tuple[int, int]]
+    position: int
+    check_crcs: bool
+    committed_only: bool
+
+
+def answer_of(records: Any) -> Answer:
+    """What `PartitionRecords` were made from. aiokafka does not read them any more.
+
+    Args:
+        records: as `records_in` gives them where `is_fetched` holds.
+    """
+    records._records_iterator = None  # it refers back to them: who lets go of one lets go of both
+    return Answer(
+        records._tp,
+        records._records.raw,
+        records._aborted_transactions,
+        records.next_fetch_offset,
+        records._check_crcs,
+        records._isolation_level == READ_COMMITTED,
+    )
+
+
+def old_records(answer: Answer, raw: bytes) -> Any:
+    """aiokafka's own reader of batches whose format is 0 or 1, which know no transactions: an iterator of records.
+
+    Args:
+        answer: where they come from.
+        raw: as much of its bytes as is of these formats.
+    """
+    place, _, _, position, check_crcs, committed_only = answer
+    return PartitionRecords(place, MemoryRecords(raw), None, position, None, None, check_crcs, int(committed_only))
+
+
+def is_abort_marker(key: bytes) -> bool:
+    """Whether a control record with this key says that a transaction was aborted.
+
+    Raises:
+        ValueError: it is the key of no control record.
+    """
+    return ControlRecord.parse(key) == ABORT_MARKER
+
+
+class HookedFetcher(Fetcher):
+    """aiokafka's fetcher, for a subclass that says when a request goes out, and how long the broker may hold it."""
+
+    async def before_request(self) -> None:
+        """Waits until the next request may go out. It may be cancelled: then the request is not sent."""
+
+    def after_request(self, brought: int) -> None:
+        """Told after each answer.
+
+        Args:
+            brought: bytes that have come, as they travel, and that nobody has begun to take.
+        """
+
+    def longest_wait_ms(self, *, anything_waits: bool) -> int:
+        """Milliseconds for which the broker may hold an answer with no record.
+
+        Args:
+            anything_waits: whether records wait here to be taken, so that the request leaves their partitions out.
+        """
+        raise NotImplementedError
+
+    async def _proc_fetch_request(self, assignment: Any, node_id: int, request: Any) -> bool:
+        try:
+            await self.before_request()
+        except asyncio.CancelledError:
+            return False  # as aiokafka's own does: whoever cancels it awaits it, and goes on
+        has_news: bool = await super()._proc_fetch_request(assignment, node_id, request)
+        self.after_request(sum(_packed_size(result) for result in self._records.values()))
+        return has_news
+
+    @property
+    def _fetch_max_wait_ms(self) -> int:
+        return self.longest_wait_ms(anything_waits=bool(self._records))
+
+    @_fetch_max_wait_ms.setter
+    def _fetch_max_wait_ms(self, wait: int) -> None:
+        """What aiokafka was made with does not count."""
+
+
+def hook_fetcher(consumer: Any, kind: type[HookedFetcher]) -> Any:
+    """Turns the fetcher of a started consumer into one of this kind.
+
+    Args:
+        consumer: an `AIOKafkaConsumer`.
+        kind: of fetcher; `__init__` is not called.
+
+    Returns:
+        The fetcher.
+    """
+    fetcher = fetcher_of(consumer)
+    fetcher.__class__ = kind
+    return fetcher
+
+
+def _packed_size(result: Any) -> int:
+    """Bytes, as they travelled, of an answer that nobody has begun to take."""
+    records: Any = getattr(result, "_partition_records", None)
+    return len(records._records.raw) if is_fetched(records) else 0
+
+
+# Producing.
 
 
 def sender_of(producer: AIOKafkaProducer) -> Any:
@@ -79,3 +500,120 @@ def hear(producer: AIOKafkaProducer) -> None:
     waiter: Any = getattr(producer._txn_manager, "_transaction_waiter", None)
     if waiter is not None and waiter.done() and not waiter.cancelled():
         waiter.exception()
+
+
+def pass_refused(producer: Any, partition: TopicPartition) -> None:
+    """What the broker refused has no place in its partition's sequence: the next record of a producer takes it.
+
+    Args:
+        producer: an `AIOKafkaProducer`, idempotent or not, that has nothing else of the partition under way.
+        partition: of the topic's full name.
+    """
+    manager = producer._txn_manager
+    if manager is not None:
+        manager._sequence_numbers[partition] -= 1
+
+
+class ClosedBatch:
+    """A batch for `AIOKafkaProducer.send_batch` that nothing is added to any more.
+
+    To aiokafka's accumulator and sender it is a builder that is closed
+    (`aiokafka.producer.message_accumulator.BatchBuilder`). A subclass has `record_count` and `size` as well.
+    """
+
+    def closed(self) -> bool:
+        """Always."""
+        return True
+
+    def close(self) -> None:
+        """It is."""
+
+    def sent_by(self, producer_id: int, epoch: int, sequence: int) -> None:
+        """Told who sends it, before it is built.
+
+        Args:
+            producer_id: the producer's number.
+            epoch: the producer's epoch.
+            sequence: the producer's number of the first record.
+        """
+        raise NotImplementedError
+
+    def built(self) -> bytes:
+        """The batch as it travels."""
+        raise NotImplementedError
+
+    def _set_producer_state(self, producer_id: int, producer_epoch: int, base_sequence: int) -> None:
+        self.sent_by(producer_id, producer_epoch, base_sequence)
+
+    def _build(self) -> bytes:
+        return self.built()
+
+
+class OffsetsCommit(TxnOffsetCommitHandler):
+    """One commit of a group's offsets in a transaction: a subclass makes the request and reads the answer.
+
+    It has `create_request`, and `handle_response`, which gives the seconds until the next attempt, or None at the end.
+
+    Args:
+        sender: of a producer with a transactional id.
+        offsets: by partition, aiokafka's `OffsetAndMetadata`.
+        group: the consumer group's name.
+    """
+
+    group = ConnectionGroup.COORDINATION
+
+    def __init__(self, sender: Any, offsets: Any, group: str) -> None:
+        super().__init__(sender, offsets, group)
+
+    @property
+    def offsets(self) -> dict[TopicPartition, int]:
+        """What is committed."""
+        return {partition: one.offset for partition, one in self._offsets.items()}
+
+    @property
+    def producer(self) -> tuple[str, int, int]:
+        """The transactional id, and the producer's number and epoch."""
+        transaction: Any = self._sender._txn_manager
+        return transaction.transactional_id, transaction.producer_id, transaction.producer_epoch
+
+    @property
+    def pause(self) -> float:
+        """Seconds before it is tried again."""
+        seconds: float = self._default_backoff
+        return seconds
+
+    def stands(self, partition: TopicPartition) -> None:
+        """The coordinator has taken a partition's offset."""
+        transaction: Any = self._sender._txn_manager
+        transaction.offset_committed(partition, self._offsets[partition].offset, self._group_id)
+
+    def fail(self, error: Exception) -> None:
+        """The transaction cannot be committed any more."""
+        transaction: Any = self._sender._txn_manager
+        transaction.error_transaction(error)
+
+    def coordinator_is_gone(self) -> None:
+        """The group's coordinator is another one: it is looked for again."""
+        self._sender._coordinator_dead(CoordinationType.GROUP)
+
+
+def replace_offsets_commit(producer: AIOKafkaProducer, make: Callable[[Any, Any], OffsetsCommit]) -> None:
+    """Has a producer commit the offsets of its transactions by commits of our own.
+
+    Args:
+        producer: started, with a transactional id.
+        make: of the sender and the offsets, as `OffsetsCommit` takes them.
+    """
+    sender = sender_of(producer)
+
+    async def commit_offsets(offsets: Any, group: str) -> None:
+        if not offsets:
+            return
+        try:
+            node = await sender._find_coordinator(CoordinationType.GROUP, group)
+        except GroupAuthorizationFailedError as error:
+            sender._txn_manager.error_transaction(error)
+            return
+        await make(sender, offsets).do(node)
+
+    sender._do_txn_offset_commit = commit_offsets

@@ -16,8 +16,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
-from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
-from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
+
+from .aiokafka_inside import (
+    AbstractPartitionAssignor,
+    ConsumerProtocolMemberAssignment,
+    ConsumerProtocolMemberMetadata,
+)
 
 VERSION = 0
 

@@ -3,8 +3,6 @@
 A transaction that commits a group's offsets names who commits them, from `TxnOffsetCommit` version 3 on. The group's
 coordinator refuses it for a member that it has replaced. aiokafka speaks version 0, which names nobody; here is version
 3, in the place of aiokafka's own in one producer's sender (`check_member`).
-
-aiokafka's names are not public: tests/topology/kafka/test_claiming.py fails where they change.
 """
 
 from __future__ import annotations
@@ -14,13 +12,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from aiokafka import TopicPartition
-from aiokafka.client import ConnectionGroup
-from aiokafka.errors import GroupAuthorizationFailedError, for_code
-from aiokafka.producer.sender import CoordinationType, TxnOffsetCommitHandler
-from aiokafka.protocol.api import Request, RequestStruct, Response
-from aiokafka.protocol.types import CompactArray, CompactString, Int16, Int32, Int64, Schema, TaggedFields
+from aiokafka.errors import for_code
 
-from .aiokafka_inside import sender_of
+from .aiokafka_inside import (
+    CompactArray,
+    CompactString,
+    Int16,
+    Int32,
+    Int64,
+    OffsetsCommit,
+    Request,
+    RequestStruct,
+    Response,
+    Schema,
+    TaggedFields,
+    replace_offsets_commit,
+)
 
 NO_EPOCH = -1
 _REFUSED = frozenset({22, 25, 27, 82})
@@ -139,39 +146,33 @@ class TxnOffsetCommitRequest(Request[TxnOffsetCommitRequest_v3]):
         )
 
 
-class _Handler(TxnOffsetCommitHandler):
+class _Commit(OffsetsCommit):
     """aiokafka's own, which names the member."""
-
-    group = ConnectionGroup.COORDINATION
 
     def __init__(self, sender: Any, offsets: Any, member: Member) -> None:
         super().__init__(sender, offsets, member.group)
         self._member = member
 
     def create_request(self) -> Any:
-        transaction: Any = self._sender._txn_manager
-        producer = transaction.producer_id, transaction.producer_epoch
-        offsets = {partition: one.offset for partition, one in self._offsets.items()}
-        return TxnOffsetCommitRequest(transaction.transactional_id, producer, self._member, offsets)
+        name, number, epoch = self.producer
+        return TxnOffsetCommitRequest(name, (number, epoch), self._member, self.offsets)
 
     def handle_response(self, resp: Any) -> float | None:
         """Seconds until it is tried again; None where it is done, or refused for good."""
-        transaction: Any = self._sender._txn_manager
         for topic, rows, *_ in resp.topics:
             for number, code, *_ in rows:
-                partition = TopicPartition(topic, number)
                 if code == 0:
-                    transaction.offset_committed(partition, self._offsets[partition].offset, self._group_id)
+                    self.stands(TopicPartition(topic, number))
                 elif code in _GROUP_IS_NOT_THERE:
-                    self._sender._coordinator_dead(CoordinationType.GROUP)
-                    return self._default_backoff
+                    self.coordinator_is_gone()
+                    return self.pause
                 elif code in _TO_BE_TRIED_AGAIN:
-                    return self._default_backoff
+                    return self.pause
                 else:
                     error: Exception = for_code(code)()
                     if code in _REFUSED:
                         error = NotAMemberError(f"the group has replaced this member: {error}")
-                    transaction.error_transaction(error)
+                    self.fail(error)
                     return None
         return None
 
@@ -183,16 +184,4 @@ def check_member(producer: Any, member: Member) -> None:
         producer: an `AIOKafkaProducer` that was started, with a transactional id.
         member: whose offsets they are.
     """
-    sender = sender_of(producer)
-
-    async def commit_offsets(offsets: Any, group: str) -> None:
-        if not offsets:
-            return
-        try:
-            node = await sender._find_coordinator(CoordinationType.GROUP, group)
-        except GroupAuthorizationFailedError as error:
-            sender._txn_manager.error_transaction(error)
-            return
-        await _Handler(sender, offsets, member).do(node)
-
-    sender._do_txn_offset_commit = commit_offsets
+    replace_offsets_commit(producer, lambda sender, offsets: _Commit(sender, offsets, member))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import zlib
 from collections.abc import AsyncIterator, Collection, Coroutine, Sequence
 from contextlib import asynccontextmanager
@@ -21,7 +20,7 @@ from aiokafka.partitioner import DefaultPartitioner
 
 from ...codecs.errors import UnreachableError, UsageError
 from ..settings.settings import Settings, bootstrap
-from .aiokafka_inside import client_of
+from .aiokafka_inside import AskingAnyNode, client_of
 from .reconnect import paced
 from .security import client_options
 
@@ -78,19 +77,6 @@ async def _stop(client: _Stoppable) -> None:
         logging.getLogger(__name__).debug("a client did not end in order: %s", error)
 
 
-class _Admin(AIOKafkaAdminClient):
-    """aiokafka's, which asks any node that metadata name, and fails where that one has just gone; this asks another."""
-
-    async def _send_request(self, request: Any, node_id: int | None = None) -> Any:
-        if node_id is None:
-            nodes = [broker.nodeId for broker in self._client.cluster.brokers()]
-            for one in random.sample(nodes, len(nodes)):
-                if await self._client.ready(one):
-                    node_id = one
-                    break
-        return await super()._send_request(request, node_id)
-
-
 @asynccontextmanager
 async def open_admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
     """An admin client.
@@ -99,7 +85,7 @@ async def open_admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
         UnreachableError: no broker answers in time.
     """
     admin = paced(
-        _Admin(
+        AskingAnyNode(
             bootstrap_servers=bootstrap(settings),
             request_timeout_ms=int(CONNECT_SECONDS * 1000),
             **client_options(settings),

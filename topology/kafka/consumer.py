@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.consumer.fetcher import Fetcher, PartitionRecords
 from aiokafka.errors import ConsumerStoppedError, NoOffsetForPartitionError, OffsetOutOfRangeError
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
@@ -24,7 +23,17 @@ from faust.types import TP
 from ...codecs.errors import DoesNotHoldError
 from ..settings.clock import now_ms
 from . import membership
-from .aiokafka_inside import client_of, coordinator_of, fetcher_of, subscriptions_of
+from .aiokafka_inside import (
+    HookedFetcher,
+    client_of,
+    coordinator_of,
+    fetcher_of,
+    forget_fetched,
+    hook_fetcher,
+    is_closed,
+    subscriptions_of,
+    waiting_in,
+)
 from .assignor import LaneAssignor, MemberState
 from .batches.unpacking import EventDecoder
 from .batches.unreadable_batches import Refusals
@@ -95,7 +104,7 @@ class _Placed:
         self.probe: asyncio.Task[None] | None = None
 
 
-class LaneFetcher(Fetcher):
+class LaneFetcher(HookedFetcher):
     """aiokafka's fetcher, which has one request under way at a time and leaves out what it still holds records of.
 
     A request without the busy inputs would be held by the broker for as long as the idle ones are silent, and nobody
@@ -110,31 +119,17 @@ class LaneFetcher(Fetcher):
     _asked_at = 0.0
     _brought = 0
 
-    async def _proc_fetch_request(self, assignment: Any, node_id: int, request: Any) -> bool:
+    async def before_request(self) -> None:
         wait = self._asked_at + self.pace - monotonic()
         if self._brought >= PACED_BYTES and wait > 0:
-            try:
-                await asyncio.sleep(wait)
-            except asyncio.CancelledError:
-                return False  # as aiokafka's own does: whoever cancels it awaits it, and goes on
+            await asyncio.sleep(wait)
         self._asked_at = monotonic()
-        has_news: bool = await super()._proc_fetch_request(assignment, node_id, request)
-        self._brought = sum(_packed_size(result) for result in self._records.values())
-        return has_news
 
-    @property
-    def _fetch_max_wait_ms(self) -> int:
-        return PARTIAL_WAIT_MS if self._records else FETCH_WAIT_MS
+    def after_request(self, brought: int) -> None:
+        self._brought = brought
 
-    @_fetch_max_wait_ms.setter
-    def _fetch_max_wait_ms(self, wait: int) -> None:
-        """It is ours to say."""
-
-
-def _packed_size(result: Any) -> int:
-    """Of what has just come, and nobody has begun to take."""
-    records = getattr(result, "_partition_records", None)
-    return len(records._records.raw) if isinstance(records, PartitionRecords) else 0
+    def longest_wait_ms(self, *, anything_waits: bool) -> int:
+        return PARTIAL_WAIT_MS if anything_waits else FETCH_WAIT_MS
 
 
 class LaneConsumerThread(driver.AIOKafkaConsumerThread):
@@ -158,8 +153,7 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
     async def on_start(self) -> None:
         await super().on_start()
         consumer: Any = self._ensure_consumer()
-        fetcher_of(consumer).__class__ = LaneFetcher
-        fetcher_of(consumer).pace = min(PACE_SECONDS, self.app.settings.max_block_wait)
+        hook_fetcher(consumer, LaneFetcher).pace = min(PACE_SECONDS, self.app.settings.max_block_wait)
         coordinator = coordinator_of(consumer)
         if self._name is not None:
             membership.hold_on(coordinator)
@@ -269,9 +263,8 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
         ranges, answers, lost = poll.ranges, poll.answers, poll.lost
         if not self.consumer.flow_active:
             return poll
-        fetcher = fetcher_of(consumer)
-        subscriptions = fetcher._subscriptions
-        if consumer._closed or fetcher._closed:
+        fetcher, subscriptions = fetcher_of(consumer), subscriptions_of(consumer)
+        if is_closed(consumer):
             raise ConsumerStoppedError
         records: dict[Any, Drained] = {}
         gone: dict[TopicPartition, int] = {}
@@ -305,7 +298,7 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
             end = state.lso if state.lso is not None and state.lso >= 0 else state.highwater
             if end is not None and state.timestamp is not None:
                 answers.append((partition, end, state.timestamp))
-            if position < placed.end and partition not in fetcher._records:
+            if position < placed.end and partition not in waiting_in(fetcher):
                 self._look_at(partition, placed, position, placed.end)
         return poll._replace(unread=self._unread(subscription.assignment))
 
@@ -346,7 +339,7 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
         for partition in consumer.assignment():
             if partition in partitions:
                 consumer.pause(partition)
-                fetcher_of(consumer)._records.pop(partition, None)
+                forget_fetched(fetcher_of(consumer), partition)
 
     def _look_at(self, partition: TopicPartition, placed: _Placed, position: int, end: int) -> None:
         """An input's leader says that it ends beyond our position, and nothing comes: sees that somebody looks.

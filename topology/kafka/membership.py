@@ -26,6 +26,7 @@ from typing import Any
 from aiokafka import errors
 
 from ...codecs.errors import DoesNotHoldError
+from .aiokafka_inside import heartbeat_of, is_leaving, rejoin_of, replace_heartbeat, replace_rejoin
 
 
 class FencedInstanceIdError(errors.BrokerResponseError):
@@ -42,7 +43,7 @@ _BY_CODE.setdefault(FencedInstanceIdError.errno, FencedInstanceIdError)
 
 def hold_on(coordinator: Any) -> None:
     """Makes aiokafka's coordinator of a static member join with its old id first, whenever that is in doubt."""
-    forget, rejoin = coordinator.reset_generation, coordinator._do_rejoin_group
+    forget, rejoin = coordinator.reset_generation, rejoin_of(coordinator)
     joining = False
 
     async def do_rejoin_group(subscription: Any) -> bool:
@@ -54,12 +55,12 @@ def hold_on(coordinator: Any) -> None:
             joining = False
 
     def reset_generation() -> None:
-        if joining or coordinator._closing.done():
+        if joining or is_leaving(coordinator):
             forget()  # the answer to a join with the old id: it is nobody's
         else:
             coordinator.request_rejoin()
 
-    coordinator._do_rejoin_group = do_rejoin_group
+    replace_rejoin(coordinator, do_rejoin_group)
     coordinator.reset_generation = reset_generation
 
 
@@ -93,24 +94,25 @@ class Standing:
 
 def keep_standing(coordinator: Any, standing: Standing) -> None:
     """Has aiokafka's coordinator report each answered heartbeat, and joins, to `standing`."""
-    beat, rejoin = coordinator._do_heartbeat, coordinator._do_rejoin_group
+    beat, rejoin = heartbeat_of(coordinator), rejoin_of(coordinator)
 
     async def do_heartbeat() -> bool:
         asked = monotonic()
-        is_member: bool = await beat()
+        is_member = await beat()
         if is_member:
             standing.answered(asked)
         return is_member
 
     async def do_rejoin_group(subscription: Any) -> bool:
         standing.joining = True
-        has_joined: bool = await rejoin(subscription)
+        has_joined = await rejoin(subscription)
         if has_joined:  # one that failed is tried again: the lanes stand until one does not
             standing.answered(monotonic())
             standing.joining = False
         return has_joined
 
-    coordinator._do_heartbeat, coordinator._do_rejoin_group = do_heartbeat, do_rejoin_group
+    replace_heartbeat(coordinator, do_heartbeat)
+    replace_rejoin(coordinator, do_rejoin_group)
 
 
 @contextmanager

@@ -12,9 +12,26 @@ import asyncio
 from collections.abc import Callable, Container
 from typing import Any, NamedTuple
 
-from aiokafka.consumer.fetcher import FetchError, PartitionRecords
 from aiokafka.errors import CorruptRecordException, RecordTooLargeError
 
+from .aiokafka_inside import (
+    assignment_settled,
+    drop_records,
+    end_told,
+    error_of,
+    forget_fetched,
+    is_assigned,
+    is_fetched,
+    is_fetcher_closed,
+    let_go,
+    move_position,
+    next_answer,
+    partition_of,
+    records_in,
+    replace_records,
+    state_of,
+    waiting_in,
+)
 from .batches.unpacking import (
     MOST_UNPACKED,
     EventDecoder,
@@ -70,17 +87,15 @@ def take(
         CorruptRecordException: the next batch is damaged, and nothing stands for it.
         FetchAgainError: the same, and the result is to be let go of.
     """
-    partition = result._topic_partition
-    if not result.check_assignment(partition) or not result.has_more():
+    if not result.check_assignment(partition_of(result)) or not result.has_more():
         return NOTHING
-    if isinstance(result._partition_records, PartitionRecords):
-        end = result._assignment.state_value(partition).highwater
-        result._partition_records = unpacking(result._partition_records, decoder, end)
-    records: Unpacking | Legacy = result._partition_records
+    if is_fetched(fetched := records_in(result)):
+        replace_records(result, unpacking(fetched, decoder, end_told(result)))
+    records: Unpacking | Legacy = records_in(result)
     events, byte_count = records.take(most, room, unpacks)
-    result._update_position()
+    move_position(result)
     if records.done:
-        result._partition_records = None
+        drop_records(result)
     return Drained(events, byte_count)
 
 
@@ -109,15 +124,14 @@ async def drain(
     """
     end = asyncio.get_running_loop().time() + patience
     while True:
-        if fetcher._subscriptions.reassignment_in_progress:
-            await fetcher._subscriptions.wait_for_assignment()
+        await assignment_settled(fetcher)
         drained = _drain_now(fetcher, wanted, most, decoder_of, unpacked)
         left = end - asyncio.get_running_loop().time()
         if drained or left <= 0:
             return drained
-        waiter = fetcher._create_fetch_waiter()
+        waiter = next_answer(fetcher)
         done, _ = await asyncio.wait([waiter], timeout=left)
-        if not done or fetcher._closed:
+        if not done or is_fetcher_closed(fetcher):
             waiter.cancel()
             return {}
         waiter.result()  # what the group's coordinator has to say
@@ -131,27 +145,25 @@ def _drain_now(
     most_unpacked: int,
 ) -> dict[Any, Drained]:
     drained: dict[Any, Drained] = {}
-    room = POLL_BYTES
-
+    room, waiting = POLL_BYTES, waiting_in(fetcher)
     unpacked = _Unpacked(fetcher, most_unpacked)
 
     def release(partition: Any) -> None:
-        del fetcher._records[partition]
-        fetcher._notify(fetcher._wait_consume_future)
+        let_go(fetcher, partition)
         unpacked.note(partition)
 
-    for partition in filter(lambda one: _is_cut_short(fetcher._records[one]), _wanted_of(fetcher, wanted)):
+    for partition in filter(lambda one: _is_cut_short(waiting[one]), _wanted_of(fetcher, wanted)):
         try:
             _refuse_cut_short(fetcher, partition, decoder_of(partition))
         except FetchAgainError:
             release(partition)
     for partition in _wanted_of(fetcher, wanted):
-        result = fetcher._records[partition]
-        if isinstance(result, FetchError):
+        result = waiting[partition]
+        if (error := error_of(result)) is not None:
             if drained:
                 break  # told by the next poll: what is out must not be lost
             release(partition)
-            result.check_raise()
+            raise error
         bounds = (most, min(room, HELD_BYTES), decoder_of(partition))
         try:
             try:
@@ -188,14 +200,15 @@ class _Unpacked:
     """
 
     def __init__(self, fetcher: Any, most: int) -> None:
-        self._fetcher, self._most = fetcher, most
+        self._waiting, self._most = waiting_in(fetcher), most
         self._records: dict[Any, Unpacking] = {}
-        for partition in fetcher._records:
+        for partition in self._waiting:
             self.note(partition)
 
     def note(self, partition: Any) -> None:
         """A partition was read, or let go of."""
-        records = getattr(self._fetcher._records.get(partition), "_partition_records", None)
+        result = self._waiting.get(partition)
+        records = None if result is None or error_of(result) is not None else records_in(result)
         if isinstance(records, Unpacking) and records.unpacked:
             self._records[partition] = records
         else:
@@ -222,17 +235,17 @@ class _Unpacked:
 def _wanted_of(fetcher: Any, wanted: Container[Any]) -> list[Any]:
     """The partitions of which something has come that is wanted, in order; lets go of what is not ours any more."""
     found = list[Any]()
-    for partition in list(fetcher._records):
+    for partition in list(waiting_in(fetcher)):
         if partition in wanted:
             found.append(partition)
-        elif not fetcher._subscriptions.is_assigned(partition):
-            del fetcher._records[partition]
+        elif not is_assigned(fetcher, partition):
+            forget_fetched(fetcher, partition)
     return found
 
 
 def _is_cut_short(result: Any) -> bool:
     """Whether an answer held less than one whole batch, by what the batch says of its length."""
-    return isinstance(result, FetchError) and isinstance(result._error, RecordTooLargeError)
+    return isinstance(error_of(result), RecordTooLargeError)
 
 
 def _refuse_cut_short(fetcher: Any, partition: Any, decoder: EventDecoder | RecordDecoder) -> None:
@@ -243,7 +256,7 @@ def _refuse_cut_short(fetcher: Any, partition: Any, decoder: EventDecoder | Reco
     """
     if not isinstance(decoder, EventDecoder) or decoder.refuse is None:
         return
-    state = fetcher._subscriptions.subscription.assignment.state_value(partition)
+    state = state_of(fetcher, partition)
     state.consumed_to(state.position - 1)
     sentence = (
         f"{partition.topic}/{partition.partition}: the batch at offset {state.position} is longer than its answer"

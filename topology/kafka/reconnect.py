@@ -14,8 +14,8 @@ else from then on: one that last heard of a cluster while a single broker was le
 too, the client waits for it for ever, though the others are back. So where no broker that it knows answers, the
 addresses that it was given are asked again (KIP-899 in Java's client).
 
-It hooks two methods of aiokafka's client that are not public: tests/topology/kafka/test_reconnect.py fails where they
-change.
+It stands in the place of two methods of aiokafka's client (`aiokafka_inside.replace_connection_methods`):
+tests/topology/kafka/test_reconnect.py fails where a client connects, or asks for metadata, without them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,15 @@ from weakref import WeakMethod, proxy
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.client import AIOKafkaClient, ConnectionGroup
 from aiokafka.errors import KafkaError
+
+from .aiokafka_inside import (
+    ConnectionGroup,
+    connection_methods,
+    is_connected,
+    real_client_of,
+    replace_connection_methods,
+)
 
 FIRST_SECONDS: Final = 0.1
 LONGEST_SECONDS: Final = 1.0
@@ -44,11 +51,10 @@ def paced(client: C) -> C:
 
     Every client of ours goes through here: `connect.py`'s, the lanes' producers, the worker's consumer.
     """
-    kafka: Any = getattr(client, "client", None) or getattr(client, "_client", None)
-    if isinstance(kafka, AIOKafkaClient):  # not a test's stand-in, which connects to nobody
+    kafka = real_client_of(client)
+    if kafka is not None:  # not a test's stand-in, which connects to nobody
         pace = _Pace(kafka)
-        for name, paced_one in (("_get_conn", pace.connection), ("_metadata_update", pace.metadata)):
-            setattr(kafka, name, paced_one)
+        replace_connection_methods(kafka, pace.connection, pace.metadata)
     return client
 
 
@@ -74,7 +80,7 @@ class _Pace:
     def __init__(self, kafka: Any) -> None:
         # Weakly: a client that is let go of must go at once, since a worker's collector never looks at old objects.
         self._kafka = proxy(kafka)
-        self._connect_of, self._update_of = WeakMethod(kafka._get_conn), WeakMethod(kafka._metadata_update)
+        self._connect_of, self._update_of = connection_methods(kafka)
         self._away: dict[Any, _Node] = {}
         self._leaderless_until = self._find_at = 0.0
 
@@ -83,7 +89,7 @@ class _Pace:
     ) -> Any:
         """A connection to a node, or None where there is none to be had; waits for the node's turn."""
         node = self._away.get(node_id)
-        if node is None or self._is_connected(node_id, group):
+        if node is None or is_connected(self._kafka, node_id, group):
             found = await self._method(self._connect_of)(node_id, group=group)
             if found is None and node_id not in self._away:  # those that fail together are one
                 self._away[node_id] = _Node()
@@ -134,10 +140,6 @@ class _Pace:
         found = weak()
         assert found is not None, "whoever calls has the client"
         return found
-
-    def _is_connected(self, node_id: Any, group: ConnectionGroup) -> bool:
-        there = self._kafka._conns.get((node_id, group))
-        return there is not None and there.connected()
 
     def _another_may_answer(self, node_id: Any) -> bool:
         return any(one.nodeId != node_id and one.nodeId not in self._away for one in self._kafka.cluster.brokers())

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import structlog
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
-from aiokafka.protocol.api import Request, RequestStruct, Response
-from aiokafka.protocol.types import (
+
+from .aiokafka_inside import (
     Array,
     Boolean,
     CompactArray,
@@ -31,12 +31,14 @@ from aiokafka.protocol.types import (
     Int16,
     Int32,
     Int64,
+    Request,
+    RequestStruct,
+    Response,
     Schema,
     String,
     TaggedFields,
+    client_of,
 )
-
-from .aiokafka_inside import client_of
 
 LATEST = -1
 """As a time: the end."""

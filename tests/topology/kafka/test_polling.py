@@ -20,8 +20,9 @@ from sluice.codecs.times import format_time
 from sluice.streams.adjudication import compiled_fold, fold
 from sluice.streams.adjudication.fold import event_for
 from sluice.streams.policy.policy import Policy
+from sluice.topology.kafka.aiokafka_inside import KeptRecords
 from sluice.topology.kafka.batches import unpacking
-from sluice.topology.kafka.batches.unpacking import EventDecoder, KeptRecords
+from sluice.topology.kafka.batches.unpacking import EventDecoder
 from sluice.topology.kafka.batches.unreadable_batches import Refusals
 from sluice.topology.kafka.fetched import HELD_BYTES, Fetched
 from sluice.topology.kafka.polling import (

@@ -6,9 +6,6 @@ belongs to aborted transactions is passed over, and the records come straight as
 
 A batch that cannot be read is an `UnreadableError`. Where a lane reads, the decoder says what stands for it
 (unreadable_batches.py); an audit, and whoever else reads what is stored, ends there.
-
-aiokafka keeps what it fetched where nobody can read it, so its class is extended, once and for all consumers of the
-process, by the bytes that it was made from.
 """
 
 from __future__ import annotations
@@ -22,10 +19,7 @@ from typing import Any, Final, NamedTuple
 
 import cramjam
 import structlog
-from aiokafka.consumer import fetcher
 from aiokafka.errors import CorruptRecordException
-from aiokafka.record.control_record import ABORT_MARKER, ControlRecord
-from aiokafka.record.memory_records import MemoryRecords
 
 from ....codecs.blocks import MAX_INPUT_BYTES, Event
 from ....codecs.quarantine import UnreadableReason
@@ -41,6 +35,7 @@ from ....codecs.record_batches import (
     read_stored,
     salvage_events,
 )
+from ..aiokafka_inside import Answer, answer_of, is_abort_marker, old_records
 from . import zstd
 from .packing import crc32c
 
@@ -136,20 +131,6 @@ _UNPACK: Final[dict[int, Callable[[bytes, int], bytes]]] = {
 """By Kafka's number for it."""
 
 
-_Records: Any = MemoryRecords
-
-
-class KeptRecords(_Records):
-    """aiokafka's records with the bytes that they are read from."""
-
-    def __init__(self, data: bytes) -> None:
-        super().__init__(data)
-        self.raw = data
-
-
-fetcher.MemoryRecords = KeptRecords
-
-
 class EventDecoder(NamedTuple):
     """How a partition's records become events: as which source of their lane, and by what.
 
@@ -232,17 +213,15 @@ def unpacking(records: Any, decoder: EventDecoder | RecordDecoder, end: int | No
         decoder: what records become.
         end: where the partition ends at the least, as the answer said; None where that is not known.
     """
-    raw, records._records_iterator = records._records.raw, None  # aiokafka's own, in a cycle with `records`
+    answer = answer_of(records)
+    raw, place = answer.raw, f"{answer.partition.topic}/{answer.partition.partition}"
     found = list(batches(raw))
     if found and found[0].magic != MAGIC:
         old = list(takewhile(lambda batch: batch.magic != MAGIC, found))
-        return Legacy(records, raw[: old[-1].end], decoder)
-    committed_only = records._isolation_level == fetcher.READ_COMMITTED
-    aborted = records._aborted_transactions if committed_only else ()
+        return Legacy(answer, raw[: old[-1].end], decoder)
+    aborted = answer.aborted if answer.committed_only else ()
     found = list(takewhile(lambda batch: batch.magic == MAGIC, found))
-    place = f"{records._tp.topic}/{records._tp.partition}"
-    start = records.next_fetch_offset
-    return Unpacking(raw, found, aborted, start, decoder, place, end=end, check_crcs=records._check_crcs)
+    return Unpacking(raw, found, aborted, answer.position, decoder, place, end=end, check_crcs=answer.check_crcs)
 
 
 class Unpacking:
@@ -437,7 +416,7 @@ class Unpacking:
     def _is_abort(self, batch: Batch) -> bool:
         try:
             (marker, *_), _ = read_events(self._opened(batch), 0, batch.base_offset, 1, MAX_INPUT_BYTES, _never)
-            return ControlRecord.parse(marker.key or b"") == ABORT_MARKER
+            return is_abort_marker(marker.key or b"")
         except ValueError as error:
             raise self._unreadable("damaged", f"the marker is none: {error}") from None
 
@@ -449,18 +428,14 @@ def _never(*_: Any) -> Event:
 class Legacy:
     """The same over aiokafka's own records, for batches of the formats 0 and 1."""
 
-    def __init__(self, records: Any, raw: bytes, decoder: EventDecoder | RecordDecoder) -> None:
+    def __init__(self, answer: Answer, raw: bytes, decoder: EventDecoder | RecordDecoder) -> None:
         """
         Args:
-            records: aiokafka's, of the whole answer.
+            answer: the whole one.
             raw: as much of it as is of these formats.
             decoder: what records become.
         """
-        more = (records._check_crcs, records._isolation_level)
-        old = fetcher.PartitionRecords(
-            records._tp, MemoryRecords(raw), None, records.next_fetch_offset, None, None, *more
-        )
-        self._records, self._decoder, self.done = old, decoder, False
+        self._records, self._decoder, self.done = old_records(answer, raw), decoder, False
 
     @property
     def next_fetch_offset(self) -> int:
