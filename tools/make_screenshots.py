@@ -21,8 +21,10 @@ from typing import Any
 
 import httpx2
 from console_records import CLAIM, Written, console_records, span_key
+from console_story import console_story
 from starlette.applications import Starlette
 
+from sluice.topology.explain.explanation import Explanation
 from sluice.topology.mcp.door import Door
 from sluice.topology.mcp.kept_view import Arrived, Batch
 from sluice.topology.mcp.readers import Readers
@@ -30,6 +32,7 @@ from sluice.topology.serve.console import Console, console
 from sluice.topology.serve.desk import Desk
 from sluice.topology.serve.gate import Gate
 from sluice.topology.serve.hub import Hub
+from sluice.topology.serve.lane_tips import LaneTip, LaneTips, Tips
 from sluice.topology.serve.metering import ServiceMetrics
 from sluice.topology.serve.outbox import Outbox
 from sluice.topology.serve.reading import Sight
@@ -48,8 +51,10 @@ FIRST = "em-release-notes"
 PAGES = {
     "live": "/",
     "emission": f"/emissions/{FIRST}?span={span_key(2)}",
+    "story": f"/story?id={FIRST}&span={span_key(0)}",
     "queue": "/queue",
     "review": f"/queue/item?key={FIRST}%23{span_key(3)}",
+    "together": "/queue/bulk?emitter=support-bot",
     "insight": "/insight",
     "look-up": "/look-up?q=participants",
     "claim": f"/claims?hash={CLAIM}",
@@ -72,9 +77,9 @@ async def site() -> AsyncIterator[httpx2.AsyncClient]:
         intake, meter = Intake(_nobody, seconds=1, room=1), ServiceMetrics(lambda: 0)
         sight = Sight(readers, Hub(readers), meter, lambda: NOW)
         desk = Desk(sight, intake, Outbox(intake.take), None, "console", lambda: NOW)
-        pages = Starlette(
-            routes=console(Console(desk, Sessions(b"k" * 32, lambda: NOW), None, walks=Walks(Settings())))
-        )
+        sessions, settings = Sessions(b"k" * 32, lambda: NOW), Settings()
+        parts = Console(desk, sessions, None, walks=_Story(settings), tips=_Tips(settings))
+        pages = Starlette(routes=console(parts))
         gate = Gate(pages, Door(rate=1e6, burst=1_000_000), meter)
         try:
             async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=gate), base_url=SITE) as client:
@@ -82,6 +87,24 @@ async def site() -> AsyncIterator[httpx2.AsyncClient]:
         finally:
             readers.close()
             view.close()
+
+
+class _Story(Walks):
+    """The time line of a ledger with the fixed records."""
+
+    async def story(self, emission_id: str, span_key: str | None) -> Explanation:
+        return await console_story(emission_id, span_key, NOW)
+
+
+class _Tips(LaneTips):
+    """Two ledgers that are up to date, and one that is a little behind."""
+
+    async def now(self) -> Tips:
+        return {
+            ("ledger", 0): LaneTip(4711, NOW, 0),
+            ("bind-ledger", 0): LaneTip(310, NOW - 20_000, 0),
+            ("frame-ledger", 0): LaneTip(86, NOW - 1000, 12),
+        }
 
 
 def _nobody() -> Any:

@@ -5,35 +5,43 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import httpx2
 import pytest
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from lanes_on_kafka import Workers, ended, load, read_all, until_read
 
+from sluice.codecs.notes import Verifier
 from sluice.topology.brokers import RealBroker
+from sluice.topology.checkpoints.signing import load_signer
+from sluice.topology.client import AsyncVerdictReader, EmissionVerdicts
 from sluice.topology.kafka.connect import open_admin, open_producer
 from sluice.topology.kafka.consume import read
 from sluice.topology.kafka.topics import create_topics, topic_name
 from sluice.topology.mcp.door import Door
 from sluice.topology.mcp.tokens import new_token
 from sluice.topology.serve import running
+from sluice.topology.serve.lane_standings import FOLDS
 from sluice.topology.settings.settings import Settings
 
 
 @asynccontextmanager
-async def serving(settings: Settings, folder: Path, tokens: Path | None = None) -> AsyncIterator[httpx2.AsyncClient]:
+async def serving(
+    settings: Settings, folder: Path, tokens: Path | None = None, verifiers: Sequence[Verifier] = ()
+) -> AsyncIterator[httpx2.AsyncClient]:
     """The service at a free port, and a client of it."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     stop = asyncio.Event()
     door = Door(port=port, rate=10_000, burst=10_000, tokens=tokens)
-    service = running.Service(door, folder / f"view-{port}.sqlite", folder / "session.key")
+    service = running.Service(door, folder / f"view-{port}.sqlite", folder / "session.key", verifiers=verifiers)
     task = asyncio.create_task(running.run(settings, service, stop))
     try:
         async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
@@ -164,6 +172,119 @@ async def test_a_record_that_is_too_large_for_its_topic_harms_no_other(settings:
 
 async def _limit(settings: Settings, topic: str, most: int) -> None:
     """The greatest batch that a topic takes, in bytes."""
+    await _configure(settings, topic, {"max.message.bytes": str(most)})
+
+
+async def _configure(settings: Settings, topic: str, config: dict[str, str]) -> None:
+    """Gives a topic these settings; all others are the broker's own then."""
     async with open_admin(settings) as admin:
         name = topic_name(settings, topic)
-        await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, {"max.message.bytes": str(most)})])
+        await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, config)])
+
+
+# ---------------------------------------------------------------- beside a worker
+
+
+@pytest.fixture
+async def lanes(kafka: str, prefix: str) -> Settings:
+    """Topics with three partitions, and so three lanes of each fold."""
+    settings = Settings(broker=kafka, topic_prefix=prefix, app_id=prefix.rstrip("."), partitions=3)
+    await create_topics(settings)
+    return settings
+
+
+async def until(client: httpx2.AsyncClient, path: str, status: int = 200) -> httpx2.Response:
+    """Asks again and again until this is the answer."""
+    async with asyncio.timeout(150):
+        while (answer := await client.get(path)).status_code != status:  # noqa: ASYNC110
+            await asyncio.sleep(0.3)
+    return answer
+
+
+async def test_a_time_line_and_a_proof_are_read_from_the_ledger(lanes: Settings, tmp_path: Path):
+    """As the commands would tell them, of every lane; the proof holds at the page that verifies proofs."""
+    with Workers(lanes, tmp_path, SLUICE_CHECKPOINT_INTERVAL="0.5") as workers:
+        await workers.until_taken_over(workers.start())
+        await until_read(lanes, await load(lanes, 0, 30, 2))
+        verifier = load_signer(tmp_path / "var" / "state" / "signing.key").verifier
+        admitted = {lane: found[0] for lane, found in (await read_all(lanes, "admitted")).items() if found}
+        async with serving(lanes, tmp_path, verifiers=[verifier]) as client:
+            for record in admitted.values():
+                emission_id, _, span = record.key.decode().partition("#")
+                about = f"id={emission_id}&span={span}"
+                page = await until(client, f"/emissions/{emission_id}?span={span}")
+                assert f"/story?{about}".replace("&", "&amp;").replace(":", "%3A") in page.text
+                story = await until(client, f"/story?{about}")
+                assert f"{emission_id}: lane {record.partition} of 3" in story.text
+                assert "admitted" in story.text
+                proof = await until(client, f"/proof?{about}")
+                assert json.loads(proof.content)["what"] == "output"
+                origin = {"origin": str(client.base_url).rstrip("/")}
+                file = {"proof": ("proof.json", proof.content)}
+                said = await client.post("/look-up", files=file, headers=origin)
+                assert "It holds: " in said.text
+            unknown = await client.get("/story?id=em-unknown")
+            insight = (await until(client, "/insight")).text
+            none = await client.get(f"/proof?id={emission_id}&span=c:0-1")
+
+    assert sorted(admitted) == [0, 1, 2]
+    assert (unknown.status_code, none.status_code) == (404, 404)
+    rows = re.findall(r"<tr><td>(\w+)</td><td>(\d)</td><td>(\d+|none yet)</td><td>[^<]*</td><td>(\d*)</td>", insight)
+    assert [row[:2] for row in rows] == [(f, str(lane)) for f in FOLDS.values() for lane in range(3)]
+    assert all(height.isdecimal() for decides, _, height, _ in rows if decides == "emissions")
+    assert {behind for decides, _, _, behind in rows if decides == "emissions"} == {"0"}
+
+
+COMPACTED = {
+    "cleanup.policy": "compact",
+    "min.cleanable.dirty.ratio": "0.01",
+    "segment.ms": "1000",
+    "max.message.bytes": "4194304",
+}
+
+
+async def last_words(settings: Settings) -> dict[str, EmissionVerdicts]:
+    """Of each emission its last record on `verdicts`."""
+    async with AsyncVerdictReader(settings, follow=False) as reader:
+        return {told.emission_id: told async for told in reader}
+
+
+@pytest.mark.slow
+async def test_verdicts_outlive_a_worker_and_the_compaction_of_their_topic(lanes: Settings, tmp_path: Path):
+    """The next worker tells on where the last one was killed; what compaction leaves says the same of each emission,
+    to a reader and to a service whose view is new."""
+    (tmp_path / "policy.toml").write_text('verdicts = "all"\n')
+    with Workers(lanes, tmp_path) as workers:
+        await workers.until_taken_over(first := workers.start("--policy", "policy.toml"))
+        sent = await load(lanes, 0, 60, 4)
+        await until_read(lanes, sent // 2)
+        first.kill()
+        await ended(first)
+        await workers.until_taken_over(workers.start("--policy", "policy.toml"))
+        sent += await load(lanes, 60, 30)
+        await until_read(lanes, sent)
+        before = await last_words(lanes)
+        whole = {lane: len(found) for lane, found in (await read_all(lanes, "verdicts")).items()}
+        await _configure(lanes, "verdicts", COMPACTED)
+        async with asyncio.timeout(150):
+            number = 1000
+            while True:
+                await load(lanes, number, 6)  # what a partition's newest segment holds is never compacted
+                number += 6
+                found = await read_all(lanes, "verdicts")
+                told = {lane: sum(int(one.key[3:]) < 1000 for one in some) for lane, some in found.items()}
+                if all(told[lane] < whole[lane] for lane in whole):
+                    break
+                await asyncio.sleep(2)
+        after = await last_words(lanes)
+        async with serving(lanes, tmp_path) as client:
+            answers = {name: (await client.get(f"/v1/emissions/{name}")).json() for name in before}
+
+    assert sorted(before) == sorted(f"em-{number}" for number in range(90))
+    assert {one.partition for one in before.values()} == {0, 1, 2}
+    assert all(one.assertions[0].status == "admitted" for name, one in before.items() if int(name[3:]) % 5)
+    assert {name: after[name].record for name in before} == {name: one.record for name, one in before.items()}
+    for name, answer in answers.items():
+        told = [(one.span_key, one.status) for one in before[name].assertions]
+        assert [(one["span_key"], one["status"]) for one in answer["assertions"]] == told
+        assert answer["settled"] == before[name].settled

@@ -116,7 +116,10 @@ def test_the_console_reads_what_it_shows_and_writes_what_people_decide():
     """And nothing else; a record that somebody posts there is refused by the brokers."""
     reads = {topic for topic, who in allowed("Read").items() if "sluice-serve" in who}
     writes = {topic for topic, who in allowed("Write").items() if "sluice-serve" in who}
-    assert reads == {*ServiceView.topics, "ledger", "policies"}
+    ledgers = {fold.ledger for fold in folds()}
+    asked = {topic for topic, who in allowed("Describe").items() if "sluice-serve" in who}
+    assert reads == {*ServiceView.topics, *ledgers, "policies"}
+    assert {topic for fold in folds() for topic in fold.inputs} <= reads | asked
     assert writes == {"reviews", "review-leases"}
 
 

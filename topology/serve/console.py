@@ -34,6 +34,7 @@ from .bodies import Refused, Taken
 from .desk import Desk
 from .inert import inert
 from .lane_standings import HEADS, audit_says, lane_rows
+from .lane_tips import LaneTips
 from .leases import Lease
 from .oidc import CALLBACK, People, SignInError
 from .oidc import SECONDS as OIDC_SECONDS
@@ -62,6 +63,7 @@ class Console(NamedTuple):
         people: signs people in at an identity provider; None: there is none.
         walks: reads ledgers for time lines and proofs; None: the pages name the commands that do.
         audit: the file with the last audit's report; None: there is none.
+        tips: reads how far lanes are; None: the pages show what the view knows of it.
     """
 
     desk: Desk
@@ -71,6 +73,7 @@ class Console(NamedTuple):
     people: People | None = None
     walks: Walks | None = None
     audit: Path | None = None
+    tips: LaneTips | None = None
 
 
 @cache
@@ -621,6 +624,7 @@ async def _decide_all(turn: _Turn) -> Response:
 
 async def _insight(turn: _Turn) -> Response:
     found, lanes = await turn.desk.sight.readers.ask(lambda db: (queries.insight_of(db), queries.lanes_of(db)))
+    tips = None if turn.parts.tips is None else await turn.parts.tips.now()
     audited, is_bad = await asyncio.to_thread(audit_says, turn.parts.audit)
     return turn.render(
         "insight.html",
@@ -631,7 +635,7 @@ async def _insight(turn: _Turn) -> Response:
         compared=found.compared,
         lag=sorted(found.lag.items()),
         lane_heads=HEADS,
-        lanes=lane_rows(lanes, turn.parts.verifiers),
+        lanes=lane_rows(lanes, turn.parts.verifiers, tips),
         audited=audited,
         audit_is_bad=is_bad,
     )

@@ -16,11 +16,17 @@ from ...codecs.errors import DoesNotHoldError
 from ...codecs.notes import Verifier, parse_note, signers_of
 from ...codecs.times import format_time
 from ..settings.files import open_plain
+from .lane_tips import LaneTip, Tips
 from .queries import LaneStanding
 
 MOST_BYTES: Final = 50_000_000
 """Of a report."""
-HEADS: Final = ("Lane", "Newest block told of", "Told at", "Blocks under a checkpoint", "Until", "Signed by")
+HEADS: Final = (
+    *("Decides", "Lane", "Newest block", "At", "Records in no block yet"),
+    *("Blocks under a checkpoint", "Until", "Signed by"),
+)
+FOLDS: Final = {"ledger": "emissions", "bind-ledger": "sightings", "frame-ledger": "attestations"}
+"""About what the lanes of each ledger decide."""
 NO_CHECKPOINT: Final = "none"
 
 
@@ -46,19 +52,34 @@ class _Report(msgspec.Struct):
 _reports = msgspec.json.Decoder(_Report)
 
 
-def lane_rows(lanes: Sequence[LaneStanding], verifiers: Sequence[Verifier]) -> list[tuple[object, ...]]:
+def lane_rows(
+    lanes: Sequence[LaneStanding], verifiers: Sequence[Verifier], tips: Tips | None = None
+) -> list[tuple[object, ...]]:
     """A row of `HEADS` for each lane.
 
     Args:
         lanes: as the view has them.
         verifiers: whose signatures count.
+        tips: as the ledgers have them; None where they cannot be read: then the view's own knowledge is shown.
     """
     rows: list[tuple[object, ...]] = []
     for one in lanes:
-        height = "none yet" if one.height is None else one.height
-        told = "" if one.told_at is None else format_time(one.told_at)
-        rows.append((one.lane, height, told, *_checkpoint(one.checkpoint, verifiers)))
+        place = _told(one) if tips is None else _read(tips.get((one.ledger, one.lane)))
+        rows.append((FOLDS[one.ledger], one.lane, *place, *_checkpoint(one.checkpoint, verifiers)))
     return rows
+
+
+def _read(tip: LaneTip | None) -> tuple[object, str, object]:
+    if tip is None:
+        return "none yet", "", ""
+    return tip.height, format_time(tip.time), "not known" if tip.behind is None else tip.behind
+
+
+def _told(one: LaneStanding) -> tuple[object, str, str]:
+    """What the topics that the view follows say, which is nothing about the lanes of other ledgers."""
+    if one.height is None:
+        return "not known now", "", "not known now"
+    return one.height, "" if one.told_at is None else format_time(one.told_at), "not known now"
 
 
 def _checkpoint(raw: bytes | None, verifiers: Sequence[Verifier]) -> tuple[object, str, str]:

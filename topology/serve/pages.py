@@ -5,6 +5,7 @@ Values stay as strangers wrote them: the templates make them inert (inert.py).
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlencode
@@ -25,6 +26,11 @@ STATUSES: Final = (
     *("unverified-inference", "below-floor", "unannotated"),
 )
 BARS: Final = 10
+WITHIN: Final = (
+    *(("1 s", 1.0), ("10 s", 10.0), ("1 minute", 60.0), ("5 minutes", 300.0), ("15 minutes", 900.0)),
+    ("1 hour", 3600.0),
+)
+"""Times to a verdict that the insight page counts: the usual ones are a moment, a look, and the horizon."""
 
 
 def emission_href(emission_id: str, span_key: str = "") -> str:
@@ -368,12 +374,16 @@ def plot(title: str, bars: Sequence[tuple[str, float]]) -> Markup:
     return Markup("").join([*parts, Markup("</svg>")])
 
 
-def times(insight: Insight) -> list[tuple[str, str]]:
-    """Half, nine tenths and all of the emissions, and within how many seconds they were settled."""
+def times(insight: Insight) -> tuple[str, Markup, list[tuple[str, int, str]]]:
+    """How long emissions took to be settled: the middle one, a plot of how many were within which time, its table."""
     seconds = insight.seconds
     if not seconds:
-        return []
-    return [
-        (name, f"{seconds[min(len(seconds) - 1, int(share * len(seconds)))]:.1f}")
+        return "", Markup(""), []
+    said = ", ".join(
+        f"{name} of them within {seconds[min(len(seconds) - 1, int(share * len(seconds)))]:.1f} s"
         for name, share in (("half", 0.5), ("nine tenths", 0.9), ("all", 1.0))
-    ]
+    )
+    counts = [(name, bisect_right(seconds, most)) for name, most in WITHIN]
+    bars = [(name, count / len(seconds)) for name, count in counts]
+    rows = [(name, count, f"{count / len(seconds):.0%}") for name, count in counts]
+    return said, plot("Time to verdict", bars), rows

@@ -17,7 +17,7 @@ from ..mcp.search import find
 from .leases import Lease
 from .review_decisions import OpenRequest
 from .verdict_records import Filter, Verdicts
-from .view import standing_of, status_of
+from .view import CHECKPOINTS, standing_of, status_of
 
 SAMPLE: Final = 5000
 """So many of the newest records the insight page counts over."""
@@ -328,12 +328,14 @@ class LaneStanding(NamedTuple):
     """How far a lane is, as far as the topics say.
 
     Attributes:
+        ledger: by its logical name.
         lane: its number.
         height, told_at: of the block that its newest record on `verdicts` is of, and when that came (Unix ms); None
-            where there is no such record.
+            where there is no such record. Lanes of other ledgers write none.
         checkpoint: the newest note that names this lane, as it stands; None where there is none.
     """
 
+    ledger: str
     lane: int
     height: int | None
     told_at: int | None
@@ -341,18 +343,24 @@ class LaneStanding(NamedTuple):
 
 
 def lanes_of(db: sqlite3.Connection) -> list[LaneStanding]:
-    """Every lane, by the index of each partition."""
-    notes = dict(db.execute("SELECT partition, note FROM checkpoints"))
+    """Every lane of every ledger, by the index of each partition."""
+    rows = db.execute("SELECT ledger, partition, note FROM checkpoints")
+    notes = {(ledger, partition): note for ledger, partition, note in rows}
+    lanes = max(len(standing_of(db).offsets), *(lane + 1 for _, lane in notes), 0)
     found: list[LaneStanding] = []
-    for lane in range(max(len(standing_of(db).offsets), *(one + 1 for one in notes), 0)):
+    for lane in range(lanes):
         row = db.execute(
             "SELECT at, record FROM verdicts WHERE partition=? ORDER BY offset DESC LIMIT 1", (lane,)
         ).fetchone()
         place: Any = None if row is None else msgspec.json.decode(row[1]).get("ledger")
         height: Any = place.get("height") if isinstance(place, dict) else None
         at = None if row is None else row[0]
-        found.append(LaneStanding(lane, height if isinstance(height, int) else None, at, notes.get(lane)))
-    return found
+        note = notes.get(("ledger", lane))
+        found.append(LaneStanding("ledger", lane, height if isinstance(height, int) else None, at, note))
+    others = [one for one in CHECKPOINTS.values() if one != "ledger"]
+    return found + [
+        LaneStanding(one, lane, None, None, notes.get((one, lane))) for one in others for lane in range(lanes)
+    ]
 
 
 # ---------------------------------------------------------------- insight

@@ -30,6 +30,7 @@ from .console import Console, console
 from .desk import Desk, reviewing
 from .gate import MAX_REQUESTS, Gate
 from .hub import Hub
+from .lane_tips import LaneTips
 from .metering import ServiceMetrics
 from .oidc import People, Provider
 from .outbox import Outbox
@@ -142,7 +143,7 @@ async def run(settings: Settings, service: Service, stop: asyncio.Event | None =
     outbox = Outbox(decisions.take, file=service.view.with_name(service.view.name + ".unsent"))
     desk = Desk(sight, decisions, outbox, signing, service.role, now_ms)
     walks = Walks(settings)
-    site = console(Console(desk, sessions, tokens, service.verifiers, people, walks, service.audit))
+    site = console(Console(desk, sessions, tokens, service.verifiers, people, walks, service.audit, LaneTips(settings)))
     more = [*reading(sight, streams="verdicts" in TOPICS), *reviewing(desk), *site]
     gate = Gate(routes(Parts(intake, meter, ready), more), door, meter, sessions.of)
     following = Following(settings, service.view, ServiceView, hub.wake)

@@ -83,15 +83,24 @@ CREATE TABLE attestations (
 );
 CREATE UNIQUE INDEX one_word_each ON attestations (claim_hash, domain, validator_did) WHERE standing;
 CREATE VIRTUAL TABLE claim_words USING fts5(words, content='', tokenize='porter unicode61 remove_diacritics 2');
-CREATE TABLE checkpoints (partition INTEGER PRIMARY KEY, at INTEGER NOT NULL, note BLOB NOT NULL);
+CREATE TABLE checkpoints (
+    ledger TEXT NOT NULL, partition INTEGER NOT NULL, at INTEGER NOT NULL, note BLOB NOT NULL,
+    PRIMARY KEY (ledger, partition)
+) WITHOUT ROWID;
 """
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
+CHECKPOINTS: Final = {
+    "checkpoints": "ledger",
+    "bind-checkpoints": "bind-ledger",
+    "frame-checkpoints": "frame-ledger",
+}
+"""Each topic of checkpoints, and the ledger that they are of, by their logical names."""
 _SHOWN: Final = (
     *("emissions", "observations", "reviews", "verdicts", "admitted", "inadmissible", "review-requests"),
-    *("review-leases", "grounded", "checkpoints"),
+    *("review-leases", "grounded", *CHECKPOINTS),
 )
 
 
@@ -100,8 +109,8 @@ class ServiceView(KeptView):
 
     topics: ClassVar[Sequence[str]] = tuple(name for name in _SHOWN if name in TOPICS)
     schema: ClassVar[str] = SCHEMA
-    version: ClassVar[str] = "serve-5"
-    tails: ClassVar[Mapping[str, int]] = {"checkpoints": 64}
+    version: ClassVar[str] = "serve-6"
+    tails: ClassVar[Mapping[str, int]] = dict.fromkeys(CHECKPOINTS, 64)
 
     def prune(self, now: int) -> int:
         """Drops what the topics drop as well, and verdicts that were replaced long ago."""
@@ -274,17 +283,28 @@ class ServiceView(KeptView):
         db.execute("INSERT INTO claim_words(rowid, words) VALUES (?, ?)", (added.lastrowid, entry.words))
         return True
 
-    def _checkpoint(self, partition: int, record: Arrived) -> bool:
+    def _checkpoint(self, ledger: str, partition: int, record: Arrived) -> bool:
         """The newest checkpoint of a lane, as it stands: who signed it is looked at when it is shown."""
         try:
             checkpoint = parse_checkpoint(parse_note(record.value or b"").text)
         except DoesNotHoldError:
             return False
-        if checkpoint.lane == partition:
-            self._db.execute(
-                "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?)", (partition, record.timestamp, record.value)
-            )
-        return checkpoint.lane == partition
+        if checkpoint.lane != partition or ledger_of(checkpoint.origin) != ledger:
+            return False
+        self._db.execute(
+            "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?)",
+            (ledger, partition, record.timestamp, record.value),
+        )
+        return True
+
+    def _checkpoint_of_lane(self, partition: int, record: Arrived) -> bool:
+        return self._checkpoint("ledger", partition, record)
+
+    def _checkpoint_of_bind(self, partition: int, record: Arrived) -> bool:
+        return self._checkpoint("bind-ledger", partition, record)
+
+    def _checkpoint_of_frame(self, partition: int, record: Arrived) -> bool:
+        return self._checkpoint("frame-ledger", partition, record)
 
 
 _TAKES: Final = {
@@ -297,9 +317,17 @@ _TAKES: Final = {
     "review-requests": "_request",
     "review-leases": "_lease",
     "grounded": "_attestation",
-    "checkpoints": "_checkpoint",
+    "checkpoints": "_checkpoint_of_lane",
+    "bind-checkpoints": "_checkpoint_of_bind",
+    "frame-checkpoints": "_checkpoint_of_frame",
 }
 ENDED: Final = get_args(RequestEnd)
+
+
+def ledger_of(origin: str) -> str:
+    """The logical name of the ledger that a checkpoint's origin names, behind whatever prefix its topics have."""
+    name = origin.rpartition("/")[0]
+    return next((one for one in ("bind-ledger", "frame-ledger", "ledger") if name.endswith(one)), "")
 
 
 def one_line(record: bytes) -> bytes:

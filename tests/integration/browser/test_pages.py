@@ -10,8 +10,11 @@ import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe
 from console_records import CLAIM, console_records, request, span_key
 from console_site import Site, person, serving, shows
+from console_story import console_lane
 from playwright.async_api import Browser, Page
 
+from sluice.topology.kafka.connect import open_producer
+from sluice.topology.kafka.topics import topic_name
 from sluice.topology.settings.clock import now_ms
 from sluice.topology.settings.settings import Settings
 
@@ -28,6 +31,7 @@ PAGES = (
     "/emissions/em-release-notes?statement=1",
     "/emissions/em-unknown",
     "/story?id=em-unknown",
+    f"/story?id=em-release-notes&span={span_key(0)}",
     "/queue",
     "/queue?emitter=docs-bot",
     f"/queue/item?key=em-release-notes%23{span_key(3)}",
@@ -39,6 +43,7 @@ PAGES = (
     "/look-up?q=participants",
     f"/claims?hash={CLAIM}",
 )
+STORY = PAGES[7]
 SIZES = (({"width": 390, "height": 844}, "dark"), ({"width": 1280, "height": 800}, "light"))
 FOCUSABLE = "a[href], button, input:not([type=hidden]), select, textarea, [tabindex='0']"
 
@@ -49,7 +54,17 @@ async def site(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIte
     folder = tmp_path_factory.mktemp("serve")
     async with serving(Settings(broker=kafka, topic_prefix=f"{folder.name}-pages."), folder) as site:
         await site.write(console_records(now_ms()))
+        await write_ledger(site)
         yield site
+
+
+async def write_ledger(site: Site) -> None:
+    """Puts the lane of the first emission on the topic, as its worker would."""
+    lane = console_lane("em-release-notes", now_ms(), site.settings.partitions)
+    async with open_producer(site.settings) as producer:
+        for block in lane.blocks:
+            await producer.send(topic_name(site.settings, "ledger"), block, partition=lane.lane)
+        await producer.flush()
 
 
 async def faults(page: Page) -> list[str]:
@@ -75,6 +90,7 @@ async def test_every_page_is_for_everybody(site: Site, browser: Browser):
     found: dict[str, list[str]] = {}
     async with person(site, browser, "ada") as page:
         await shows(page, "2 open", "/queue")
+        await shows(page, "observer-3: corroborates", STORY)
         for path in PAGES:
             await page.goto(path)
             found[path] = await faults(page)

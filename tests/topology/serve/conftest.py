@@ -128,6 +128,7 @@ def service(fake, view):
         most=3000,
         walks=None,
         audit=None,
+        tips=None,
         **named,
     ):
         intake = Intake(emitter or fake.async_emitter, seconds=seconds, room=room)
@@ -147,7 +148,8 @@ def service(fake, view):
         people = None if provider is None else People(provider, Seal(b"k" * 32, "sluice-sign-in/1"), lambda: fake.now)
         outbox = Outbox(intake.take, undo)
         desk = Desk(sight, intake, outbox, signing, "sluice-serve", lambda: fake.now)
-        more = [*reading(sight), *reviewing(desk), *console(Console(desk, sessions, known, (), people, walks, audit))]
+        site = Console(desk, sessions, known, (), people, walks, audit, tips)
+        more = [*reading(sight), *reviewing(desk), *console(site)]
         gate = Gate(routes(Parts(intake, meter, ready, lambda: fake.now), more), door, meter, sessions.of, most)
         tasks = [asyncio.create_task(intake.run()), asyncio.create_task(hub.run())]
         try:

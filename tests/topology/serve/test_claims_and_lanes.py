@@ -1,5 +1,6 @@
 """Looking up claims and texts, and what the insight page says of lanes, checkpoints and audits."""
 
+import asyncio
 import json
 import os
 
@@ -8,9 +9,13 @@ from adapter_view import attested, claim
 
 from sluice.codecs.canonical import assertion_hash
 from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head
+from sluice.codecs.errors import UnreachableError
 from sluice.codecs.notes import Signer
+from sluice.topology.serve import lane_tips
 from sluice.topology.serve.lane_standings import audit_says, lane_rows
+from sluice.topology.serve.lane_tips import LaneTip, LaneTips
 from sluice.topology.serve.queries import LaneStanding
+from sluice.topology.settings.settings import Settings
 
 EVIL = "<script>alert(1)</script>"
 SIGNER = Signer("sluice/test", bytes(range(32)))
@@ -29,11 +34,11 @@ def decided(view, emission_id, text, status="below-floor", kind="assertion", top
     view.put(topic, f"{emission_id}#c:0-10", word)
 
 
-def checkpoint(lane=0, size=7, signer=SIGNER):
+def checkpoint(lane=0, size=7, signer=SIGNER, ledger="ledger"):
     """A checkpoint as a lane writes it."""
     head = Head(size, bytes(32))
     tips = [head if one == lane else Head() for one in range(2)]
-    made = Checkpoint(f"sluice/ledger/{lane}", head, "sha256:" + "0" * 64, 1_767_258_000_000, NO_CHECKPOINT, tips)
+    made = Checkpoint(f"sluice/{ledger}/{lane}", head, "sha256:" + "0" * 64, 1_767_258_000_000, NO_CHECKPOINT, tips)
     return signer.sign(made.text()).encode()
 
 
@@ -130,9 +135,62 @@ async def test_lanes_stand_with_their_newest_checkpoint(service, view):
     async with service() as client:
         page = (await client.get("/insight")).text
 
-    assert "<td>1</td><td>4711</td>" in page
+    assert "<td>emissions</td><td>1</td><td>4711</td>" in page
     assert "<td>7</td><td>2026-01-01T09:00:00Z</td><td>not checked: --verifier names a key</td>" in page
-    assert "<td>0</td><td>none yet</td><td></td><td>none</td>" in page
+    assert "<td>emissions</td><td>0</td><td>not known now</td><td></td><td>not known now</td><td>none</td>" in page
+
+
+async def test_lanes_of_every_ledger_stand_with_what_their_ledgers_say(service, view):
+    """The newest block of each, how many records are in none yet, and the checkpoints of its own ledger alone."""
+    view.put("bind-checkpoints", "", checkpoint(0, 5, ledger="x.bind-ledger"))
+    view.put("frame-checkpoints", "", checkpoint(1, 6, ledger="x.frame-ledger"), partition=1)
+    view.put("frame-checkpoints", "", checkpoint(0, 9, ledger="x.bind-ledger"))
+    view.put("checkpoints", "", checkpoint(0, 9, ledger="x.bind-ledger"))
+    tips = Told({("ledger", 0): LaneTip(12, 1_767_258_000_000, 3), ("bind-ledger", 0): LaneTip(4, 0, None)})
+    async with service(tips=tips) as client:
+        page = (await client.get("/insight")).text
+        away = Told(None)
+    async with service(tips=away) as client:
+        without = (await client.get("/insight")).text
+
+    assert view.view.refused["frame-checkpoints"] == view.view.refused["checkpoints"] == 1
+    for row in (
+        "emissions</td><td>0</td><td>12</td><td>2026-01-01T09:00:00Z</td><td>3</td><td>none",
+        "emissions</td><td>1</td><td>none yet</td><td></td><td></td><td>none",
+        "sightings</td><td>0</td><td>4</td><td>1970-01-01T00:00:00Z</td><td>not known</td><td>5",
+        "attestations</td><td>1</td><td>none yet</td><td></td><td></td><td>6",
+    ):
+        assert f"<td>{row}</td>" in page
+    assert "<td>sightings</td><td>0</td><td>not known now</td><td></td><td>not known now</td><td>5</td>" in without
+
+
+class Told:
+    """How far lanes are, as a test says."""
+
+    def __init__(self, tips):
+        self.tips = tips
+
+    async def now(self):
+        return self.tips
+
+
+async def test_tips_are_read_once_for_all_who_ask(monkeypatch):
+    """A page that is loaded again and again reads nothing more; where they cannot be read, they are not known."""
+    read, faults = [], [UnreachableError("no broker")]
+
+    async def read_tips(_settings):
+        read.append(1)
+        await asyncio.sleep(0)
+        if faults:
+            raise faults.pop()
+        return {}
+
+    monkeypatch.setattr(lane_tips, "read_tips", read_tips)
+    tips = LaneTips(Settings())
+    assert await asyncio.gather(*(tips.now() for _ in range(5))) == [None] * 5
+    monkeypatch.setattr(lane_tips, "KEPT_SECONDS", 0.0)
+    assert await tips.now() == {}
+    assert len(read) == 2
 
 
 async def test_a_checkpoint_of_another_lane_or_of_none_is_not_shown(service, view):
@@ -144,14 +202,14 @@ async def test_a_checkpoint_of_another_lane_or_of_none_is_not_shown(service, vie
         page = (await client.get("/insight")).text
 
     assert view.view.refused["checkpoints"] == 3
-    assert page.count("<td>none yet</td><td></td><td>none</td>") == 2
+    assert page.count("<td>not known now</td><td></td><td>not known now</td><td>none</td>") == 6
 
 
 def test_only_a_key_that_is_named_signs():
     """Another key of the same name is none, and a note that was changed is none."""
     note = checkpoint()
     other = Signer("sluice/test", bytes(32))
-    lanes = [LaneStanding(0, 1, 0, one) for one in (note, note.replace(b"time 2026", b"time 2027"))]
+    lanes = [LaneStanding("ledger", 0, 1, 0, one) for one in (note, note.replace(b"time 2026", b"time 2027"))]
 
     assert [row[-1] for row in lane_rows(lanes, [SIGNER.verifier])] == ["sluice/test", "none of the keys of --verifier"]
     assert [row[-1] for row in lane_rows(lanes[:1], [other.verifier])] == ["none of the keys of --verifier"]

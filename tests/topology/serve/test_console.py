@@ -103,7 +103,8 @@ async def test_insight_counts(service, view, fake):
 
     assert "<svg" in page
     assert "50%" in page
-    assert ">3.0<" in page
+    assert "half of them within 3.0 s" in page
+    assert "<td>10 s</td><td>1</td><td>100%</td>" in page
 
 
 async def test_a_proof_that_is_none_does_not_hold(service, view):

@@ -1,0 +1,61 @@
+"""The time line of an emission of the console's records, told from a ledger that has folded them."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from builders import observation_value
+from console_records import CLASSES, console_emission, span
+from exported import ExportedLane, explanation_of, lane_of
+from msgspec.structs import replace
+
+from sluice.topology.explain.explanation import Explanation
+
+CHECK = "equals(RETRIES, 3, path=settings.py)"
+
+
+def console_lane(emission_id: str, now: int, lanes: int = 1) -> ExportedLane:
+    """The lane of an emission whose first sentence was claimed, verified by two observers, and admitted; a third one
+    did not find it.
+
+    Args:
+        emission_id: of the emission.
+        now: Unix ms; the emission came a minute before.
+        lanes: how many there are.
+    """
+    emitted = now - 60_000
+    emission = console_emission(emission_id, "docs-bot", emitted).value
+    emission["assertions"][0]["checks"] = [CHECK]
+    about = {"emission_id": emission_id, "span": {"chars": span(0)}}
+    place = {"path": "settings.py", "lines": [14, 14]}
+    detail = {"checks": [{"check": CHECK, "holds": True, **place}], "found": ["RETRIES"], "missing": []}
+    seen = [
+        observation_value(name, **about, at=emitted + 1000 * number, observer=f"observer-{number}", **more)
+        for number, name, more in (
+            (2, CLASSES[0], {"verified": [0], "coverage": "whole", "detail": detail}),
+            (3, "substrate.git.log", {"verified": [0], "coverage": "whole", "detail": detail}),
+        )
+    ]
+    late = observation_value("substrate.grep", "absent", **about, at=emitted + 4000)
+    lane = ExportedLane(start=emitted - 1000, lane=lane_of(emission_id, lanes), lanes=lanes)
+    lane.block(emitted, [("emissions", emission)])
+    for number, one in enumerate([*seen, late]):
+        lane.block(emitted + 3000 + 1000 * number, [("observations", one)])
+    return lane
+
+
+async def console_story(emission_id: str, span_key: str | None, now: int) -> Explanation:
+    """What `sluice explain` tells from that lane.
+
+    Args:
+        emission_id: of the emission.
+        span_key: of one of its sentences; None for all.
+        now: Unix ms.
+    """
+    lane = console_lane(emission_id, now)
+    with tempfile.TemporaryDirectory() as folder:
+        told = await explanation_of(lane, Path(folder), emission_id, span_key, now)
+    # The policy's hash is its own business: a further key of the reference policy changes nothing that is drawn.
+    told.attempts = [replace(one, policy="sha256:" + "5b1c2d3" * 9 + "f") for one in told.attempts]
+    return told
