@@ -16,11 +16,10 @@ import msgspec
 
 from ...codecs import times
 from ...codecs.errors import UsageError
-from ..settings.settings import Settings, load_settings
+from ..settings.settings import Settings
 from .filter_commands import read_policy
-from .listed_keys import listed_keys
-from .options import broker, topic_prefix
-from .proof_commands import read_verifier
+from .options import broker, broker_settings, time_of, topic_prefix
+from .proof_commands import listed_keys, read_verifier
 
 if TYPE_CHECKING:
     from ..audit.models import AuditProgress
@@ -80,13 +79,11 @@ def audit(
     from ..audit.report_page import page
     from ..audit.run import AuditRequest
     from ..checkpoints.trust import revoked_keys
-    from ..kafka import connect
 
     if into is not None and offline is not None:
         raise UsageError("goes with a broker, not with --offline", path="--export")
-    settings = load_settings(obj["config_file"], flags)
-    connect.quiet()
-    span = Span(_time("--since", since) or 0, Span().until if until is None else _time("--until", until) or 0)
+    settings = broker_settings(obj, flags)
+    span = Span(time_of("--since", since) or 0, Span().until if until is None else time_of("--until", until) or 0)
     if span.since > span.until:
         raise UsageError("no time lies in this span", path="--since", expected="a time before --until", got=since or "")
     folder = None if offline is None else Path(offline)
@@ -115,20 +112,6 @@ def _tell(report: Report, as_json: bool) -> None:
         for line in lines(report):
             click.echo(line)
     sys.stdout.flush()
-
-
-def _time(flag: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    back = times.parse_duration(text)
-    at = (
-        time.time_ns() // 1_000_000 - back
-        if back is not None
-        else times.parse_time(int(text) if text.isdecimal() and len(text) < 20 else text)
-    )
-    if at is None:
-        raise UsageError("not a time", path=flag, expected=f"{times.EXPECTED}, or a duration such as 10m", got=text)
-    return max(at, 0)
 
 
 def _demand_writable(path: Path) -> None:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Sequence
 from contextlib import aclosing
 from typing import Any, get_args
 
 import click
 
-from ...codecs import times
 from ...codecs.errors import UsageError, printable
 from ...codecs.records import Status
-from ..settings.settings import Settings, load_settings
+from ..settings.clock import now_ms
+from ..settings.settings import Settings
 from ..terminal.showing import DECIDED, OUTPUT_TOPICS, Shown, columns, is_past, parse, row, what_holds
-from .options import broker, topic_prefix
+from .options import broker, broker_settings, time_of, topic_prefix
 
 TABLE_ROWS = 500
 """A table is printed after so many records: one of a million rows would be printed never."""
@@ -62,15 +61,11 @@ def consume(
       sluice consume --current
       sluice consume inadmissible --status below-floor --since 10m --follow
     """
-    from ..kafka import connect
-
     if statuses and topic not in DECIDED:
         raise UsageError(f"records of {topic} have no status", path="--status", hint="leave it out")
     if current and (follow or everything or topic != "admitted"):
         raise UsageError("goes with admitted alone, without --follow and --all", path="--current")
-    settings = load_settings(obj["config_file"], flags)
-    start = None if since is None else _time(since)
-    connect.quiet()
+    settings, start = broker_settings(obj, flags), time_of("--since", since)
     wanted = _Wanted(frozenset(statuses), everything)
     shown = _chosen(settings, topic, start, follow, wanted, current)
     printing = _print_lines(shown) if as_json or not sys.stdout.isatty() else _print_tables(topic, shown, follow)
@@ -82,24 +77,6 @@ def consume(
         return  # how following ends
     if not all_json:
         sys.exit(1)
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000
-
-
-def _time(text: str) -> int:
-    back = times.parse_duration(text)
-    at = (
-        _now() - back
-        if back is not None
-        else times.parse_time(int(text) if text.isdecimal() and len(text) < 20 else text)
-    )
-    if at is None:
-        raise UsageError(
-            "not a time", path="--since", expected=f"{times.EXPECTED}, or a duration such as 10m", got=text
-        )
-    return max(at, 0)
 
 
 class _Wanted:
@@ -123,7 +100,7 @@ class _Wanted:
     def _is_wanted(self, shown: Shown) -> bool:
         if self._statuses and shown.value.get("status") not in self._statuses:
             return False
-        return self._everything or not is_past(shown, _now())
+        return self._everything or not is_past(shown, now_ms())
 
 
 async def _print_with_pending(
@@ -148,7 +125,7 @@ async def _tell(settings: Settings, topic: str, wanted: _Wanted, after: float) -
     await asyncio.sleep(after)
     if wanted.kept:
         return
-    said = await pending_sentence(settings, topic, _now(), wanted.asked)
+    said = await pending_sentence(settings, topic, now_ms(), wanted.asked)
     if said is not None and not wanted.kept:
         click.echo(f"sluice: {printable(said)}", err=True)
 
@@ -160,7 +137,7 @@ async def _chosen(
 
     async with aclosing(read(settings, topic, since=since, follow=follow)) as records:
         if current:
-            last_words = what_holds([parse(topic, record) async for record in records], _now())
+            last_words = what_holds([parse(topic, record) async for record in records], now_ms())
             for shown in filter(wanted, last_words):
                 yield shown
             return

@@ -8,8 +8,9 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,11 @@ from ..settings.settings import Settings, load_settings
 from .ending import INTERRUPTED
 from .filter_commands import read_policy
 from .options import root
+from .standard_streams import present, write_lines
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from ..demo.board import Board
 
 OUR_END = 15_000
@@ -88,20 +92,18 @@ def _show_answer(settings: Settings) -> None:
     if folder is None or not answer.is_about(folder, settings.root):
         return
     answered = answer.vetted(folder, settings)
-    if sys.stdout.isatty():
-        from rich.console import Console
+    lines = (*answer.introduction(answered), *vetting_view.lines(answered.verdicts), *answer.between())
+
+    def table(console: Console) -> None:
         from rich.text import Text
 
-        console = Console()
         for line in answer.introduction(answered):
             console.print(Text(line))
         vetting_view.print_table(answered.verdicts, console)
         for line in answer.between():
             console.print(Text(line))
-        return
-    _print(answer.introduction(answered))
-    _print(vetting_view.lines(answered.verdicts))
-    _print(answer.between())
+
+    present(table, lines)
 
 
 def _policy(name: str | None) -> Policy:
@@ -207,24 +209,13 @@ def _finish(board: Board, settings: Settings, embedded: bool, policy: Policy, as
     from ..demo import demo_view
 
     if as_json:
-        _print(demo_view.json_lines(board))
-    elif sys.stdout.isatty():
-        from rich.console import Console
-
-        demo_view.print_table(board, Console())
+        write_lines(demo_view.json_lines(board))
     else:
-        _print(demo_view.lines(board))
+        present(partial(demo_view.print_table, board), demo_view.lines(board))
     missing = board.missing()
     if missing:
         hint = "; the policy's horizon is longer than the demo" if policy.admissibility.horizon > OUR_END else ""
         _say(f"the time was up before there was a word about {len(missing)}: {', '.join(missing[:5])}{hint}")
         sys.exit(1)
     if not as_json:
-        _print(demo_view.next_steps(settings.topic_prefix, settings.broker, embedded))
-
-
-def _print(lines: Iterable[str]) -> None:
-    """Lines on standard output, in UTF-8 whatever the locale says: assertions are in any language."""
-    for line in lines:
-        sys.stdout.buffer.write(line.encode() + b"\n")
-    sys.stdout.buffer.flush()
+        write_lines(demo_view.next_steps(settings.topic_prefix, settings.broker, embedded))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +13,10 @@ import msgspec
 from ...codecs.errors import UsageError
 from ...codecs.spans import parse_span_key
 from ..settings.clock import now_ms
-from ..settings.settings import Settings, load_settings
+from ..settings.settings import Settings
 from . import bars
-from .options import broker, topic_prefix
+from .options import broker, broker_settings, topic_prefix
+from .standard_streams import present, write_lines
 
 if TYPE_CHECKING:
     from ..explain.explanation import Explanation
@@ -44,11 +45,8 @@ def explain(
       sluice explain em-7f3a
       sluice explain em-7f3a c:0-43 --offline march/ --json
     """
-    from ..kafka import connect
-
     emission, span = _named(emission, span)
-    settings = load_settings(obj["config_file"], flags)
-    connect.quiet()
+    settings = broker_settings(obj, flags)
     explanation = asyncio.run(_explanation(settings, emission, span, None if offline is None else Path(offline)))
     _print(explanation, as_json)
 
@@ -80,13 +78,6 @@ def _print(explanation: Explanation, as_json: bool) -> None:
     from ..terminal import showing
 
     if as_json:
-        text = showing.escaped(msgspec.json.encode(explanation).decode())
-        sys.stdout.buffer.write(text.encode() + b"\n")
-    elif sys.stdout.isatty():
-        from rich.console import Console
-
-        explanation_view.show(explanation, Console())
+        write_lines([showing.escaped(msgspec.json.encode(explanation).decode())])
     else:
-        for line in explanation_view.lines(explanation):
-            sys.stdout.buffer.write(line.encode() + b"\n")
-    sys.stdout.buffer.flush()
+        present(partial(explanation_view.show, explanation), explanation_view.lines(explanation))

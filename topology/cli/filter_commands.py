@@ -9,16 +9,16 @@ import click
 import msgspec
 
 from ...codecs import decode, inline, records
-from ...codecs.errors import Fault, UsageError, printable
+from ...codecs.errors import Fault, UsageError
 from ...codecs.parse_view import parsed_form
 from ...codecs.strict_schema import strict_emission_schema
 from ...streams.judging.checks import Unknown, parse_check
 from ...streams.policy.policy import DEFAULT_POLICY, Policy
-from ...streams.policy.toml_reader import load_policy, locate
+from ...streams.policy.toml_reader import load_policy
 from ..kafka.input_records import INPUT_TOPICS, prepare, read_record
 from ..settings.settings import Settings, load_settings
 from .lines import files_argument, run_filter, run_filter_many
-from .policy_command import policy_text, warnings_of
+from .policy_command import policy_text, warn, warnings_of
 from .standard_streams import write_document
 
 
@@ -113,8 +113,7 @@ def read_policy(name: str | None, settings: Settings | None = None) -> Policy:
         return DEFAULT_POLICY
     text = policy_text(name)
     policy = load_policy(text, name)
-    for line, path, sentence in locate(text, [*policy.problems(), *warnings_of(policy, settings)]):
-        click.echo(printable(f"{name}:{line}: warning: {path}: {sentence}"), err=True)
+    warn(name, text, [*policy.problems(), *warnings_of(policy, settings)])
     return policy
 
 

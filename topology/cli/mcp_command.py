@@ -13,7 +13,7 @@ from ...codecs.errors import UsageError, printable
 from ...codecs.times import format_time, parse_duration
 from ..settings.clock import now_ms
 from ..settings.settings import Settings, load_settings
-from .options import broker, log_level, topic_prefix
+from .options import broker, door_of, log_level, topic_prefix
 
 SCOPES = ("ground", "check_assertion", "explain", "resources")
 """As `mcp.server.SCOPES`, which would bring the SDK with it."""
@@ -35,13 +35,17 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--port", type=click.IntRange(1, 65_535), default=8710, show_default=True, help="HTTP: the port.")
 @click.option("--view", type=FILE, help="The view's file [mcp.sqlite in the state folder].")
 @click.option("--tokens", type=FILE, help="HTTP: the file of bearer tokens; without it, loopback only.")
-@click.option("--tls-cert", type=FILE, help="HTTP: the certificate, PEM.")
-@click.option("--tls-key", type=FILE, help="HTTP: its private key, PEM.")
+@click.option("--tls-cert", "certificate", type=FILE, help="HTTP: the certificate, PEM.")
+@click.option("--tls-key", "key", type=FILE, help="HTTP: its private key, PEM.")
 @click.option(
-    "--allowed-host", "hosts", multiple=True, metavar="NAME", help="HTTP: a Host besides loopback; repeatable."
+    "--allowed-host", "allowed_hosts", multiple=True, metavar="NAME", help="HTTP: a Host besides loopback; repeatable."
 )
 @click.option(
-    "--allowed-origin", "origins", multiple=True, metavar="URL", help="HTTP: an Origin besides loopback's; repeatable."
+    "--allowed-origin",
+    "allowed_origins",
+    multiple=True,
+    metavar="URL",
+    help="HTTP: an Origin besides loopback's; repeatable.",
 )
 @click.option(
     "--rate", type=click.FloatRange(0.1), default=20.0, show_default=True, help="HTTP: requests/s of a client."
@@ -50,20 +54,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @topic_prefix
 @log_level
 @click.pass_context
-def mcp(
-    ctx: click.Context,
-    transport: str,
-    host: str,
-    port: int,
-    view: Path | None,
-    tokens: Path | None,
-    tls_cert: Path | None,
-    tls_key: Path | None,
-    hosts: tuple[str, ...],
-    origins: tuple[str, ...],
-    rate: float,
-    **flags: Any,
-) -> None:
+def mcp(ctx: click.Context, transport: str, view: Path | None, **given: Any) -> None:
     """Answers language models over the Model Context Protocol: what is attested, what is admitted, and why.
 
     The view of `grounded` and `admitted` is a file that follows the broker in the background; while it catches up,
@@ -79,24 +70,12 @@ def mcp(
     if ctx.invoked_subcommand is not None:
         return
     from ..mcp.adapter_process import run_adapter
-    from ..mcp.http import Door
 
-    settings = load_settings(ctx.obj["config_file"], flags)
-    door = None
+    door = door_of(given)
+    settings = load_settings(ctx.obj["config_file"], given)
     if transport == "http":
-        door = Door(
-            host=host,
-            port=port,
-            tokens=tokens,
-            allowed_hosts=hosts,
-            allowed_origins=origins,
-            rate=rate,
-            burst=max(1, round(2 * rate)),
-            certificate=tls_cert,
-            key=tls_key,
-        )
         door.check()
-    run_adapter(settings, view or _default(settings, "mcp.sqlite"), door)
+    run_adapter(settings, view or _default(settings, "mcp.sqlite"), door if transport == "http" else None)
 
 
 def _default(settings: Settings, name: str) -> Path:

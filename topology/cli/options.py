@@ -1,14 +1,19 @@
-"""The options that several commands share: each is a setting of the same name (settings.py)."""
+"""The options that several commands share, most of them settings (settings.py), and how they are read."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from ...codecs import times
 from ...codecs.errors import UsageError
-from ..settings.settings import LogLevel
+from ..settings.clock import now_ms
+from ..settings.settings import LogLevel, Settings, load_settings
+
+if TYPE_CHECKING:
+    from ..mcp.door import Door
 
 broker = click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port[,host:port].")
 topic_prefix = click.option("--topic-prefix", help="Put before every topic's name.")
@@ -48,3 +53,41 @@ def root_setting(roots: Sequence[str]) -> str | None:
     if len(roots) > 1 and any(SEPARATOR in one for one in roots):
         raise UsageError("the name of a root holds a line end", expected="one such folder alone, or none")
     return SEPARATOR.join(roots)
+
+
+def broker_settings(obj: dict[str, Any], flags: dict[str, Any]) -> Settings:
+    """The settings of a command that asks a broker. From then on its one sentence is all that an error says.
+
+    Raises:
+        UsageError: a setting is wrong.
+    """
+    from ..kafka import connect
+
+    settings = load_settings(obj["config_file"], flags)
+    connect.quiet()
+    return settings
+
+
+def time_of(flag: str, text: str | None) -> int | None:
+    """The time that an option names, Unix milliseconds; a duration counts back from now. None where it is not given.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if text is None:
+        return None
+    back = times.parse_duration(text)
+    if back is not None:
+        return max(0, now_ms() - back)
+    at = times.parse_time(int(text) if text.isdecimal() and len(text) < 20 else text)
+    if at is None:
+        raise UsageError("not a time", path=flag, expected=f"{times.EXPECTED}, or a duration such as 10m", got=text)
+    return max(0, at)
+
+
+def door_of(given: dict[str, Any]) -> Door:
+    """The door that options name by its fields; they are taken out of `given`. A client may ask for 2 s at once."""
+    from ..mcp.door import Door
+
+    burst = max(1, round(2 * given["rate"]))
+    return Door(burst=burst, **{name: given.pop(name) for name in Door._fields if name in given})

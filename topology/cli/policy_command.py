@@ -14,9 +14,11 @@ import msgspec
 from ...codecs.errors import DoesNotHoldError, UsageError, printable
 from ...streams.policy.toml_reader import PolicyError, Problem, load_policy, locate
 from ..settings.files import read_file
-from .options import broker, topic_prefix
+from .options import broker, broker_settings, topic_prefix
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ...codecs.notes import Signer
     from ...streams.policy.policy import Policy
     from ..settings.settings import Settings
@@ -49,6 +51,35 @@ def warnings_of(policy: Policy, settings: Settings | None) -> list[tuple[str, st
     return [one for one in policy.warnings() if one[0] != "privacy" or not has_secret]
 
 
+def policy_of(name: str) -> Policy:
+    """The policy of a file, or a profile that the package has.
+
+    Raises:
+        UsageError: the file cannot be read, or is no policy.
+    """
+    return load_policy(policy_text(name), name)
+
+
+def sound_policy(name: str, settings: Settings | None) -> Policy:
+    """The policy of a file in which `sluice policy check` finds no error; what is unwise in it goes to standard error.
+
+    Raises:
+        UsageError: the file cannot be read, or has errors.
+    """
+    text = policy_text(name)
+    found = load_policy(text, name)
+    if problems := locate(text, found.problems()):
+        raise PolicyError(name, problems)
+    warn(name, text, warnings_of(found, settings))
+    return found
+
+
+def warn(name: str, text: str, found: Iterable[tuple[str, str]], severity: str = "warning") -> None:
+    """Says on standard error what is found in the text of a policy's file, each with its line."""
+    for line, path, sentence in locate(text, found):
+        click.echo(printable(f"{name}:{line}: {severity}: {path + ': ' if path else ''}{sentence}"), err=True)
+
+
 @click.group()
 def policy() -> None:
     """Check a policy file, bring it into force, show the one in force."""
@@ -72,7 +103,6 @@ def check(obj: dict[str, Any], file: str, as_json: bool) -> None:
     text = policy_text(file)
     errors: list[Problem] = []
     warnings: list[Problem] = []
-    notes: list[Problem] = []
     digest = ""
     try:
         loaded = load_policy(text, file)
@@ -82,9 +112,8 @@ def check(obj: dict[str, Any], file: str, as_json: bool) -> None:
         errors, digest = locate(text, loaded.problems()), loaded.hash
         found = warnings_of(loaded, load_settings(obj["config_file"], {}))
         warnings = locate(text, found if errors else found + loaded.exposures())
-        notes = [] if errors else locate(text, loaded.notes())
-    for line, path, sentence in notes:  # beside the findings: nobody has to act on them
-        click.echo(printable(f"{file}:{line}: note: {path}: {sentence}"), err=True)
+        if not errors:  # beside the findings: nobody has to act on them
+            warn(file, text, loaded.notes(), "note")
     for severity, found in (("error", errors), ("warning", warnings)):
         for line, path, sentence in found:
             if as_json:
@@ -128,17 +157,9 @@ def apply(obj: dict[str, Any], file: str, wait: float, key_file: Path | None, **
     import asyncio
 
     from ..checkpoints.signing import load_signer
-    from ..kafka import connect
-    from ..settings.settings import load_settings
 
-    text = policy_text(file)
-    wanted = load_policy(text, file)
-    if problems := locate(text, wanted.problems()):
-        raise PolicyError(file, problems)
-    settings = load_settings(obj["config_file"], flags)
-    for line, path, sentence in locate(text, warnings_of(wanted, settings)):
-        click.echo(printable(f"{file}:{line}: warning: {path + ': ' if path else ''}{sentence}"), err=True)
-    connect.quiet()
+    settings = broker_settings(obj, flags)
+    wanted = sound_policy(file, settings)
     signer = None if key_file is None else load_signer(key_file)
     asyncio.run(_apply(settings, wanted, signer))
     click.echo(wanted.hash)
@@ -213,12 +234,7 @@ def show(obj: dict[str, Any], as_json: bool, **flags: Any) -> None:
     """
     import asyncio
 
-    from ..kafka import connect
-    from ..settings.settings import load_settings
-
-    settings = load_settings(obj["config_file"], flags)
-    connect.quiet()
-    if not asyncio.run(_show(settings, as_json)):
+    if not asyncio.run(_show(broker_settings(obj, flags), as_json)):
         sys.exit(1)
 
 

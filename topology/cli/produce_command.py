@@ -14,9 +14,8 @@ import click
 from ...codecs.errors import Fault
 from ...codecs.signatures import Signing
 from ..kafka.input_records import INPUT_TOPICS, Prepared, prepare
-from ..settings.settings import load_settings
 from .lines import files_argument, read_lines, write_line
-from .options import broker, topic_prefix
+from .options import broker, broker_settings, topic_prefix
 
 PROGRESS_EVERY = 500
 
@@ -45,12 +44,10 @@ def produce(obj: dict[str, Any], files: tuple[str, ...], topic: str | None, **fl
       sluice produce examples/emissions.jsonl --broker kafka://127.0.0.1:9092
     """
     from ..checkpoints.signing import signing_of
-    from ..kafka import connect
     from ..kafka.produce import Sender
 
-    settings = load_settings(obj["config_file"], flags)
+    settings = broker_settings(obj, flags)
     signing = signing_of(settings)
-    connect.quiet()
     sent: Counter[str] = Counter()
     refused = 0
     with _progress() as tell, Sender(settings) as sender:

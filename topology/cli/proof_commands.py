@@ -14,11 +14,14 @@ import msgspec
 
 from ...codecs.errors import DoesNotHoldError, SluiceError, UsageError
 from ..settings.files import open_plain
-from .options import broker, topic_prefix
+from .options import broker, broker_settings, topic_prefix
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ...codecs.notes import Verifier
     from ..checkpoints.proof_files import ConsistencyProof, Proof
+    from ..checkpoints.trust import TrustedKey
     from ..settings.settings import Settings
 
 PROGRESS_SECONDS = 2.0
@@ -58,17 +61,14 @@ def prove(
       sluice prove --consistency 100 4712 --lane 2 --offline export/
     """
     from ..checkpoints.proof_files import render
-    from ..kafka import connect
-    from ..settings.settings import load_settings
 
-    settings = load_settings(obj["config_file"], flags)
+    settings = broker_settings(obj, flags)
     sizes = _sizes(ids) if consistency else []
     if not consistency and len(ids) != 1:
         raise UsageError("one ID at a time", got=" ".join(ids), hint="two numbers go with --consistency")
     if out is not None and os.path.lexists(out):
         what = "there is a file already, and a proof never overwrites one"
         raise UsageError(what, path=out, hint="name another file")
-    connect.quiet()
     folder = None if offline is None else Path(offline)
     proof = asyncio.run(_prove(settings, folder, lane, ids[0], sizes))
     data = render(proof)
@@ -151,7 +151,6 @@ def verify(file: str, keys: tuple[str, ...], policy_file: str | None, as_json: b
     """
     from ..checkpoints.proof_files import parse_proof
     from ..checkpoints.proofs import verify as verify_proof
-    from .listed_keys import listed_keys
 
     if not keys and policy_file is None:
         raise UsageError("nobody is named whose signature counts", expected="--key KEY, or --policy FILE")
@@ -224,6 +223,21 @@ def read_verifier(given: str) -> Verifier:
     except SluiceError as error:
         hint = error.hint or "name a verifier, or a file that holds one; `sluice key show` prints it"
         raise UsageError(error.what, path="--key", expected=error.expected, got=error.got, hint=hint) from None
+
+
+def listed_keys(policy_file: str) -> Sequence[TrustedKey]:
+    """The checkpoint keys of a policy's file.
+
+    Raises:
+        UsageError: the file cannot be read, is no policy, or lists no such key.
+    """
+    from ..checkpoints.trust import listed
+    from .filter_commands import read_policy
+
+    keys = listed(read_policy(policy_file))
+    if not keys:
+        raise UsageError("the policy lists no key for checkpoints", path=policy_file, expected="[checkpoints.keys]")
+    return keys
 
 
 # ---------------------------------------------------------------- key
@@ -334,21 +348,20 @@ def profile(obj: dict[str, Any], folder: Path, base: str, apart: bool, **names: 
     Example:
       sluice key profile keys --worker sluice/prod --observer observer-1 --observer observer-2 --role console
     """
-    from ...streams.policy.toml_reader import load_policy
     from ...streams.policy.toml_writer import to_toml
     from ..checkpoints.profile_keys import Parties, Places, make_keys, make_secret_for, numbered, replaced, with_keys
     from ..settings.settings import load_settings
-    from .policy_command import policy_text
+    from .policy_command import policy_of
 
     parties = Parties(**names)
     if not any(parties):
         flags = "--worker, --observer, --emitter, --internal-emitter, --reviewer, --role, --validator or --operator"
         raise click.UsageError(f"name at least one party: {flags}")
     origin = load_settings(obj["config_file"], {}).app_id
-    policy = load_policy(policy_text(base), base)
+    policy = policy_of(base)
     places = Places(folder, apart)
     lists = places.policy
-    before = load_policy(policy_text(str(lists)), str(lists)) if lists.exists() else None
+    before = policy_of(str(lists)) if lists.exists() else None
     keys = make_keys(places, parties)
     is_secret_new = make_secret_for(places, policy)
     _write_whole(lists, to_toml(numbered(with_keys(policy, keys, origin, parties.internal_emitters), before)))

@@ -9,7 +9,7 @@ import click
 
 from ...codecs.errors import UsageError
 from ..settings.settings import load_settings
-from .options import broker, log_level, topic_prefix
+from .options import broker, door_of, log_level, topic_prefix
 
 if TYPE_CHECKING:
     from ..serve.oidc import Provider
@@ -22,12 +22,14 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--port", type=click.IntRange(1, 65_535), default=8720, show_default=True, help="The port.")
 @click.option("--view", type=FILE, help="The view's file [serve.sqlite in the state folder].")
 @click.option("--tokens", type=FILE, help="The file of bearer tokens (`sluice mcp token`); without it, loopback only.")
-@click.option("--tls-cert", type=FILE, help="The certificate, PEM.")
-@click.option("--tls-key", type=FILE, help="Its private key, PEM.")
-@click.option("--allowed-host", "hosts", multiple=True, metavar="NAME", help="A Host besides loopback; repeatable.")
+@click.option("--tls-cert", "certificate", type=FILE, help="The certificate, PEM.")
+@click.option("--tls-key", "key", type=FILE, help="Its private key, PEM.")
+@click.option(
+    "--allowed-host", "allowed_hosts", multiple=True, metavar="NAME", help="A Host besides loopback; repeatable."
+)
 @click.option(
     "--allowed-origin",
-    "origins",
+    "allowed_origins",
     multiple=True,
     metavar="URL",
     help="An Origin besides the service's own, such as a proxy's; repeatable.",
@@ -75,26 +77,18 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.pass_context
 def serve(
     ctx: click.Context,
-    host: str,
-    port: int,
     view: Path | None,
-    tokens: Path | None,
-    tls_cert: Path | None,
-    tls_key: Path | None,
-    hosts: tuple[str, ...],
-    origins: tuple[str, ...],
     public_url: str | None,
     oidc_issuer: str | None,
     oidc_client_id: str | None,
     oidc_client_secret_file: Path | None,
     rules: tuple[str, ...],
     asked: str,
-    rate: float,
     session_key: Path | None,
     role: str,
     verifiers: tuple[str, ...],
     audit: Path | None,
-    **flags: Any,
+    **given: Any,
 ) -> None:
     """Takes emissions, attestations and observations over HTTP, and shows people what becomes of them.
 
@@ -112,26 +106,16 @@ def serve(
       sluice serve --tokens tokens.json --public-url https://sluice.example \\
         --oidc-issuer https://login.example --oidc-client-id sluice --oidc-allow groups=reviewers:read,review
     """
-    from ..mcp.door import Door
     from ..serve.running import Service, run_service
     from .proof_commands import read_verifier
 
     provider = _provider(public_url, oidc_issuer, oidc_client_id, oidc_client_secret_file, rules, asked)
     if public_url is not None:
         name, origin = _place_of(public_url)
-        hosts, origins = (*hosts, name), (*origins, origin)
-    settings = load_settings(ctx.obj["config_file"], flags)
-    door = Door(
-        host=host,
-        port=port,
-        tokens=tokens,
-        allowed_hosts=hosts,
-        allowed_origins=origins,
-        rate=rate,
-        burst=max(1, round(2 * rate)),
-        certificate=tls_cert,
-        key=tls_key,
-    )
+        given["allowed_hosts"] += (name,)
+        given["allowed_origins"] += (origin,)
+    door = door_of(given)
+    settings = load_settings(ctx.obj["config_file"], given)
     folder = Path(settings.state_dir)
     service = Service(
         door=door,

@@ -10,14 +10,17 @@ from __future__ import annotations
 import errno
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 from click.exceptions import Exit
 
 from ...codecs.errors import UnreachableError, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 @contextmanager
@@ -65,6 +68,23 @@ def write_document(value: Any) -> None:
     text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
     sys.stdout.buffer.write("\n".join(map(escaped, text.split("\n"))).encode() + b"\n")
     sys.stdout.buffer.flush()
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    """Lines on standard output, in UTF-8 whatever the locale says: assertions are in any language."""
+    for line in lines:
+        sys.stdout.buffer.write(line.encode() + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def present(table: Callable[[Console], object], lines: Iterable[str]) -> None:
+    """What a command found, for people: a table on a terminal, lines elsewhere."""
+    if not sys.stdout.isatty():
+        write_lines(lines)
+        return
+    from rich.console import Console
+
+    table(Console())
 
 
 class _Output(io.FileIO):

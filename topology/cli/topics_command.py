@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from ..settings.settings import Settings, load_settings
-from .options import broker, partitions, replication, retention, topic_prefix
-from .policy_command import policy_text
+from ..settings.settings import Settings
+from .options import broker, broker_settings, partitions, replication, retention, topic_prefix
+from .policy_command import policy_of
 
 
 @click.group()
@@ -35,10 +35,9 @@ def create(obj: dict[str, Any], retentions: tuple[str, ...], **flags: Any) -> No
       sluice topics create --broker kafka://127.0.0.1:9092 --partitions 8
       sluice topics create --retention attestations=7d --retention dead-letters=1d
     """
-    from ..kafka import connect, topics
+    from ..kafka import topics
 
     settings = _settings(obj, retentions, flags)
-    connect.quiet()
     made = asyncio.run(topics.create_topics(settings))
     for name in made:
         click.echo(name)
@@ -64,11 +63,10 @@ def check(obj: dict[str, Any], retentions: tuple[str, ...], **flags: Any) -> Non
     Example:
       sluice topics check --broker kafka://127.0.0.1:9092
     """
-    from ..kafka import connect, topics
+    from ..kafka import topics
 
     settings = _settings(obj, retentions, flags)
-    connect.quiet()
-    longest = None if settings.policy is None else _max_validity(settings.policy)
+    longest = None if settings.policy is None else policy_of(settings.policy).admissibility.max_validity
     differences = asyncio.run(topics.check_topics(settings, longest))
     for difference in differences:
         click.echo(difference)
@@ -100,12 +98,10 @@ def adopt(obj: dict[str, Any], topic: str, key: str | None, **flags: Any) -> Non
     from pathlib import Path
 
     from ..checkpoints.signing import load_signer
-    from ..kafka import connect
     from ..ledger import adopting
 
-    settings = load_settings(obj["config_file"], flags)
+    settings = broker_settings(obj, flags)
     signer = None if key is None else load_signer(Path(key))
-    connect.quiet()
     for one in asyncio.run(adopting.adopt(settings, topic, signer)):
         click.echo(f"{one.topic} {one.was} {one.id}")
     click.echo("sluice: written; each lane that has refused the topic takes it in with its next block", err=True)
@@ -114,12 +110,6 @@ def adopt(obj: dict[str, Any], topic: str, key: str | None, **flags: Any) -> Non
 def _settings(obj: dict[str, Any], retentions: tuple[str, ...], flags: dict[str, Any]) -> Settings:
     from ..kafka.topics import retentions as read_retentions
 
-    settings = load_settings(obj["config_file"], {**flags, "retention": ",".join(retentions) or None})
+    settings = broker_settings(obj, {**flags, "retention": ",".join(retentions) or None})
     read_retentions(settings)  # a wrong one is told before a broker is asked for
     return settings
-
-
-def _max_validity(file: str) -> int:
-    from ...streams.policy.toml_reader import load_policy
-
-    return load_policy(policy_text(file), file).admissibility.max_validity

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -16,6 +17,7 @@ from ..settings.settings import Settings, load_settings
 from .filter_commands import read_policy
 from .lines import write_escaped_line
 from .options import root, root_setting
+from .standard_streams import present
 
 if TYPE_CHECKING:
     from ...record.transcripts import Format
@@ -183,14 +185,7 @@ def _write_page(path: str, verdicts: Sequence[Verdict], name: str) -> None:
 def _show(verdicts: Sequence[Verdict]) -> None:
     from ..vet import vetting_view
 
-    if sys.stdout.isatty():
-        from rich.console import Console
-
-        vetting_view.print_table(verdicts, Console())
-        return
-    for line in vetting_view.lines(verdicts):
-        sys.stdout.buffer.write(line.encode() + b"\n")
-    sys.stdout.buffer.flush()
+    present(partial(vetting_view.print_table, verdicts), vetting_view.lines(verdicts))
 
 
 def _size(job: Job) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,12 @@ import click
 import msgspec
 
 from ...codecs import times
-from ...codecs.errors import UsageError, printable
-from ..settings.clock import now_ms
-from ..settings.settings import Settings, load_settings
+from ...codecs.errors import UsageError
+from ..settings.settings import Settings
 from . import bars
-from .options import broker, topic_prefix
-from .policy_command import policy_text
+from .options import broker, broker_settings, time_of, topic_prefix
+from .policy_command import sound_policy
+from .standard_streams import present, write_lines
 
 if TYPE_CHECKING:
     from ...streams.policy.policy import Policy
@@ -62,14 +62,12 @@ def what_if(
       sluice what-if --policy stricter.toml --offline march/ --csv changed.csv
     """
     from ..explain.what_if_compare import Comparison
-    from ..kafka import connect
 
-    settings = load_settings(obj["config_file"], flags)
-    policy = _policy(policy_file)
+    settings = broker_settings(obj, flags)
+    policy = sound_policy(policy_file, None)
     comparison = Comparison(*_bounds(since, until))
     if csv_file is not None:
         _demand_writable(csv_file)
-    connect.quiet()
     folder = None if offline is None else Path(offline)
     where, lanes = asyncio.run(_compared(settings, folder, lane, policy, comparison))
     if csv_file is not None:
@@ -77,47 +75,12 @@ def what_if(
     _print(comparison, policy.hash, lanes, where, as_json)
 
 
-def _policy(name: str) -> Policy:
-    """The policy of a file; what is unwise in it goes to standard error.
-
-    Raises:
-        UsageError: the file cannot be read, or `sluice policy check` has errors for it.
-    """
-    from ...streams.policy.toml_reader import PolicyError, load_policy, locate
-
-    text = policy_text(name)
-    policy = load_policy(text, name)
-    problems = locate(text, policy.problems())
-    if problems:
-        raise PolicyError(name, problems)
-    for line, path, sentence in locate(text, policy.warnings()):
-        click.echo(printable(f"{name}:{line}: warning: {path}: {sentence}"), err=True)
-    return policy
-
-
 def _bounds(since: str | None, until: str | None) -> tuple[int | None, int | None]:
-    first, last = _time(since, "--since"), _time(until, "--until")
+    first, last = time_of("--since", since), time_of("--until", until)
     if first is not None and last is not None and last < first:
         expected = f"a time from --since on, {times.format_time(first)}"
         raise UsageError("is before --since", path="--until", expected=expected, got=times.format_time(last))
     return first, last
-
-
-def _time(text: str | None, flag: str) -> int | None:
-    """A time of a flag, Unix ms; a duration counts back from now.
-
-    Raises:
-        UsageError: it is neither.
-    """
-    if text is None:
-        return None
-    back = times.parse_duration(text)
-    if back is not None:
-        return max(0, now_ms() - back)
-    at = times.parse_time(int(text) if text.isdecimal() and len(text) < 20 else text)
-    if at is None:
-        raise UsageError("not a time", path=flag, expected=f"{times.EXPECTED}, or a duration such as 10m", got=text)
-    return at
 
 
 async def _compared(
@@ -173,12 +136,6 @@ def _print(comparison: Comparison, policy: str, lanes: list[int], where: str, as
 
     if as_json:
         found = what_if_view.report(comparison, policy, lanes, where)
-        sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
-    elif sys.stdout.isatty():
-        from rich.console import Console
-
-        what_if_view.show(comparison, Console())
+        write_lines([msgspec.json.encode(found).decode()])
     else:
-        for line in what_if_view.lines(comparison):
-            sys.stdout.buffer.write(line.encode() + b"\n")
-    sys.stdout.buffer.flush()
+        present(partial(what_if_view.show, comparison), what_if_view.lines(comparison))
