@@ -9,17 +9,23 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from typing import Unpack
 
 from ...codecs.errors import DoesNotHoldError
-from ..settings.clock import now_ms
 from ..settings.settings import Settings
 from .admitted_set import AdmittedRead, AdmittedSet
 from .changes import AdmittedRecord, AnyChange
-from .ports import Clock, Position, Source, demand_there
-from .positioned_reader import LONGEST_FETCH, PositionedReader
+from .ports import Position, demand_there
+from .positioned_reader import LONGEST_FETCH, PositionedReader, Reading
 
 GRACE = 2.0
 """Seconds that a decay waits for the lane's word: a lane writes it within a block, so within some 100 ms."""
+
+
+class AdmittedReading(Reading, total=False):
+    """The arguments of `AsyncAdmittedReader` behind the settings."""
+
+    grace: float
 
 
 class AsyncAdmittedReader(PositionedReader[AnyChange]):
@@ -50,30 +56,9 @@ class AsyncAdmittedReader(PositionedReader[AnyChange]):
 
     topic = "admitted"
 
-    def __init__(
-        self,
-        settings: Settings | None = None,
-        *,
-        bootstrap: str | None = None,
-        from_position: Position | None = None,
-        group: str | None = None,
-        partitions: Sequence[int] | None = None,
-        follow: bool = True,
-        grace: float = GRACE,
-        source: Source | None = None,
-        clock: Clock = now_ms,
-    ) -> None:
-        super().__init__(
-            settings,
-            bootstrap=bootstrap,
-            from_position=from_position,
-            group=group,
-            partitions=partitions,
-            follow=follow,
-            source=source,
-            clock=clock,
-        )
-        self._set = AdmittedSet(clock, int(grace * 1000))
+    def __init__(self, settings: Settings | None = None, *, grace: float = GRACE, **reading: Unpack[Reading]) -> None:
+        super().__init__(settings, **reading)
+        self._set = AdmittedSet(self._clock, int(grace * 1000))
         self._queue: deque[AdmittedRead] = deque()
         self._fetched_at = 0
 

@@ -8,23 +8,22 @@ look at `current` and `position`, and close it: whoever waits in it is then told
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future
 from functools import partial
 from typing import Generic, Self, TypeVar, Unpack
 
 from ..kafka.input_records import Prepared
-from ..settings.clock import now_ms
 from ..settings.settings import Settings
-from .admitted_reader import GRACE, AsyncAdmittedReader
+from .admitted_reader import AdmittedReading, AsyncAdmittedReader
 from .changes import AdmittedRecord, AnyChange
-from .emitting import BUFFER_BYTES, BUFFER_RECORDS, DELIVERY_SECONDS, AsyncEmitter, Delivery, Headers
+from .emitting import AsyncEmitter, Delivery, Emitting, Headers
 from .errors import BufferFullError, ClosedError
 from .portal import Held, next_of
-from .ports import Clock, Delivered, Outlet, Position, Source
+from .ports import Delivered, Position
 from .positioned_reader import PositionedReader
 from .preparing import AnyAttestation, AnyEmission, AnyObservation, AnyReview, AnySighting
-from .record_reader import AsyncRecordReader, Placed, Reading
+from .record_reader import AsyncRecordReader, Placed, RecordReading
 from .reemission_reader import QUIET, AsyncReEmissionReader, Mending
 from .verdict_reader import AsyncVerdictReader, EmissionVerdicts
 
@@ -44,26 +43,8 @@ class Emitter(Held):
     all of it. A program that ends without either may lose what was not stored yet.
     """
 
-    def __init__(
-        self,
-        settings: Settings | None = None,
-        *,
-        bootstrap: str | None = None,
-        buffer: int = BUFFER_RECORDS,
-        buffer_bytes: int = BUFFER_BYTES,
-        delivery_timeout: float = DELIVERY_SECONDS,
-        outlet: Outlet | None = None,
-        clock: Clock = now_ms,
-    ) -> None:
-        self._emitter = AsyncEmitter(
-            settings,
-            bootstrap=bootstrap,
-            buffer=buffer,
-            buffer_bytes=buffer_bytes,
-            delivery_timeout=delivery_timeout,
-            outlet=outlet,
-            clock=clock,
-        )
+    def __init__(self, settings: Settings | None = None, **emitting: Unpack[Emitting]) -> None:
+        self._emitter = AsyncEmitter(settings, **emitting)
         super().__init__("emitter", self._emitter)
 
     def emit(self, emission: AnyEmission, timeout: float | None = None, *, headers: Headers = ()) -> Future[Delivered]:
@@ -188,30 +169,8 @@ class _Reader(Held, Generic[T]):
 class AdmittedReader(_Reader[AnyChange]):
     """As `AsyncAdmittedReader`, blocking. Arguments are those of `AsyncAdmittedReader`."""
 
-    def __init__(
-        self,
-        settings: Settings | None = None,
-        *,
-        bootstrap: str | None = None,
-        from_position: Position | None = None,
-        group: str | None = None,
-        partitions: Sequence[int] | None = None,
-        follow: bool = True,
-        grace: float = GRACE,
-        source: Source | None = None,
-        clock: Clock = now_ms,
-    ) -> None:
-        self._reader = AsyncAdmittedReader(
-            settings,
-            bootstrap=bootstrap,
-            from_position=from_position,
-            group=group,
-            partitions=partitions,
-            follow=follow,
-            grace=grace,
-            source=source,
-            clock=clock,
-        )
+    def __init__(self, settings: Settings | None = None, **reading: Unpack[AdmittedReading]) -> None:
+        self._reader = AsyncAdmittedReader(settings, **reading)
         super().__init__(self._reader)
 
     @property
@@ -240,7 +199,7 @@ class _RecordReader(_Reader[V]):
 class ReEmissionReader(_RecordReader[Mending]):
     """As `AsyncReEmissionReader`, blocking. Arguments are those of `AsyncReEmissionReader`."""
 
-    def __init__(self, settings: Settings | None = None, **reading: Unpack[Reading]) -> None:
+    def __init__(self, settings: Settings | None = None, **reading: Unpack[RecordReading]) -> None:
         self._reader = AsyncReEmissionReader(settings, **reading)
         super().__init__(self._reader)
 
@@ -267,5 +226,5 @@ class ReEmissionReader(_RecordReader[Mending]):
 class VerdictReader(_RecordReader[EmissionVerdicts]):
     """As `AsyncVerdictReader`, blocking. Arguments are those of `AsyncVerdictReader`."""
 
-    def __init__(self, settings: Settings | None = None, **reading: Unpack[Reading]) -> None:
+    def __init__(self, settings: Settings | None = None, **reading: Unpack[RecordReading]) -> None:
         super().__init__(AsyncVerdictReader(settings, **reading))

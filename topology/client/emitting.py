@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
-from typing import Self, TypeAlias
+from typing import Self, TypeAlias, TypedDict
 
 from aiokafka.errors import KafkaError
 
@@ -35,6 +35,17 @@ tries for ever: giving up on a batch would leave a hole in its sequence numbers.
 Delivery: TypeAlias = "asyncio.Future[Delivered]"
 Headers: TypeAlias = Sequence[tuple[str, bytes]]
 """Of a Kafka record, in their order."""
+
+
+class Emitting(TypedDict, total=False):
+    """The arguments of `AsyncEmitter` behind the settings."""
+
+    bootstrap: str | None
+    buffer: int
+    buffer_bytes: int
+    delivery_timeout: float
+    outlet: Outlet | None
+    clock: Clock
 
 
 class AsyncEmitter:

@@ -22,7 +22,7 @@ from ...codecs.vocabulary import recognise
 from ...streams.policy.policy import DEFAULT_POLICY, Policy
 from ...streams.policy.toml_reader import load_policy
 from ..kafka.topics import TOPICS
-from .admitted_reader import GRACE, AsyncAdmittedReader
+from .admitted_reader import AsyncAdmittedReader
 from .auditing import AsyncAuditor, Auditor
 from .blocking import AdmittedReader, Emitter, ReEmissionReader, VerdictReader
 from .emitting import BUFFER_BYTES, BUFFER_RECORDS, AsyncEmitter
@@ -37,7 +37,6 @@ from .preparing import (
     AnySighting,
     prepared,
 )
-from .record_reader import Reading
 from .reemission_reader import TOPIC as REQUESTS
 from .reemission_reader import AsyncReEmissionReader
 from .verdict_reader import TOPIC as VERDICTS
@@ -53,6 +52,17 @@ class FakeReading(TypedDict, total=False):
     from_position: Position | None
     group: str | None
     follow: bool
+
+
+class FakeAdmittedReading(FakeReading, total=False):
+    """How a fake's `admitted` is read."""
+
+    grace: float
+
+
+class FakeRecordReading(FakeReading, total=False):
+    """How another topic of a fake is read."""
+
     wants: Callable[[str], bool] | None
 
 
@@ -258,69 +268,38 @@ class FakeSluice:
             buffer=buffer, buffer_bytes=buffer_bytes, outlet=FakeOutlet(self._world), clock=self._world.clock
         )
 
-    def async_reader(
-        self,
-        *,
-        from_position: Position | None = None,
-        group: str | None = None,
-        follow: bool = False,
-        grace: float = GRACE,
-    ) -> AsyncAdmittedReader:
+    def async_reader(self, **reading: Unpack[FakeAdmittedReading]) -> AsyncAdmittedReader:
         """An `AsyncAdmittedReader` of what is decided here; unlike a real one it ends, by default, at what is there.
 
         Args:
-            from_position, group: as for `AsyncAdmittedReader`; not both.
-            follow: whether the reader waits for what comes later.
-            grace: in seconds, as for `AsyncAdmittedReader`.
+            from_position, group, follow, grace: as for `AsyncAdmittedReader`; not both of the first two.
 
         Raises:
             UsageError: a position and a group are given.
         """
-        source = FakeSource(self._world, group)
-        return AsyncAdmittedReader(
-            from_position=from_position, group=group, follow=follow, grace=grace, source=source, clock=self._world.clock
-        )
+        return AsyncAdmittedReader(**self._reading("admitted", reading))
 
-    def reader(
-        self,
-        *,
-        from_position: Position | None = None,
-        group: str | None = None,
-        follow: bool = False,
-        grace: float = GRACE,
-    ) -> AdmittedReader:
-        """An `AdmittedReader` of what is decided here; unlike a real one it ends, by default, at what is there.
+    def reader(self, **reading: Unpack[FakeAdmittedReading]) -> AdmittedReader:
+        """As `async_reader`, an `AdmittedReader`."""
+        return AdmittedReader(**self._reading("admitted", reading))
 
-        Args:
-            from_position, group: as for `AsyncAdmittedReader`; not both.
-            follow: whether the reader waits for what comes later.
-            grace: in seconds, as for `AsyncAdmittedReader`.
-
-        Raises:
-            UsageError: a position and a group are given.
-        """
-        source = FakeSource(self._world, group)
-        return AdmittedReader(
-            from_position=from_position, group=group, follow=follow, grace=grace, source=source, clock=self._world.clock
-        )
-
-    def async_re_emission_reader(self, **reading: Unpack[FakeReading]) -> AsyncReEmissionReader:
+    def async_re_emission_reader(self, **reading: Unpack[FakeRecordReading]) -> AsyncReEmissionReader:
         """An `AsyncReEmissionReader` of what is asked here; it ends, by default, at what is there."""
         return AsyncReEmissionReader(**self._reading(REQUESTS, reading))
 
-    def re_emission_reader(self, **reading: Unpack[FakeReading]) -> ReEmissionReader:
+    def re_emission_reader(self, **reading: Unpack[FakeRecordReading]) -> ReEmissionReader:
         """A `ReEmissionReader` of what is asked here; it ends, by default, at what is there."""
         return ReEmissionReader(**self._reading(REQUESTS, reading))
 
-    def async_verdict_reader(self, **reading: Unpack[FakeReading]) -> AsyncVerdictReader:
+    def async_verdict_reader(self, **reading: Unpack[FakeRecordReading]) -> AsyncVerdictReader:
         """An `AsyncVerdictReader` of what is told here; it ends, by default, at what is there."""
         return AsyncVerdictReader(**self._reading(VERDICTS, reading))
 
-    def verdict_reader(self, **reading: Unpack[FakeReading]) -> VerdictReader:
+    def verdict_reader(self, **reading: Unpack[FakeRecordReading]) -> VerdictReader:
         """A `VerdictReader` of what is told here; it ends, by default, at what is there."""
         return VerdictReader(**self._reading(VERDICTS, reading))
 
-    def _reading(self, topic: str, reading: FakeReading) -> Reading:
+    def _reading(self, topic: str, reading: FakeReading) -> dict[str, Any]:
         source = FakeSource(self._world, reading.get("group"), topic)
         return {"follow": False, **reading, "source": source, "clock": self._world.clock}
 

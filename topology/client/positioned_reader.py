@@ -10,11 +10,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Generic, Self, TypedDict, TypeVar
 
 import structlog
 
 from ...codecs.errors import UnreachableError, UsageError
+from ..settings.clock import now_ms
 from ..settings.settings import Settings
 from .admitted_set import AdmittedRead
 from .errors import ClosedError
@@ -30,6 +31,18 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 
+class Reading(TypedDict, total=False):
+    """How a topic is read: the arguments of every reader behind the settings."""
+
+    bootstrap: str | None
+    from_position: Position | None
+    group: str | None
+    partitions: Sequence[int] | None
+    follow: bool
+    source: Source | None
+    clock: Clock
+
+
 class PositionedReader(ABC, Generic[T]):
     """What `AsyncAdmittedReader` and `AsyncRecordReader` have in common; those explain the arguments.
 
@@ -41,15 +54,15 @@ class PositionedReader(ABC, Generic[T]):
 
     def __init__(
         self,
-        settings: Settings | None,
+        settings: Settings | None = None,
         *,
-        bootstrap: str | None,
-        from_position: Position | None,
-        group: str | None,
-        partitions: Sequence[int] | None,
-        follow: bool,
-        source: Source | None,
-        clock: Clock,
+        bootstrap: str | None = None,
+        from_position: Position | None = None,
+        group: str | None = None,
+        partitions: Sequence[int] | None = None,
+        follow: bool = True,
+        source: Source | None = None,
+        clock: Clock = now_ms,
     ) -> None:
         if from_position is not None and group is not None:
             raise UsageError("takes a position or a group, not both", path="reader")

@@ -10,13 +10,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypedDict, TypeVar, Unpack
+from typing import Protocol, TypeVar, Unpack
 
-from ..settings.clock import now_ms
 from ..settings.settings import Settings
 from .admitted_set import AdmittedRead
-from .ports import Clock, Position, Source
-from .positioned_reader import PositionedReader
+from .ports import Position
+from .positioned_reader import PositionedReader, Reading
 
 
 class Placed(Protocol):
@@ -35,17 +34,10 @@ class Placed(Protocol):
 T = TypeVar("T", bound=Placed)
 
 
-class Reading(TypedDict, total=False):
-    """How a topic is read: the arguments of `AsyncRecordReader` behind the settings, with their defaults."""
+class RecordReading(Reading, total=False):
+    """The arguments of `AsyncRecordReader` behind the settings."""
 
-    bootstrap: str | None
-    from_position: Position | None
-    group: str | None
-    partitions: Sequence[int] | None
-    follow: bool
     wants: Callable[[str], bool] | None
-    source: Source | None
-    clock: Clock
 
 
 class AsyncRecordReader(PositionedReader[T]):
@@ -70,18 +62,15 @@ class AsyncRecordReader(PositionedReader[T]):
         DoesNotHoldError: on entering, where the topic ends before the position.
     """
 
-    def __init__(self, settings: Settings | None = None, **reading: Unpack[Reading]) -> None:
-        super().__init__(
-            settings,
-            bootstrap=reading.get("bootstrap"),
-            from_position=reading.get("from_position"),
-            group=reading.get("group"),
-            partitions=reading.get("partitions"),
-            follow=reading.get("follow", True),
-            source=reading.get("source"),
-            clock=reading.get("clock", now_ms),
-        )
-        self._wants = reading.get("wants")
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        wants: Callable[[str], bool] | None = None,
+        **reading: Unpack[Reading],
+    ) -> None:
+        super().__init__(settings, **reading)
+        self._wants = wants
         self._ready: deque[T] = deque()
         self._unreadable = self.unwanted = 0
         """How many records were left out: none that this version knows; of emissions that `wants` does not want."""

@@ -18,7 +18,7 @@ from ...codecs.records import MissingCheck, ReEmissionRequest, SeenInstead
 from ...codecs.times import parse_time
 from ..settings.settings import Settings
 from .admitted_set import AdmittedRead
-from .record_reader import AsyncRecordReader, Reading
+from .record_reader import AsyncRecordReader, RecordReading
 
 TOPIC: Final = "re-emission-requests"
 QUIET: Final = 1.0
@@ -110,7 +110,7 @@ class AsyncReEmissionReader(AsyncRecordReader[Mending]):
 
     topic = TOPIC
 
-    def __init__(self, settings: Settings | None = None, **reading: Unpack[Reading]) -> None:
+    def __init__(self, settings: Settings | None = None, **reading: Unpack[RecordReading]) -> None:
         super().__init__(settings, **reading)
         self._newest: OrderedDict[str, int] = OrderedDict()
         self.late = self.superseded = 0
