@@ -12,7 +12,6 @@ __all__ = [
     "adapter_process",
     "door",
     "entries",
-    "http",
     "kept_view",
     "readers",
     "search",
