@@ -38,7 +38,7 @@ from sluice.topology.brokers import RealBroker
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.kafka.transactions import LaneProducer
 from sluice.topology.ledger.export import export
-from sluice.topology.ledger.log_reader import AUDITED, Cut, Range, Stored
+from sluice.topology.ledger.log_reader import AUDITED, LATER, Cut, Range, Stored
 from sluice.topology.settings.settings import Settings
 
 T = 1_790_000_000_000
@@ -70,7 +70,7 @@ class Made:
 
     def __init__(self, emissions: int) -> None:
         self.topics: dict[tuple[str, int], list[Stored]] = {
-            (topic, lane): [] for topic in AUDITED for lane in range(LANES)
+            (topic, lane): [] for topic in (*AUDITED, *LATER) for lane in range(LANES)
         }
         self.written: list[list[tuple[bytes, list[Output]]]] = [[] for _ in range(LANES)]
         self.inputs = 0
@@ -117,11 +117,11 @@ class Made:
         return Range(0, len(self.topics[topic, lane]))
 
     async def cut(self) -> Cut:
-        ends = {topic: [len(self.topics[topic, lane]) for lane in range(LANES)] for topic in AUDITED}
+        ends = {topic: [len(self.topics[topic, lane]) for lane in range(LANES)] for topic in (*AUDITED, *LATER)}
         return Cut(ends, ends)
 
     async def batches(
-        self, topic: str, lane: int, start: int | None = None, end: int | None = None
+        self, topic: str, lane: int, start: int | None = None, end: int | None = None, *, having: str | None = None
     ) -> AsyncGenerator[list[Stored], None]:
         found = self.topics[topic, lane]
         for first in range(0, len(found), 2000):

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
-from .blocks import Block, EventKind
+from .blocks import Block, EventKind, events_of_kind
 from .canonical import fast_canonical
 from .errors import DoesNotHoldError
 from .notes import Signer
@@ -102,9 +102,8 @@ def adopted_in(block: Block) -> Mapping[str, str]:
     Whether it may stand in a ledger the fold has checked (streams/policy/adoption_rule.py).
     """
     found: dict[str, str] = {}
-    for event in block.events:
-        if event.kind == EventKind.ADOPT:
-            adoption = read_adoption(event.key, event.value)
-            if any((one.topic, one.id) == (adoption.topic, adoption.was) for one in block.header.sources):
-                found[adoption.topic] = adoption.id
+    for event in events_of_kind(block.events, EventKind.ADOPT):
+        adoption = read_adoption(event.key, event.value)
+        if any((one.topic, one.id) == (adoption.topic, adoption.was) for one in block.header.sources):
+            found[adoption.topic] = adoption.id
     return found

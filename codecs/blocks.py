@@ -8,6 +8,7 @@ its leaves; `prev` chains the blocks of a lane. Nothing here knows what an event
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from hashlib import sha256
@@ -316,6 +317,37 @@ def stretches(events: Sequence[Event], sources: int) -> list[Stretch] | None:
             return None
         result[event.source] = Stretch(count + 1, first if count else event.offset, event.offset)
     return result
+
+
+def events_of_kind(events: Sequence[Event], kind: EventKind) -> Sequence[Event]:
+    """The events of one kind, in their order; of most kinds a block has none."""
+    if compiled_core.codecs is not None and isinstance(events, list):
+        found = compiled_core.codecs.of_kind(events, kind)
+        if found is not None:
+            return found
+    return [event for event in events if event.kind == kind]
+
+
+def by_topic(outputs: Sequence[Output]) -> dict[str, list[Output]]:
+    """Outputs by their topics, each topic's in their order, and the topics in the order of their first."""
+    if compiled_core.codecs is not None and isinstance(outputs, list):
+        found = compiled_core.codecs.by_topic(outputs)
+        if found is not None:
+            return found
+    result: dict[str, list[Output]] = {}
+    for output in outputs:
+        result.setdefault(output.topic, []).append(output)
+    return result
+
+
+def count_headers(outputs: Sequence[Output], name: str) -> dict[bytes, int]:
+    """How many outputs have which value in their first header of this name; those without one are not counted."""
+    if compiled_core.codecs is not None and isinstance(outputs, list):
+        found = compiled_core.codecs.count_headers(outputs, name)
+        if found is not None:
+            return found
+    values = (next((value for own, value in output.headers if own == name), None) for output in outputs)
+    return dict(Counter(value for value in values if value is not None))
 
 
 def outputs_root(outputs: Iterable[Output]) -> str:

@@ -37,11 +37,13 @@ class ReadAs(NamedTuple):
         type: `Event`, or what makes a stored record.
         event_for: makes the event of a record that may be too large to keep; None for stored records.
         in_place: whether they may lie in the batch's bytes.
+        having: only records with a header of this name are wanted, and the last one of the batch; None: all are.
     """
 
     type: Callable[..., Any]
     event_for: Callable[..., Any] | None
     in_place: bool
+    having: bytes | None = None
 
 
 class ReadRecords(NamedTuple):

@@ -175,7 +175,14 @@ def read_events(
 
 
 def read_stored(
-    cursor: Cursor, first: int, most: int, room: int, stored: StoredFor[Stored], *, in_place: bool = False
+    cursor: Cursor,
+    first: int,
+    most: int,
+    room: int,
+    stored: StoredFor[Stored],
+    *,
+    in_place: bool = False,
+    having: str | None = None,
 ) -> tuple[list[Stored], int]:
     """The same of records as they are stored: of any size, null header values null, and no name that is no UTF-8.
 
@@ -183,20 +190,23 @@ def read_stored(
         cursor, first, most, room: as above.
         stored: makes what stands for a record.
         in_place: whether the compiled core may give what is like that instead, and lies in the cursor's data.
+        having: only records with a header of this name are given, and the last one of the batch, by which a reader
+            knows how far it is; None: all are. Every record is looked at just the same.
 
     Raises:
         ValueError: the records are not what their own lengths say, or a header's name is no UTF-8.
     """
     if compiled_core.codecs is not None:
         bounds = ReadBounds(None, first, most, room, max_bytes=0, max_headers=0)
-        found = compiled_core.codecs.read_stored(astuple(cursor), bounds, ReadAs(stored, None, in_place))
+        become = ReadAs(stored, None, in_place, None if having is None else having.encode())
+        found = compiled_core.codecs.read_stored(astuple(cursor), bounds, become)
         return _moved(cursor, ReadRecords(*found))
 
     def make(record: _Record) -> tuple[Stored, int]:
         offset, timestamp, headers, key, value = record
         return stored(offset, timestamp, key, value, headers), _byte_count(record)
 
-    return _read(cursor, first, most, room, make, exact=True)
+    return _read(cursor, first, most, room, make, exact=True, having=having)
 
 
 def _moved(cursor: Cursor, read: ReadRecords) -> tuple[list[Any], int]:
@@ -215,11 +225,14 @@ def _read(
     make: Callable[[_Record], tuple[_Made, int]],
     *,
     exact: bool = False,
+    having: str | None = None,
 ) -> tuple[list[_Made], int]:
     found, byte_count, moving = list[_Made](), 0, msgspec.structs.replace(cursor)
     while moving.left > 0 and len(found) < most and byte_count < room:
         record = _next_record(moving, first, exact=exact)
         if record is None:
+            continue
+        if having is not None and moving.left > 0 and all(name != having for name, _ in record[2]):
             continue
         one, size = make(record)
         found.append(one)

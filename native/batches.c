@@ -184,6 +184,7 @@ typedef struct {
     int has_append_time; /* else a record has its own */
     PyObject *type, *event_for; /* of what lies nowhere; of what is too large */
     int in_place;
+    View having; /* `at` NULL: all records are wanted */
     int64_t most_bytes, most_headers;
     Kept *kept;
 } Making;
@@ -279,6 +280,20 @@ static int look_through(const Record *record, Py_ssize_t *size, Kept kept[KEPT])
         }
     }
     return headers.at == headers.end || malformed(NOT_SO_LONG);
+}
+
+/* Whether a record has a header of this name, all its headers being looked at; -1 with an exception. */
+static int has_header(const Record *record, View wanted)
+{
+    Reader headers = record->headers;
+    int found = 0;
+    for (int64_t place = 0; place < record->header_count; place++) {
+        View name, content;
+        if (!take_named(&headers, &name, &content) || characters_of(name) < 0)
+            return -1;
+        found |= same_view(name, wanted);
+    }
+    return headers.at == headers.end || malformed(NOT_SO_LONG) ? found : -1;
 }
 
 /* The record as it is stored; its bytes are added to `bytes`. */
@@ -425,6 +440,9 @@ static PyObject *read_records(PyObject *const *args, Py_ssize_t nargs, Maker mak
     making.data = from.data;
     making.type = field_of(args[2], READ_AS_TYPE);
     making.event_for = field_of(args[2], READ_AS_EVENT_FOR);
+    PyObject *having = field_of(args[2], READ_AS_HAVING);
+    if (PyBytes_Check(having))
+        making.having = view_of_bytes(having);
     making.has_append_time = from.append_time != Py_None;
     making.append_time = making.has_append_time ? PyLong_AsLongLong(from.append_time) : 0;
     making.source_number = making.source != Py_None ? PyLong_AsLongLong(making.source) : 0;
@@ -443,6 +461,12 @@ static PyObject *read_records(PyObject *const *args, Py_ssize_t nargs, Maker mak
         offsets.left--;
         if (failed || record.offset < from.first)
             continue;
+        if (making.having.at != NULL && offsets.left > 0) { /* the last one says how far the reading is */
+            int has = has_header(&record, making.having);
+            failed = has < 0;
+            if (has <= 0)
+                continue;
+        }
         failed = (one = maker(&record, &making, &bytes)) == NULL || PyList_Append(found, one) < 0;
         Py_XDECREF(one);
     }

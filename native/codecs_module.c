@@ -493,6 +493,27 @@ static PyObject *stretches(PyObject *Py_UNUSED(module), PyObject *args)
     return list;
 }
 
+/* of_kind([Event, …], kind) -> those of that kind; None where Python has to look. */
+static PyObject *of_kind(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *events;
+    long long wanted, kind;
+    if (!PyArg_ParseTuple(args, "O!L", &PyList_Type, &events, &wanted))
+        return NULL;
+    PyObject *list = PyList_New(0);
+    for (Py_ssize_t place = 0; list != NULL && place < PyList_GET_SIZE(events); place++) {
+        PyObject *one = PyList_GET_ITEM(events, place);
+        if (!event_number(one, EVENT_KIND, &kind)) {
+            PyErr_Clear(); /* Python says what is wrong */
+            Py_DECREF(list);
+            Py_RETURN_NONE;
+        }
+        if (kind == wanted && PyList_Append(list, one) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
 /* ---------------------------------------------------------------- outputs */
 
 static int pack_output(Buffer *buffer, PyObject *output)
@@ -540,6 +561,83 @@ done:
     buffer_free(&buffer);
     PyMem_Free(ends);
     PyMem_Free(leaves);
+    return found;
+}
+
+/* by_topic([Output, …]) -> {topic: [Output, …]}, each in the order of its first; None where one is not plain. */
+static PyObject *by_topic(PyObject *Py_UNUSED(module), PyObject *outputs)
+{
+    if (!PyList_CheckExact(outputs))
+        Py_RETURN_NONE;
+    PyObject *found = PyDict_New(), *last = NULL, *list = NULL; /* the last topic and its list: borrowed */
+    for (Py_ssize_t place = 0; found != NULL && place < PyList_GET_SIZE(outputs); place++) {
+        PyObject *output = PyList_GET_ITEM(outputs, place);
+        if (!is_tuple_of(output, OUTPUT_FIELDS)) {
+            Py_DECREF(found);
+            Py_RETURN_NONE;
+        }
+        PyObject *topic = field_of(output, OUTPUT_TOPIC);
+        if (topic != last) {
+            last = topic;
+            if ((list = PyDict_GetItemWithError(found, topic)) == NULL && !PyErr_Occurred()) {
+                PyObject *anew = PyList_New(0);
+                if (anew != NULL && PyDict_SetItem(found, topic, anew) == 0)
+                    list = anew;
+                Py_XDECREF(anew);
+            }
+        }
+        if (list == NULL || PyList_Append(list, output) < 0)
+            Py_CLEAR(found);
+    }
+    return found;
+}
+
+/* Adds one to a count of a dictionary; 0 with an exception. */
+static int count_on(PyObject *counts, PyObject *key)
+{
+    PyObject *count = PyDict_GetItemWithError(counts, key);
+    if (count == NULL && PyErr_Occurred())
+        return 0;
+    PyObject *more = PyLong_FromSsize_t(count == NULL ? 1 : PyLong_AsSsize_t(count) + 1);
+    int done = more != NULL && PyDict_SetItem(counts, key, more) == 0;
+    Py_XDECREF(more);
+    return done;
+}
+
+/* The value of an output's first header of this name, borrowed; NULL where it has none; 0 in `plain` where it is none. */
+static PyObject *header_named(PyObject *output, PyObject *name, int *plain)
+{
+    *plain = is_tuple_of(output, OUTPUT_FIELDS) && PyList_CheckExact(field_of(output, OUTPUT_HEADERS));
+    PyObject *headers = *plain ? field_of(output, OUTPUT_HEADERS) : NULL;
+    for (Py_ssize_t place = 0; *plain && place < PyList_GET_SIZE(headers); place++) {
+        PyObject *pair = PyList_GET_ITEM(headers, place);
+        if (!(*plain = is_tuple_of(pair, HEADER_FIELDS) && PyUnicode_CheckExact(field_of(pair, HEADER_NAME))))
+            break;
+        PyObject *own = field_of(pair, HEADER_NAME);
+        if (own == name || PyUnicode_Compare(own, name) == 0)
+            return field_of(pair, HEADER_VALUE);
+    }
+    return NULL;
+}
+
+/* count_headers([Output, …], name) -> how many have which value in their first header of this name; None where one is not
+ * plain. */
+static PyObject *count_headers(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *outputs, *name;
+    if (!PyArg_ParseTuple(args, "O!U", &PyList_Type, &outputs, &name))
+        return NULL;
+    PyObject *found = PyDict_New();
+    for (Py_ssize_t place = 0; found != NULL && place < PyList_GET_SIZE(outputs); place++) {
+        int plain;
+        PyObject *value = header_named(PyList_GET_ITEM(outputs, place), name, &plain);
+        if (!plain) {
+            Py_DECREF(found);
+            Py_RETURN_NONE;
+        }
+        if (value != NULL && !count_on(found, value))
+            Py_CLEAR(found);
+    }
     return found;
 }
 
@@ -676,12 +774,16 @@ static PyMethodDef methods[] = {
      "A block's bytes and its events' root, of its packed header and its events; None where one is not plain."},
     {"stretches", stretches, METH_VARARGS,
      "How many inputs of each source, with their first and last offset; None where Python has to look."},
+    {"of_kind", of_kind, METH_VARARGS, "The events of one kind; None where Python has to look."},
     {"portion", portion, METH_VARARGS, "How many events fit into a block, and their bytes."},
     {"read_events", (PyCFunction)(void (*)(void))read_events, METH_FASTCALL, "Records of a batch as events."},
     {"read_stored", (PyCFunction)(void (*)(void))read_stored, METH_FASTCALL, "Records of a batch as they are stored."},
     {"pack_records", pack_records, METH_VARARGS, "Outputs as the records of a batch; None where one is not plain."},
     {"matching", matching, METH_VARARGS, "How many of the records that come first are these outputs, in order."},
     {"run", run, METH_VARARGS, "The bytes of the values of records in place, in the order of their offsets; or None."},
+    {"by_topic", by_topic, METH_O, "A list of outputs by their topics, in order; None where one is not plain."},
+    {"count_headers", count_headers, METH_VARARGS,
+     "How many outputs have which value in their first header of a name; None where one is not plain."},
     {"outputs_root", outputs_root, METH_O, "The root of a list of outputs; None where it is not plain."},
     {NULL, NULL, 0, NULL},
 };

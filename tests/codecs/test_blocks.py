@@ -15,7 +15,17 @@ from msgspec.structs import replace
 from search import examples
 
 from sluice.codecs import blocks, compiled_core, merkle
-from sluice.codecs.blocks import Block, Event, EventKind, Header, Output, stretches
+from sluice.codecs.blocks import (
+    Block,
+    Event,
+    EventKind,
+    Header,
+    Output,
+    by_topic,
+    count_headers,
+    events_of_kind,
+    stretches,
+)
 from sluice.codecs.errors import DoesNotHoldError
 
 
@@ -315,6 +325,46 @@ def test_the_inputs_of_each_source_are_reported_where_they_are_in_order(
         assert found is None
     else:
         assert found == [(len(some), some[0], some[-1]) if some else (0, 0, 0) for some in offsets]
+
+
+@pytest.mark.parametrize("core", [True, False])
+@given(events=st.lists(INPUT, max_size=8))
+def test_the_events_of_one_kind_keep_their_order(core: bool, events: list[Event]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        if not core:
+            patch.setattr(compiled_core, "codecs", None)
+        found = {kind: list(events_of_kind(events, kind)) for kind in EventKind}
+    assert found == {kind: [event for event in events if event.kind == kind] for kind in EventKind}
+
+
+def test_a_kind_beyond_64_bits_is_of_no_kind() -> None:
+    """The core leaves it to Python, and an audit goes on."""
+    forged = Event(2**64 - 1, 0, 0, 0, [], None, None)
+    policy = Event(EventKind.POLICY, 0, 0, 0, [], None, b"")
+    assert events_of_kind([forged, policy], EventKind.POLICY) == [policy]
+
+
+TOLD = st.builds(
+    Output,
+    st.sampled_from(["admitted", "verdicts", "dead-letters"]),
+    st.none(),
+    st.just(b""),
+    st.lists(st.tuples(st.sampled_from(["kind", "kinds", "other"]), st.sampled_from([b"", b"a", b"b"])), max_size=3),
+)
+
+
+@pytest.mark.parametrize("core", [True, False])
+@given(outputs=st.lists(TOLD, max_size=8))
+def test_outputs_are_sorted_by_topic_and_counted_by_a_header(core: bool, outputs: list[Output]) -> None:
+    """In the order in which topics and values come first, since reports list them so."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not core:
+            patch.setattr(compiled_core, "codecs", None)
+        sorted_outputs, counts = by_topic(outputs), count_headers(outputs, "kind")
+    topics = list(dict.fromkeys(output.topic for output in outputs))
+    assert list(sorted_outputs.items()) == [(topic, [one for one in outputs if one.topic == topic]) for topic in topics]
+    kinds = [dict(reversed(output.headers)).get("kind") for output in outputs]
+    assert list(counts.items()) == [(kind, kinds.count(kind)) for kind in dict.fromkeys(kinds) if kind is not None]
 
 
 @pytest.mark.parametrize(("offset", "sources"), [(2**64 - 1, 1), (7, 40)])

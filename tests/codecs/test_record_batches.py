@@ -302,6 +302,41 @@ def test_records_are_read_as_they_are_stored(core: None, records: list[Any], bas
     ]
 
 
+MARKED = st.lists(st.sampled_from([("mark", b"1"), ("mark", None), ("marks", b""), ("mar", b"k")]), max_size=3)
+
+
+@given(st.lists(MARKED, min_size=1, max_size=9), st.integers(1, 4), st.integers(0, 9))
+def test_of_records_without_a_header_only_the_last_is_read(
+    core: None, headers: list[Any], most: int, first: int
+) -> None:
+    """In portions, from any offset on; the last one of a batch says how far the reading is."""
+    data, found = packed([(T, b"k", b"v", one) for one in headers]), list[Any]()
+    cursor = cursor_of(data, 0)
+    while cursor.left:
+        found += read_stored(cursor, first, most, 10**9, lambda *parts: parts, having="mark")[0]
+
+    last = len(headers) - 1
+    wanted = [place for place, one in enumerate(headers) if place == last or any(name == "mark" for name, _ in one)]
+    assert [(one[0], one[4]) for one in found] == [(place, headers[place]) for place in wanted if place >= first]
+
+
+@pytest.mark.parametrize("having", [None, "mark"])
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        record(NOUGHT, NOUGHT, NULL, NULL, zigzag(1), text(b"\xff"), NULL),
+        record(NOUGHT, NOUGHT, NULL, NULL, zigzag(1), NULL, NULL),
+        record(NOUGHT, NOUGHT, NULL, NULL, zigzag(1), text(b"a"), NULL, NOUGHT),
+        record(NOUGHT, NOUGHT, NULL, NULL, NOUGHT, NOUGHT),
+    ],
+)
+def test_a_damaged_record_is_noticed_where_others_are_wanted(core: None, damaged: bytes, having: str | None) -> None:
+    """No mark can hide in what is passed over: every header is read."""
+    cursor = raw_cursor(damaged + record(NOUGHT, NOUGHT, NULL, NULL, NOUGHT), 2)
+    with pytest.raises(ValueError, match=r"utf-8|no name|not as long"):
+        read_stored(cursor, 0, 9, 9, lambda *parts: parts, having=having)
+
+
 FEW = st.sampled_from([("a", b""), ("a", None), ("a", b"x"), ("ax", b""), ("b", b"x"), ("é", b"y" * 200)])
 
 

@@ -2,8 +2,9 @@
 
 Binding lanes and observers write to the same partitions, and one binding lane writes to several of them. The fold marks
 what it binds (`streams.sightings.binding.BOUND`). So each partition is read once, before the binding lanes are audited,
-and each lane then reads only those partitions, and those stretches of them, that hold its marks. What has no mark is an
-observer's, and no ledger gives it: nothing is said of it.
+and each lane then reads only those partitions, and those stretches of them, that hold its marks. The first reading
+makes no objects of records without a mark: nearly all of the topic has none. What has no mark is an observer's, and no
+ledger gives it: nothing is said of it.
 
 A mark is no signature. Whoever may write to `observations` may write a record with one; the lane that it names gives no
 such output, and its audit says so.
@@ -77,7 +78,7 @@ async def find_marks(logs: Logs, cut: Cut, lanes: Collection[int]) -> Mapping[in
 
     async def read(partition: int, end: int) -> None:
         try:
-            async with few, aclosing(logs.batches(OBSERVATIONS, partition, end=end)) as batches:
+            async with few, aclosing(logs.batches(OBSERVATIONS, partition, end=end, having=BOUND)) as batches:
                 async for batch in batches:
                     for record in batch:
                         lane = lane_of(record, partition, logs.lanes)

@@ -11,13 +11,12 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing
 from functools import cache, partial
-from operator import attrgetter
 from time import monotonic
 from typing import Final, NamedTuple
 
 import msgspec
 
-from ...codecs.blocks import Block, Header, Output
+from ...codecs.blocks import Block, Header, Output, by_topic, count_headers
 from ...codecs.errors import DoesNotHoldError
 from ...codecs.partition import PARTITIONERS, Partitioner
 from ...streams.adjudication.outputs import CITATIONS
@@ -98,7 +97,6 @@ class _Cited(msgspec.Struct, gc=False):
 _cited = msgspec.json.Decoder(_Cited)
 Foreign = Callable[[Stored, bool], bool]
 """As `Comparison` takes it."""
-_topic_of = attrgetter("topic")
 SPREAD: Final = (CITATIONS, OBSERVATIONS)
 """Topics over whose partitions a lane's outputs are spread by their own keys, in order in each."""
 Spread = dict[int, tuple["_Stream", Comparison]]
@@ -353,12 +351,9 @@ class _Auditing:
     def _count_verdicts(self, outputs: list[Output]) -> None:
         """Counts the statuses of decisions, by the header of ours that names them."""
         counts = self._report.verdicts
-        for output in outputs:
-            for name, value in output.headers:
-                if name == "ce_type":
-                    if status := _decided(value):
-                        counts[status] = counts.get(status, 0) + 1
-                    break
+        for kind, count in count_headers(outputs, "ce_type").items():
+            if status := _decided(kind):
+                counts[status] = counts.get(status, 0) + count
 
     def _tell(self, offset: int) -> None:
         outputs = sum(comparison.counts.equal for _, comparison in self._topics.values())
@@ -367,14 +362,12 @@ class _Auditing:
 
     async def _compare(self, outputs: list[Output], linked: Linked, header: Header) -> None:
         newer = linked.offset >= self._cut.settled[self._group.ledger][self._lane]
-        topics = dict.fromkeys(map(_topic_of, outputs))
-        for topic in topics:
+        for topic, some in by_topic(outputs).items():
             if topic in SPREAD:
                 await self._compare_spread(topic, outputs, linked, header, newer)
             if topic not in self._topics:
                 continue  # exports of earlier packages do not have all of them
             stream, comparison = self._topics[topic]
-            some = outputs if len(topics) == 1 else [output for output in outputs if output.topic == topic]
             at = await _pass_equal(stream, comparison, some)
             if at < len(some):
                 places = [place for place, output in enumerate(outputs) if output.topic == topic]

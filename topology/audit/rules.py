@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 from ...codecs.adoptions import adopted_in
-from ...codecs.blocks import INPUT_KINDS, Block, EventKind, Header, stretches
+from ...codecs.blocks import INPUT_KINDS, Block, EventKind, Header, events_of_kind, stretches
 from ...codecs.errors import DoesNotHoldError
 from ...streams.adjudication.fold import INPUTS
 from ..ledger.chain import NO_OUTPUTS, ids_of, not_the_same
@@ -67,7 +67,7 @@ class Rules:
         """
         header = block.header
         if not in_force:
-            documents = [event.value for event in block.events if event.kind == EventKind.POLICY]
+            documents = [event.value for event in events_of_kind(block.events, EventKind.POLICY)]
             in_force = "sha256:" + sha256(documents[0] or b"").hexdigest() if documents else ""
         if header.policy != in_force:
             text = "the block names another policy than the one in force"

@@ -99,7 +99,7 @@ class FakeLane:
         return Cut(ends, ends)
 
     async def batches(
-        self, topic: str, lane: int, start: int | None = None, end: int | None = None
+        self, topic: str, lane: int, start: int | None = None, end: int | None = None, *, having: str | None = None
     ) -> AsyncGenerator[list[Stored], None]:
         found = [one for one in self.after(topic, start or 0) if end is None or one.offset < end]
         if found:

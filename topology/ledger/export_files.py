@@ -188,7 +188,7 @@ class FolderLogs:
         return Cut({**ends, **self.manifest.settled}, ends)
 
     async def batches(
-        self, topic: str, lane: int, start: int | None = None, end: int | None = None
+        self, topic: str, lane: int, start: int | None = None, end: int | None = None, *, having: str | None = None
     ) -> AsyncGenerator[list[Stored], None]:
         name = file_name(topic, lane)
         found = read_batches(self._folder / name, self.manifest.files.get(name))

@@ -181,7 +181,7 @@ class Logs(Protocol):
         ...
 
     def batches(
-        self, topic: str, lane: int, start: int | None = None, end: int | None = None
+        self, topic: str, lane: int, start: int | None = None, end: int | None = None, *, having: str | None = None
     ) -> AsyncGenerator[list[Stored], None]:
         """The committed records of a partition in order, some at a time.
 
@@ -190,6 +190,7 @@ class Logs(Protocol):
             lane: the partition.
             start: the first offset; None: the first that is kept.
             end: the offset behind the last; None: the end as of now.
+            having: only records with a header of this name are wanted, and others may be left out; None: all are.
 
         Raises:
             DoesNotHoldError: a transaction hangs over it, or a file of an export is damaged.

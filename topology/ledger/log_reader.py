@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -51,16 +52,9 @@ TOGETHER: Final = 8
 """So many partitions are waited for at once."""
 
 
-_RECORDS = RecordDecoder(Stored)
-_LYING = RecordDecoder(Stored, in_place=True)
-
-
-def _as_stored(_: TopicPartition) -> RecordDecoder:
-    return _RECORDS
-
-
-def _as_lying(_: TopicPartition) -> RecordDecoder:
-    return _LYING
+@cache
+def _decoder(having: str | None, *, in_place: bool) -> RecordDecoder:
+    return RecordDecoder(Stored, in_place=in_place, having=having)
 
 
 @asynccontextmanager
@@ -168,7 +162,7 @@ class KafkaLogs:
             return Cut({**blocks, **written}, {**written, **named, **await self._ends(LEDGERS, of_all)})
 
     async def batches(
-        self, topic: str, lane: int, start: int | None = None, end: int | None = None
+        self, topic: str, lane: int, start: int | None = None, end: int | None = None, *, having: str | None = None
     ) -> AsyncGenerator[list[Stored], None]:
         """See `Logs`.
 
@@ -181,12 +175,11 @@ class KafkaLogs:
         settings, place = self._settings, self._place(topic, lane)
         named = start is None and end is not None
         async with self._reading(topic, lane, start, expected=named) as consumer:
-            decoder = _as_lying if self._in_place and topic in (*OUTPUTS, VERDICTS) else _as_stored
+            decoder = _decoder(having, in_place=self._in_place and topic in (*OUTPUTS, VERDICTS))
 
             async def take(patience: float) -> list[Stored]:
-                return (
-                    (await drain(fetcher_of(consumer), (place,), patience, TAKEN, decoder)).get(place, NOTHING).events
-                )
+                found = await drain(fetcher_of(consumer), (place,), patience, TAKEN, lambda _: decoder)
+                return found.get(place, NOTHING).events
 
             longest = settings.transaction_timeout + GRACE_SECONDS
             try:

@@ -54,7 +54,7 @@ class Memory:
         return Cut({**ends, "ledger": [0, 7]}, ends)
 
     async def batches(
-        self, topic: str, lane: int, start: int | None = None, end: int | None = None
+        self, topic: str, lane: int, start: int | None = None, end: int | None = None, *, having: str | None = None
     ) -> AsyncGenerator[list[Stored], None]:
         if (topic, lane) == ("ledger", 1) and self.found:
             yield self.found

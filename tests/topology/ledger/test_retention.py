@@ -30,7 +30,7 @@ class Overtaken(FolderLogs):
         return Range(self._first, kept.end) if (topic, lane) == (TOPIC, LANE) else kept
 
     async def batches(
-        self, topic: str, lane: int, start: int | None = None, end: int | None = None
+        self, topic: str, lane: int, start: int | None = None, end: int | None = None, *, having: str | None = None
     ) -> AsyncGenerator[list[Stored], None]:
         async for batch in super().batches(topic, lane, start, end):
             if (topic, lane) != (TOPIC, LANE):

@@ -182,14 +182,15 @@ class EventDecoder(NamedTuple):
 
 class RecordDecoder(NamedTuple):
     """How records are read as they are stored, for programs that look at every byte of them; `in_place` where they look
-    at each record once."""
+    at each record once; `having` where only those with a header of this name are wanted, and the last of each batch."""
 
     stored: StoredFor[Any]
     in_place: bool = False
+    having: str | None = None
 
     def read(self, cursor: Cursor, first: int, most: int, room: int) -> tuple[list[Any], int]:
         """Records of a batch. As `EventDecoder.read`."""
-        return read_stored(cursor, first, most, room, self.stored, in_place=self.in_place)
+        return read_stored(cursor, first, most, room, self.stored, in_place=self.in_place, having=self.having)
 
     def salvage(self, cursor: Cursor, first: int, most: int, room: int) -> None:
         """Nothing: what was stored so is to be told, not to be read. As `EventDecoder.salvage`."""

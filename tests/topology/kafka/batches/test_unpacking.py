@@ -184,6 +184,17 @@ def test_what_is_stored_is_refused_where_it_is_no_record() -> None:
         one.take(1, 1)
 
 
+def test_a_reader_passes_batches_without_what_it_wants() -> None:
+    """By their last records, so that it is seen to get on."""
+    data = batch(0, [b"a", b"b", b"c"]) + batch(3, [b"d"]) + batch(4, [b"e", b"f"])
+    one = unpacking(theirs(data), RecordDecoder(lambda *parts: parts, having="mark"))
+    all_of_them = unpacking(theirs(data), RecordDecoder(lambda *parts: parts, having="h"))
+
+    assert [offset for offset, *_ in one.take(9, 9_999)[0]] == [2, 3, 5]
+    assert [offset for offset, *_ in all_of_them.take(9, 9_999)[0]] == [0, 1, 2, 3, 4, 5]
+    assert one.next_fetch_offset == all_of_them.next_fetch_offset == 6
+
+
 def test_offsets_that_lie_move_nobody() -> None:
     """The position follows the batch's own range: what stands behind it is still fetched."""
     data = bytearray(batch(100, [b"a", b"b"]))
