@@ -1,10 +1,24 @@
-"""Which worker runs which lane: whole lanes, evenly, and as few moves as can be.
+"""Which worker runs which lane: whole lanes, evenly, as few moves as can be, and none to a worker that is not ready.
 
 A lane is one partition number of all its inputs, so they go to one worker together (round robin over all partitions
-would tear them apart). Every member tells which lanes it has, and which it stands by for and how far that has come. One
-that has a lane keeps it, since its state is there, as long as no member would have to do with two lanes fewer than
-another; a lane that is free goes to its standby where that has room. Standbys are shared out beside the lanes and
-travel as the assignment's user data. Deterministic: every member's answer would be the same.
+would tear them apart).
+
+*Where lanes are to be* (`share`): the counts of any two members differ by one at the most. A member that has a lane
+keeps it, since its state is there, as long as that allows it; a lane that is free goes to the member that follows it
+most closely and has room.
+
+*Where lanes are now* (`plan`): a lane goes to another member only when that member is ready: it follows the lane's
+ledger, and is within so many blocks of its end (*warm*). Until then the lane stays with its owner, and the other member
+is told to follow it (the lane is *awaited*). Once it is ready it asks for the next rebalance (handing_over.py). A lane
+that nobody has the state of goes where it is to be at once: there is nothing better to wait for. So does one whose
+ledger is that short, one that was awaited for too long, and one whose new owner says that it cannot follow.
+
+Every member tells, as user data of its join, which lanes it has and how many blocks they are, which it follows and how
+many blocks it is behind. Nothing that it tells can make two members own a lane, and Kafka fences whoever believes so: a
+member that lies delays moves, or gets lanes that it has to restore first.
+
+Standbys are shared out beside the lanes. What a member is to follow travels as its assignment's user data.
+Deterministic: every member's answer would be the same. The idea is that of Kafka Streams' assignor (KIP-441).
 """
 
 # pyright: reportIncompatibleMethodOverride=false
@@ -12,66 +26,181 @@ travel as the assignment's user data. Deterministic: every member's answer would
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping
+from time import monotonic
+from typing import Any, NamedTuple
 
 import msgspec
+import structlog
 
 from .aiokafka_inside import (
     AbstractPartitionAssignor,
     ConsumerProtocolMemberAssignment,
     ConsumerProtocolMemberMetadata,
 )
+from .handing_over import HandOver
 
 VERSION = 0
 
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
 
 class MemberState(msgspec.Struct, frozen=True):
-    """What a member has: its lanes, and by lane how high the ledger is that it has followed as standby."""
+    """What a member has.
+
+    Attributes:
+        lanes: those that are assigned to it.
+        standby: by lane that it follows, the height up to which it has; -1 before it has anything.
+        blocks: by lane that it has the whole state of, the number of blocks that this is of. None from a member of an
+            older version, which is taken to have the state of all its lanes.
+        behind: by lane that it follows, at most how many blocks it lacks; a lane is missing while that is unknown. None
+            where it cannot follow: then nothing is gained by waiting for it.
+    """
 
     lanes: frozenset[int] = frozenset()
     standby: dict[int, int] = {}
+    blocks: dict[int, int] | None = None
+    behind: dict[int, int] | None = None
 
     @property
     def encoded(self) -> bytes:
         """As it travels."""
-        return msgspec.json.encode({"lanes": sorted(self.lanes), "standby": dict(sorted(self.standby.items()))})
+        found: dict[str, object] = {"lanes": sorted(self.lanes), "standby": dict(sorted(self.standby.items()))}
+        for name, counts in (("blocks", self.blocks), ("behind", self.behind)):
+            if counts is not None:
+                found[name] = dict(sorted(counts.items()))
+        return msgspec.json.encode(found)
+
+    def has_state(self, lane: int) -> bool:
+        """Whether it runs the lane, restored."""
+        return lane in self.lanes and (self.blocks is None or lane in self.blocks)
+
+    def nearness(self, lane: int) -> tuple[int, int]:
+        """How near it is to a lane that it does not own, as a key for sorting: nearest first."""
+        if self.behind is not None and lane in self.behind:
+            return 0, self.behind[lane]
+        if lane in self.standby:
+            return 1, -self.standby[lane]
+        return 2, 0
+
+
+class ToFollow(msgspec.Struct, frozen=True):
+    """What a member is to follow: as `standby`, and as `awaited` those lanes that it gets once it is ready."""
+
+    standby: list[int] = []
+    awaited: list[int] = []
 
 
 _claim = msgspec.json.Decoder(MemberState)
-_lanes = msgspec.json.Decoder(list[int])
+_to_follow = msgspec.json.Decoder(list[int] | ToFollow)
+
+
+def _owners(lanes: Collection[int], claims: Mapping[str, MemberState]) -> dict[int, str]:
+    """Who has each lane. Two may say so, a zombie or one that lies: it is one that has its state, the first by name."""
+    return {
+        lane: min(found, key=lambda name: (not claims[name].has_state(lane), name))
+        for lane in lanes
+        if (found := [name for name, claim in claims.items() if lane in claim.lanes])
+    }
 
 
 def share(lanes: Iterable[int], claims: Mapping[str, MemberState]) -> dict[str, list[int]]:
-    """Shares lanes out among members.
+    """Says where lanes are to be in the end.
 
     Args:
         lanes: the numbers to share.
-        claims: by member, what it says it has. Two may claim the same: a zombie, or one that comes back.
+        claims: by member, what it says it has.
 
     Returns:
         By member, its lanes in order; the counts differ by one at the most.
     """
+    numbers = sorted(set(lanes))
     members = sorted(claims)
-    free = set(lanes)
+    owners = _owners(numbers, claims)
     given: dict[str, list[int]] = {member: [] for member in members}
-    least, more = divmod(len(free), len(members))
-    # Who has most comes first: those `more` members that may have one lane above the least keep it.
-    for member in sorted(members, key=lambda name: (-len(claims[name].lanes & free), name)):
-        room = least + (1 if more else 0)
-        kept = sorted(claims[member].lanes & free)[:room]
-        if len(kept) > least:
-            more -= 1
+    for lane, owner in owners.items():
+        given[owner].append(lane)
+    least, more = divmod(len(numbers), len(members))
+    receivers = [member for member in members if len(given[member]) <= least]
+
+    def nearest(lane: int) -> tuple[int, int]:
+        return min((claims[member].nearness(lane) for member in receivers), default=(2, 0))
+
+    def awaited_least(member: str) -> tuple[int, str]:
+        followed = sum(nearest(lane)[0] < 2 for lane in given[member])
+        return followed - len(given[member]), member
+
+    # Some members may have one lane above the least: those whose lanes are followed least, so that what was begun ends.
+    pool = [lane for lane in numbers if lane not in owners]
+    for member in sorted((member for member in members if len(given[member]) > least), key=awaited_least):
+        room = least
+        if more:
+            room, more = least + 1, more - 1
+        kept = sorted(given[member], key=lambda lane: (nearest(lane), -lane), reverse=True)[:room]
+        pool += set(given[member]) - set(kept)
         given[member] = kept
-        free -= set(kept)
-    for lane in sorted(free):
+    for lane in sorted(pool, key=lambda lane: (nearest(lane), lane)):
         roomy = [member for member in members if len(given[member]) < least + (1 if more else 0)]
-        # The standby that has come furthest, then whoever has least.
-        member = min(roomy, key=lambda name: (-claims[name].standby.get(lane, -1), len(given[name]), name))
+        member = min(roomy, key=lambda name: (claims[name].nearness(lane), len(given[name]), name))
         if len(given[member]) == least:
             more -= 1
         given[member].append(lane)
-    return {member: sorted(numbers) for member, numbers in given.items()}
+    return {member: sorted(kept) for member, kept in given.items()}
+
+
+class Plan(NamedTuple):
+    """Who runs what until the next rebalance.
+
+    Attributes:
+        lanes: by member, the lanes that it has; each lane is in one place.
+        awaited: by member, the lanes that it is to have, and follows until it is ready.
+    """
+
+    lanes: dict[str, list[int]]
+    awaited: dict[str, list[int]]
+
+
+def plan(
+    lanes: Iterable[int], claims: Mapping[str, MemberState], within: int, overdue: Collection[int] = frozenset()
+) -> Plan:
+    """Says where lanes are now: where they are to be, unless that member is not ready and somebody else is.
+
+    Args:
+        lanes: the numbers to share.
+        claims: by member, what it says it has.
+        within: blocks that a member may lack of a lane that it is given; 0: lanes are given without a look at that.
+        overdue: lanes that were awaited for too long: they go where they are to be.
+    """
+    shares = share(lanes, claims)
+    goals = {lane: member for member, numbers in shares.items() for lane in numbers}
+    owners = _owners(goals, claims)
+    found = Plan({member: [] for member in sorted(claims)}, {member: [] for member in sorted(claims)})
+
+    def is_ready(member: str, lane: int) -> bool:
+        claim = claims[member]
+        return claim.behind is not None and claim.behind.get(lane, within + 1) <= within
+
+    def keepers(lane: int, goal: str) -> list[str]:
+        """Who may have the lane instead of `goal`, until that is ready; nobody, if it need not wait."""
+        owner, claim = owners.get(lane), claims[goal]
+        if not within or owner == goal or lane in overdue or claim.behind is None or is_ready(goal, lane):
+            return []
+        if owner is not None and claims[owner].has_state(lane):
+            is_short = (claims[owner].blocks or {}).get(lane, within + 1) <= within
+            return [] if is_short else [owner]
+        return [member for member in sorted(claims) if is_ready(member, lane)]
+
+    waiting: list[tuple[int, str, list[str]]] = []
+    for lane, goal in sorted(goals.items()):
+        if found_keepers := keepers(lane, goal):
+            waiting.append((lane, goal, found_keepers))
+        else:
+            found.lanes[goal].append(lane)
+    for lane, goal, able in waiting:
+        keeper = min(able, key=lambda name: (len(found.lanes[name]), claims[name].nearness(lane), name))
+        found.lanes[keeper].append(lane)
+        found.awaited[goal].append(lane)
+    return Plan({member: sorted(numbers) for member, numbers in found.lanes.items()}, found.awaited)
 
 
 def share_standbys(
@@ -100,7 +229,9 @@ class LaneAssignor(AbstractPartitionAssignor):
     Args:
         claim: what this member has now.
         standbys: how many each lane gets, where this member leads.
-        stand_by: told the lanes that this member is to stand by for; called from the consumer's thread.
+        stand_by: told the lanes that this member is to follow; called from the consumer's thread.
+        hand_over: keeps what is awaited, by this member and, where it leads, by all.
+        clock: seconds, of `hand_over`.
     """
 
     @property
@@ -112,8 +243,11 @@ class LaneAssignor(AbstractPartitionAssignor):
         claim: Callable[[], MemberState],
         standbys: int = 0,
         stand_by: Callable[[list[int]], None] = lambda lanes: None,
+        hand_over: HandOver | None = None,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
-        self._claim, self._standbys, self._stand_by = claim, standbys, stand_by
+        self._claim, self._standbys, self._stand_by, self._clock = claim, standbys, stand_by, clock
+        self._hand_over = HandOver(0, 0.0) if hand_over is None else hand_over
 
     def assign(self, cluster: Any, members: Mapping[str, ConsumerProtocolMemberMetadata]) -> dict[str, Any]:
         """The leader's part: an assignment for every member. All members read the same topics."""
@@ -121,13 +255,24 @@ class LaneAssignor(AbstractPartitionAssignor):
         partitions = {topic: cluster.partitions_for_topic(topic) or set() for topic in topics}
         lanes = set().union(*partitions.values()) if partitions else set()
         claims = {member: _read(metadata.user_data) for member, metadata in members.items()}
-        shares = share(lanes, claims)
+        now = self._clock()
+        overdue = self._hand_over.overdue(now)
+        shares, awaited = plan(lanes, claims, self._hand_over.within, overdue)
+        waiting = sorted(lane for numbers in awaited.values() for lane in numbers)
+        self._hand_over.leads(waiting, now)
+        if waiting:
+            log.info("lanes stay where they are until their new workers have followed them", lanes=waiting)
+        if overdue:
+            log.warning("lanes move although their new workers are not ready", lanes=sorted(overdue))
         standbys = share_standbys(shares, claims, self._standbys)
         return {
             member: ConsumerProtocolMemberAssignment(
                 VERSION,
                 [(topic, [lane for lane in given if lane in partitions[topic]]) for topic in topics],
-                msgspec.json.encode(standbys[member]),
+                # Before there was `behind`, a member read a plain list, and followed nothing if it found another thing.
+                msgspec.json.encode(
+                    standbys[member] if claims[member].behind is None else ToFollow(standbys[member], awaited[member])
+                ),
             )
             for member, given in shares.items()
         }
@@ -137,12 +282,15 @@ class LaneAssignor(AbstractPartitionAssignor):
         return ConsumerProtocolMemberMetadata(VERSION, sorted(topics), self._claim().encoded)
 
     def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:
-        """Takes up what this member is to stand by for."""
+        """Takes up what this member is to follow."""
         try:
-            lanes = _lanes.decode(assignment.user_data or b"[]")
+            found = _to_follow.decode(assignment.user_data or b"[]")
         except msgspec.MsgspecError:
-            lanes = []
-        self._stand_by(lanes)
+            found = ToFollow()
+        if isinstance(found, list):
+            found = ToFollow(found)
+        self._hand_over.assigned(found.awaited, self._clock())
+        self._stand_by(sorted({*found.standby, *found.awaited}))
 
 
 def _read(user_data: bytes) -> MemberState:

@@ -39,6 +39,7 @@ from .batches.unpacking import EventDecoder
 from .batches.unreadable_batches import Refusals
 from .claiming import Member, NotAMemberError
 from .fetched import Bounds, Fetched
+from .handing_over import HandOver
 from .partition_reader import nothing_follows
 from .polling import ANSWER_BYTES, NOTHING, Drained, drain
 from .reconnect import paced
@@ -146,7 +147,9 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
         self._refusals = Refusals(goes_on=self.app.settings.on_poison == "go-on")
         self._listening: asyncio.Task[None] | None = None
         self._leader_epochs: dict[TopicPartition, int] = {}
-        session: float = self.app.settings.session_timeout
+        settings = self.app.settings
+        self._hand_over = HandOver(settings.hand_over_blocks, settings.hand_over_timeout)
+        session: float = settings.session_timeout
         # The lanes are told a little before the session may end: it is looked at every `LISTEN_SECONDS`.
         self._standing = membership.Standing(session - min(LISTEN_SECONDS, session / 4))
 
@@ -184,6 +187,17 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
                 self.app.loop.call_soon_threadsafe(self.app.fail, error)
                 return
             self._look_for(inputs)
+            self._ask_for_lanes(coordinator)
+
+    def _ask_for_lanes(self, coordinator: Any) -> None:
+        """Asks for a rebalance where lanes that this worker awaits can move to it, or are awaited for too long."""
+        if self._standing.joining or self._standing.is_lost(monotonic()):
+            return
+        if self._hand_over.asks(self.app.behind, monotonic()):
+            log.info("ready for lanes: asking for a rebalance", lanes=sorted(self._hand_over.awaited))
+        elif not self._hand_over.ends_waiting(monotonic()):
+            return
+        coordinator.request_rejoin()
 
     def _look_for(self, inputs: set[str]) -> None:
         """Asks for new metadata while an input is not there: aiokafka itself would see it again after five minutes.
@@ -215,7 +229,9 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(question(*arguments), self.thread_loop))
 
     def _claim(self) -> MemberState:
-        return MemberState(self.app.lanes.numbers, dict(self.app.heights))
+        lanes = self.app.lanes
+        behind = dict(self.app.behind) if self._hand_over.within else None
+        return MemberState(lanes.numbers, dict(self.app.heights), lanes.blocks, behind)
 
     def _stand_by(self, lanes: list[int]) -> None:
         self.app.loop.call_soon_threadsafe(self.app.stand_by, lanes)
@@ -233,7 +249,9 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
                 client_id=conf.broker_client_id,
                 group_id=conf.id,
                 group_instance_id=conf.consumer_group_instance_id,
-                partition_assignment_strategy=[LaneAssignor(self._claim, self.app.settings.standby, self._stand_by)],
+                partition_assignment_strategy=[
+                    LaneAssignor(self._claim, self.app.settings.standby, self._stand_by, self._hand_over)
+                ],
                 enable_auto_commit=False,
                 # A position that the broker does not have must be told to the lane, never quietly replaced.
                 auto_offset_reset="none",

@@ -1,9 +1,10 @@
 """Hot standby: folding the ledger of a lane that another worker owns, so that taking it over costs no refold.
 
 With the setting `standby = 1` every lane has one worker beside its owner that follows its ledger (the group's leader
-shares them out, assignor.py). A standby writes nothing and decides nothing: its state is the ledger's, and whether it
-is of the ledger's newest block is checked like any other start (restore.py). It costs the state once more, and the
-fold.
+shares them out, assignor.py). A lane that is to move is followed by its next owner in the same way, until that has come
+close enough to its end (`hand_over_blocks`). A standby writes nothing and decides nothing: its state is the ledger's,
+and whether it is of the ledger's newest block is checked like any other start (restore.py). It costs the state once
+more, and the fold.
 """
 
 from __future__ import annotations
@@ -45,6 +46,19 @@ class Standby:
     def __init__(self, settings: Settings, fold: Fold, lane: int, starts: Callable[[], Iterator[Start]]) -> None:
         self._settings, self._fold, self._lane, self._starts = settings, fold, lane, starts
         self._restored: Restored | None = None
+        self._behind: int | None = None  # offsets
+
+    @property
+    def behind(self) -> int | None:
+        """How many blocks of the ledger it lacks at most, by the last fetch answer; None while that is unknown.
+
+        The answer may be older than the ledger is: a lane that moves by it only takes longer to be restored.
+        """
+        found = self._behind
+        if found is None or self._restored is None:
+            return None
+        # Where blocks are committed in transactions, each takes its marker's offset besides.
+        return -(-found // 2) if self._settings.delivery == "exactly-once" else found
 
     @property
     def restored(self) -> Restored | None:
@@ -60,11 +74,11 @@ class Standby:
                 await self._follow(await self._begin())
             except LaterVersionError as error:
                 log.error("the standby ends", error=str(error))
-                self._restored = None
+                self._restored = self._behind = None
                 return
             except (SluiceError, KafkaError, OSError) as error:
                 log.warning("the standby begins again", error=str(error) or repr(error), seconds=RETRY_SECONDS)
-            self._restored = None
+            self._restored = self._behind = None
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _begin(self) -> Restored:
@@ -81,20 +95,28 @@ class Standby:
         async with open_reader(self._settings, partition, start.offset, FETCH_WAIT_MS) as consumer:
             self._restored = start
             log.info("standing by", height=start.tip.height)
-            records = _records(consumer, partition)
+            records = self._records(consumer, partition)
             async with aclosing(records), aclosing(replay(records, fold, lane=lane, lanes=lanes, start=start)) as found:
                 async for folded in found:
                     self._restored = folded.restored
                     await asyncio.sleep(0)  # the lanes that are ours come first
 
+    async def _records(
+        self, consumer: AIOKafkaConsumer, partition: TopicPartition
+    ) -> AsyncGenerator[tuple[int, bytes], None]:
+        """The records of a ledger as they come, without end."""
+        while True:
+            for records in (await consumer.getmany(partition, timeout_ms=FETCH_WAIT_MS)).values():
+                for record in records:
+                    if not is_claim(record.key):
+                        yield record.offset, record.value or b""
+                    self._came_to(record.offset + 1, consumer.highwater(partition))
+            self._came_to(await consumer.position(partition), consumer.highwater(partition))
 
-async def _records(consumer: AIOKafkaConsumer, partition: TopicPartition) -> AsyncGenerator[tuple[int, bytes], None]:
-    """The records of a ledger as they come, without end."""
-    while True:
-        for records in (await consumer.getmany(partition, timeout_ms=FETCH_WAIT_MS)).values():
-            for record in records:
-                if not is_claim(record.key):
-                    yield record.offset, record.value or b""
+    def _came_to(self, offset: int, end: int | None) -> None:
+        """All before an offset is folded, and the ledger ends there, as far as a fetch answer has said."""
+        if end is not None:
+            self._behind = max(0, end - offset)
 
 
 class Standbys:
@@ -114,6 +136,12 @@ class Standbys:
         """How far each standby has come, by lane; -1 before it has anything."""
         found = {number: standby.restored for number, (standby, _) in list(self._running.items())}
         return {number: -1 if restored is None else restored.tip.height for number, restored in found.items()}
+
+    @property
+    def behind(self) -> Mapping[int, int]:
+        """How many blocks each standby lacks at most, by lane; nothing of one that does not know."""
+        found = {number: standby.behind for number, (standby, _) in list(self._running.items())}
+        return {number: lacks for number, lacks in found.items() if lacks is not None}
 
     def assign(self, numbers: Iterable[int]) -> None:
         """Stands by for these lanes from now on, and for no others."""

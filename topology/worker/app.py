@@ -149,6 +149,16 @@ class App(faust.App):
         """By lane that this worker follows, how far: that of the group that has most to fold comes first."""
         return dict(next(iter(self.standbys.values())).heights) if self.standbys else {}
 
+    @property
+    def behind(self) -> Mapping[int, int]:
+        """By lane that this worker follows, how many blocks it lacks at most: of the group that lacks most.
+
+        Of a lane that is not followed in every group, or not known to, nothing.
+        """
+        found = [standbys.behind for standbys in self.standbys.values()]
+        common = set.intersection(*(set(one) for one in found)) if found else set[int]()
+        return {number: max(one[number] for one in found) for number in common}
+
     def decoder_of(self, partition: TopicPartition) -> EventDecoder:
         """How records of this partition become events of their lane."""
         topic = self.logical[partition.topic]
@@ -241,7 +251,7 @@ def create_app(
     def scheduler(
         fold: Fold, number: int, standby: Callable[[], Restored | None] = lambda: None
     ) -> SnapshotScheduler | None:
-        if not (settings.snapshot_interval or settings.standby):
+        if not (settings.snapshot_interval or settings.standby or settings.hand_over_blocks):
             return None
         folder = Path(settings.state_dir) / topic_name(settings, fold.ledger)
         store = SnapshotStore(folder, number, settings.partitions, fold.form, fold.older_forms)

@@ -176,6 +176,11 @@ class Lane:
         )
 
     @property
+    def blocks(self) -> int | None:
+        """How many blocks the lane's state is of; None before it is restored."""
+        return None if self._state is None else self._tip.height + 1
+
+    @property
     def behind(self) -> float:
         """For how many seconds the lane has had something to do and has not got on with it."""
         if self._phase == "stopped":

@@ -99,6 +99,15 @@ class Lanes:
         return frozenset(number for _, number in self._wanted)
 
     @property
+    def blocks(self) -> dict[int, int]:
+        """By partition number, how many blocks the state of its lanes here is of; those that are restored, only."""
+        counts: dict[int, list[int]] = {}
+        for (_, number), lane in list(self._lanes.items()):  # it is asked from the consumer's thread
+            if (count := lane.blocks) is not None:
+                counts.setdefault(number, []).append(count)
+        return {number: sum(found) for number, found in counts.items() if len(found) == len(self._folds)}
+
+    @property
     def status(self) -> list[LaneStatus]:
         """Each lane as it stands, by fold and number."""
         found = {lane_id: one.status for lane_id, one in self._failed.items() if lane_id in self._wanted}

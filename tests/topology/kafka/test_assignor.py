@@ -8,11 +8,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.topology.kafka.assignor import LaneAssignor, MemberState, share, share_standbys
+from sluice.topology.kafka.assignor import LaneAssignor, MemberState, Plan, plan, share, share_standbys
+from sluice.topology.kafka.handing_over import HandOver
 
-CLAIMS = st.builds(
-    MemberState, st.frozensets(st.integers(0, 20)), st.dictionaries(st.integers(0, 20), st.integers(-1, 9))
-)
+LANES = st.integers(0, 20)
+COUNTS = st.dictionaries(LANES, st.integers(-1, 30))
+CLAIMS = st.builds(MemberState, st.frozensets(LANES), COUNTS, st.none() | COUNTS, st.none() | COUNTS)
+WITHIN = 10
 MEMBERS = st.dictionaries(st.text("abcdef", min_size=1, max_size=3), CLAIMS, min_size=1)
 
 
@@ -151,3 +153,186 @@ def test_a_member_is_reported_what_to_stand_by_for():
     member.on_assignment(SimpleNamespace(user_data=b"\xff"))  # type: ignore[arg-type]
 
     assert reported == [[1], [0], [], []]
+
+
+# ---------------------------------------------------------------- lanes that wait for who is ready
+
+
+def owning(*lanes: int, blocks: int = 1000, **behind: int) -> MemberState:
+    """A member with the state of its lanes, so many blocks each; `lane3=7` follows lane 3, and lacks 7 blocks."""
+    return MemberState(frozenset(lanes), {}, dict.fromkeys(lanes, blocks), {int(k[4:]): n for k, n in behind.items()})
+
+
+def test_a_lane_stays_with_its_owner_until_the_new_one_is_ready():
+    """The new member gets nothing at first, and is told what to follow; then it gets what it follows closely."""
+    before = {"a": owning(0, 1, 2, 3), "b": owning(4, 5, 6, 7)}
+    first = plan(range(8), {**before, "c": owning()}, WITHIN)
+    second = plan(range(8), {**before, "c": owning(lane3=WITHIN, lane7=WITHIN + 1)}, WITHIN)
+
+    assert first == Plan({"a": [0, 1, 2, 3], "b": [4, 5, 6, 7], "c": []}, {"a": [], "b": [], "c": [3, 7]})
+    assert second == Plan({"a": [0, 1, 2], "b": [4, 5, 6, 7], "c": [3]}, {"a": [], "b": [], "c": [7]})
+
+
+def test_a_ledger_that_is_short_is_not_waited_for():
+    """To fold all of it is no more than what a member that is ready may lack."""
+    found = plan(range(2), {"a": owning(0, 1, blocks=WITHIN), "b": owning()}, WITHIN)
+
+    assert found == Plan({"a": [0], "b": [1]}, {"a": [], "b": []})
+
+
+def test_a_lane_that_its_owner_has_yet_to_restore_moves_at_once():
+    """Two members that begin together restore one half each, not one of them all."""
+    beginning = MemberState(frozenset({0, 1}), {}, {}, {})
+
+    assert plan(range(2), {"a": beginning, "b": owning()}, WITHIN).lanes == {"a": [0], "b": [1]}
+
+
+def test_where_following_is_switched_off_lanes_move_at_once():
+    """By the leader, or by the member that is to get the lane, or in a version that cannot."""
+    claims = {"a": owning(0, 1), "b": owning()}
+
+    assert plan(range(2), claims, 0).lanes == {"a": [0], "b": [1]}
+    assert plan(range(2), {"a": owning(0, 1), "b": MemberState()}, WITHIN).lanes == {"a": [0], "b": [1]}
+
+
+def test_a_lane_without_an_owner_goes_to_who_is_ready_although_that_has_more():
+    """It moves on once the member that is to have it is ready, too."""
+    claims = {"a": owning(0, 1, lane2=0), "b": owning(3)}
+    found = plan(range(4), claims, WITHIN)
+
+    assert found == Plan({"a": [0, 1, 2], "b": [3]}, {"a": [], "b": [2]})
+
+
+def test_what_was_awaited_for_too_long_moves_as_it_is():
+    """Whoever never becomes ready, or says so, holds nothing up for ever."""
+    claims = {"a": owning(0, 1), "b": owning(lane1=10**9)}
+
+    assert plan(range(2), claims, WITHIN).awaited["b"] == [1]
+    assert plan(range(2), claims, WITHIN, overdue={1}) == Plan({"a": [0], "b": [1]}, {"a": [], "b": []})
+
+
+def test_a_worker_of_an_older_version_keeps_its_lanes_until_the_new_one_is_ready():
+    """It tells neither how many blocks it has nor what it lacks; it is taken to have the state of its lanes."""
+    claims = {"a": having(0, 1), "b": owning()}
+
+    assert plan(range(2), claims, WITHIN) == Plan({"a": [0, 1], "b": []}, {"a": [], "b": [1]})
+
+
+@given(st.sets(st.integers(0, 12)), MEMBERS, st.integers(0, 20), st.sets(st.integers(0, 12)))
+def test_whatever_members_tell_each_lane_has_one_owner(
+    lanes: set[int], claims: dict[str, MemberState], within: int, overdue: set[int]
+):
+    """Lies included. What is awaited is somebody else's, and nothing is awaited by two."""
+    found = plan(lanes, claims, within, overdue)
+
+    assert sorted(lane for numbers in found.lanes.values() for lane in numbers) == sorted(lanes)
+    awaited = [lane for numbers in found.awaited.values() for lane in numbers]
+    assert len(awaited) == len(set(awaited))
+    assert not set(awaited) & overdue
+    for member, numbers in found.awaited.items():
+        assert not set(numbers) & set(found.lanes[member])
+    if not awaited:
+        assert found.lanes == share(lanes, claims)
+
+
+@given(st.sets(st.integers(0, 12)), MEMBERS, st.integers(1, 20))
+def test_no_lane_moves_to_who_lacks_more_while_anybody_is_ready(
+    lanes: set[int], claims: dict[str, MemberState], within: int
+):
+    """Ready is the owner with its state, and who follows closely; a member that cannot follow is not waited for."""
+    found = plan(lanes, claims, within)
+
+    for member, numbers in found.lanes.items():
+        for lane in numbers:
+            claim = claims[member]
+            owners = [one for one in claims.values() if lane in one.lanes]
+            stated = [one for one in owners if one.has_state(lane)]
+            short = any((one.blocks or {}).get(lane, within + 1) <= within for one in stated)
+            ready = [one for one in claims.values() if (one.behind or {}).get(lane, within + 1) <= within]
+            if lane in claim.lanes or claim in ready or claim.behind is None or short:
+                continue
+            assert not stated
+            assert not ready
+
+
+@given(st.integers(1, 16), st.integers(1, 5), st.integers(1, 4), st.sets(st.integers(0, 15)), st.randoms())
+def test_lanes_come_to_be_even_in_a_bounded_number_of_rebalances(
+    count: int, members: int, more: int, gone: set[int], random: Any
+):
+    """Members come and go; at each rebalance somebody is ready for at least one lane that it awaits.
+
+    No lane that has an owner with its state goes to a member that is not ready, and none moves twice.
+    """
+    names = [f"m{random.randrange(100):02}-{number}" for number in range(members + more)]
+    held = share(range(count), {name: MemberState() for name in names[:members]})
+    left = {name: {lane: 1000 for lane in held.get(name, []) if lane not in gone} for name in names}
+    behind: dict[str, dict[int, int]] = {name: {} for name in names}
+    moved: list[int] = []
+    awaited: list[tuple[str, int]] = []
+    for _ in range(count + 2):
+        claims = {
+            name: MemberState(frozenset(left[name]), dict.fromkeys(behind[name], 1), left[name], behind[name])
+            for name in names
+        }
+        before = {lane: name for name in names for lane in left[name]}
+        found = plan(range(count), claims, WITHIN)
+        for name, numbers in found.lanes.items():
+            for lane in numbers:
+                if before.get(lane, name) != name:
+                    assert behind[name][lane] <= WITHIN
+                    moved.append(lane)
+        left = {name: dict.fromkeys(numbers, 1000) for name, numbers in found.lanes.items()}
+        awaited = [(name, lane) for name, numbers in found.awaited.items() for lane in numbers]
+        if not awaited:
+            break
+        ready = set(random.sample(awaited, random.randint(1, len(awaited))))
+        behind = {name: {} for name in names}
+        for name, lane in awaited:
+            behind[name][lane] = random.randint(0, WITHIN) if (name, lane) in ready else random.randint(11, 99)
+    else:
+        raise AssertionError(f"still awaited: {awaited}")
+
+    counts = [len(numbers) for numbers in left.values()]
+    assert max(counts) - min(counts) <= 1
+    assert len(moved) == len(set(moved))
+
+
+def test_the_leader_hands_over_what_was_awaited_for_too_long():
+    """A member that says for ever that it is not ready: it gets the lanes after the time limit, and not before."""
+    cluster: Any = SimpleNamespace(partitions_for_topic=lambda topic: {0, 1})
+    now = 0.0
+    hand_over = HandOver(WITHIN, 60.0)
+    leader = LaneAssignor(lambda: owning(0, 1), hand_over=hand_over, clock=lambda: now)
+    liar = LaneAssignor(lambda: owning(lane1=10**12))
+
+    def rebalance() -> dict[str, Any]:
+        members = {"a": leader.metadata(["emissions"]), "b": liar.metadata(["emissions"])}
+        found = leader.assign(cluster, members)
+        leader.on_assignment(found["a"])
+        return {name: dict(one.assignment)["emissions"] for name, one in found.items()}
+
+    assert rebalance() == {"a": [0, 1], "b": []}
+    now = 59.0
+    assert not hand_over.ends_waiting(now)
+    assert rebalance() == {"a": [0, 1], "b": []}
+    now = 60.0
+    assert hand_over.ends_waiting(now)
+    assert rebalance() == {"a": [0], "b": [1]}
+    assert not hand_over.ends_waiting(now)
+
+
+def test_a_member_is_told_what_it_awaits_and_follows_it():
+    """In the assignment's user data, beside what it stands by for; an older version reads the plain list as ever."""
+    cluster: Any = SimpleNamespace(partitions_for_topic=lambda topic: {0, 1})
+    followed: list[list[int]] = []
+    hand_over = HandOver(WITHIN, 60.0)
+    member = LaneAssignor(owning, stand_by=followed.append, hand_over=hand_over)
+    members = {"a": LaneAssignor(lambda: owning(0, 1)).metadata(["emissions"]), "b": member.metadata(["emissions"])}
+
+    found = LaneAssignor(owning, standbys=1, hand_over=HandOver(WITHIN, 60.0)).assign(cluster, members)
+    member.on_assignment(found["b"])
+    older = {"a": LaneAssignor(lambda: having(0, 1)).metadata(["emissions"])}
+    plain = LaneAssignor(owning, standbys=1, hand_over=HandOver(WITHIN, 60.0)).assign(cluster, older)
+
+    assert (followed, hand_over.awaited) == ([[0, 1]], {1})
+    assert plain["a"].user_data == b"[]"

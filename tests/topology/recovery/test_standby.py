@@ -89,6 +89,35 @@ async def test_it_follows_the_ledger_block_by_block(owner: Owner) -> None:
     await following.stop()
 
 
+async def test_it_knows_how_far_behind_it_is(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is known before the ledger's first answer; what has come and is not folded counts."""
+    waiting, lacked = asyncio.Event(), list[int]()
+    replayed = module.replay
+
+    async def slow(records: AsyncIterator[tuple[int, bytes]], *given: Any, **named: Any) -> AsyncIterator[Any]:
+        async for folded in replayed(records, *given, **named):
+            await waiting.wait()
+            lacked.append(following.behind.get(1, -1))
+            yield folded
+
+    monkeypatch.setattr(module, "replay", slow)
+    following = standbys(owner)
+    assert following.behind == {}
+    following.assign([1])
+    assert following.behind == {}
+    await owner.close()
+    await asyncio.sleep(0.3)
+    waiting.set()
+    await until(lambda: following.behind == {1: 0})
+    await owner.close()
+    await until(lambda: following.heights[1] == 3 and following.behind == {1: 0})
+
+    assert lacked[:1] == [-1]
+    assert lacked[-1] <= 1
+    await following.stop()
+    assert following.behind == {}
+
+
 async def test_it_begins_with_what_there_is(owner: Owner) -> None:
     """A snapshot saves a standby the same time as an owner."""
     state = owner.fold.load(list(owner.fold.dump(owner.state)))
@@ -182,3 +211,13 @@ def test_a_worker_stands_by_for_every_fold() -> None:
 
     assert list(app.standbys) == ["adjudicate", "bind", "frame"]
     assert app.heights == {}
+    assert app.behind == {}
+
+
+def test_a_worker_is_as_far_behind_as_the_fold_that_lacks_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And says nothing of a lane of which one fold is not known."""
+    app = create_app(Settings())
+    lacks = iter([{0: 3, 1: 0}, {0: 7}, {0: 1, 1: 0}])
+    monkeypatch.setattr(Standbys, "behind", property(lambda self: next(lacks)))
+
+    assert app.behind == {0: 7}

@@ -77,6 +77,19 @@ async def test_a_lane_with_a_broken_ledger_leaves_the_other_running(group: Group
     assert group.lanes.numbers == {0, 1}
 
 
+async def test_only_lanes_that_are_restored_count_their_blocks(group: Group):
+    """The group's leader moves a lane that has no state yet at once, and waits for no lane of few blocks."""
+    group.error = BROKEN
+    group.lanes.assign([0, 1])
+    assert group.lanes.blocks == {}
+    await group.until("running", "failed")
+    before = group.lanes.blocks[0]
+    group.worlds[0].inputs.send("emissions", b"a")
+    await group.worlds[0].until(lambda: group.lanes.blocks[0] > before)
+
+    assert group.lanes.blocks.keys() == {0}
+
+
 async def test_it_is_tried_again_and_runs_once_it_can(group: Group):
     """Nobody has to start anything again."""
     group.error = BROKEN
