@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ...codecs.unicode_text import nfkc
@@ -26,7 +27,7 @@ MAX_LISTING: Final = 64_000_000
 """Bytes of a list of all files, some 500,000 of them: it is kept, and no look's own reading."""
 
 
-MAX_LEARNED: Final = 500
+MAX_LEARNED: Final = 1_000
 """Commits that are looked through for what they changed, before anybody asks."""
 
 
@@ -143,8 +144,8 @@ class Repository:
         return known[0]
 
     def learn_touches(self, tip: str, budget: Budget) -> None:
-        """Finds out in one go what `touched` tells of many paths, as far back as history is one line: at most
-        `MAX_LEARNED` commits, and none from the first merge on. What lies beyond is asked for path by path.
+        """Finds out in one go what `touched` tells of many paths, among at most `MAX_LEARNED` commits. What lies beyond
+        is asked for path by path.
 
         Args:
             tip: a commit.
@@ -153,27 +154,60 @@ class Repository:
         Raises:
             CannotLook: git fails, or a bound is reached; then nothing was learned.
         """
+        asked = ("--topo-order", f"--max-count={MAX_LEARNED}", "--timestamp", "--parents", tip)
         times: dict[str, int] = {}
-        listed = self.git.run(budget, "rev-list", f"--max-count={MAX_LEARNED}", "--timestamp", "--parents", tip)
-        for line in listed.decode("ascii", "replace").splitlines():
-            seconds, name, *parents = line.split(" ")
-            if len(parents) > 1 or not seconds.isdigit():
-                break
-            times[name] = int(seconds) * 1000
-        if not times:
-            return
-        asked = ("--stdin", "-r", "--root", "--name-status", "--no-renames", "-z")
-        told = self.git.run(budget, "diff-tree", *asked, feed=(f"{name}\n".encode() for name in times))
-        commit, shallow = "", self._shallow_state()
-        words = iter(told.split(b"\0"))
+        parents: dict[str, list[str]] = {}
+        for line in self.git.run(budget, "rev-list", *asked).decode("ascii", "replace").splitlines():
+            seconds, name, *above = line.split(" ")
+            times[name], parents[name] = int(seconds) * 1000, above
+        shallow = self._shallow_state()
+        for path, commit in self._newest_changes(tip, parents, budget):
+            key = (tip, shallow, False, path)
+            if self._touches.get(key) is None:
+                self._touches.put(key, 300 + 2 * len(path), (Touch(commit, times[commit]),))
+
+    def _newest_changes(
+        self, tip: str, parents: Mapping[str, Sequence[str]], budget: Budget
+    ) -> Iterator[tuple[str, str]]:
+        """The paths that these commits changed, each with the commit that `rev-list` names first for it: of a merge
+        only the first parent that has the path as it is there is followed; where none has, the merge itself is it.
+
+        Args:
+            tip: the newest one.
+            parents: of each commit, no commit before one that it is a parent of.
+            budget: for git.
+        """
+        changed = self._changed(parents, budget)
+        waiting = {tip: set[str]().union(*changed.values())}
+        for commit, above in parents.items():
+            paths = waiting.pop(commit, set[str]())
+            for parent in above or ("",):
+                same = paths
+                paths = paths & changed[commit, parent]
+                same -= paths
+                if parent in parents:
+                    other = waiting.get(parent, set[str]())
+                    few, many = sorted((same, other), key=len)
+                    many |= few
+                    waiting[parent] = many
+            yield from ((path, commit) for path in paths)
+
+    def _changed(self, parents: Mapping[str, Sequence[str]], budget: Budget) -> dict[tuple[str, str], set[str]]:
+        """The paths that commits changed, by commit and parent; of one without parents by commit and an empty text."""
+        pairs = [(commit, one) for commit, above in parents.items() for one in above or ("",)]
+        asked = ("--stdin", "-r", "--root", "--name-status", "--no-renames", "--always", "-z")
+        told = self.git.run(budget, "diff-tree", *asked, feed=(f"{' '.join(one).rstrip()}\n".encode() for one in pairs))
+        changed = dict[tuple[str, str], set[str]]()
+        paths = set[str]()
+        words, places = iter(told.split(b"\0")), iter(pairs)
         for word in words:
             if len(word) > 1:  # a commit; a change is one letter, and its path is the next word, whatever it looks like
-                commit = word.decode("ascii", "replace")
-            elif word and commit in times:
-                path = os.fsdecode(next(words, b""))
-                key = (tip, shallow, False, path)
-                if self._touches.get(key) is None:
-                    self._touches.put(key, 300 + 2 * len(path), (Touch(commit, times[commit]),))
+                paths = changed[next(places, ("", ""))] = set()
+            elif word:
+                paths.add(os.fsdecode(next(words, b"")))
+        if changed.keys() != set(pairs):
+            raise CannotLook("git tells of other commits than it was asked of")
+        return changed
 
     # ---------------------------------------------------------------- trees
 

@@ -211,7 +211,7 @@ def test_a_tree_that_is_none_is_reported(kept: Kept, changelog: Repository):
 
 
 def test_what_is_learned_of_many_paths_is_what_each_one_is_told(kept: Kept, changelog: Repository):
-    """As far back as history is one line; also of a file that has a commit's name, and of one that came back."""
+    """Also of a file that has a commit's name, and of one that came back."""
     parent = kept.tip(None, budget()).name
     changelog.write(parent, "x\n")
     changelog.write("late.txt", "x\n")
@@ -231,19 +231,63 @@ def test_what_is_learned_of_many_paths_is_what_each_one_is_told(kept: Kept, chan
     assert {parent, "late.txt"} <= told.keys()
 
 
-def test_nothing_is_learned_behind_a_merge(kept: Kept, changelog: Repository):
-    """There git leaves parts of history out, path by path."""
-    main = kept.tip(None, budget()).name
-    changelog.git("checkout", "-q", "-b", "side")
-    changelog.write("side.txt", "x\n")
+def test_what_is_learned_behind_merges_is_what_git_says_of_each_path(kept: Kept, changelog: Repository):
+    """Of a merge git follows the first parent that has the path as it is: also where a merge took one side's file, made
+    one of both, brought a file back, or joined three."""
+    git, write, commit = changelog.git, changelog.write, changelog.commit
+    main = git("rev-parse", "--abbrev-ref", "HEAD")
+    for number, path in enumerate(("ours", "theirs", "both", "gone", "same")):
+        write(path, "first\n")
+        git("add", ".")
+        commit(f"Add {path}", f"2026-06-01T00:00:0{number}Z")
+    for name in ("side", "other"):
+        git("checkout", "-q", "-b", name, main)
+        for path in ("ours", "theirs", "both", "same"):
+            write(path, "second\n" if path == "same" else f"{name}\n")
+        write(f"only {name}", name)
+        git("add", ".")
+        commit(f"On {name}", "2026-06-02T00:00:00Z")
+    git("checkout", "-q", main)
+    write("same", "second\n")
+    git("rm", "-q", "gone")
+    commit("On main", "2026-06-03T00:00:00Z")
+    git("merge", "-q", "--no-commit", "-s", "ours", "side")
+    git("checkout", "side", "--", "theirs", "only side")
+    git("checkout", f"{main}~1", "--", "gone")
+    write("both", "made of both\n")
+    git("add", ".")
+    commit("Merge side", "2026-06-04T00:00:00Z")
+    git("merge", "-q", "-m", "Merge other", "-X", "ours", "other")
+    tip = git("rev-parse", "HEAD")
+    assert len(git("rev-list", "--merges", tip).split()) == 2
+    paths = git("ls-tree", "-r", "--name-only", tip).split("\n")
+    told = {path: kept.touched(path, tip, budget()) for path in paths}
+    with closing(Kept(kept.git, Denied(()))) as fresh:
+        fresh.learn_touches(tip, budget())
+        found = {path: fresh.touched(path, tip, budget(size=0)) for path in paths}
+    assert found == told
+    assert {"ours", "theirs", "both", "gone", "same", "only side", "only other"} <= told.keys()
+    assert len({one.commit for one in told.values() if one is not None}) > 4
+
+
+def test_what_lies_behind_the_commits_that_are_learned_is_asked_of_git(
+    kept: Kept, changelog: Repository, monkeypatch: pytest.MonkeyPatch
+):
+    """History may be longer than anybody wants to read."""
+    monkeypatch.setattr("sluice.topology.observers.repository.MAX_LEARNED", 1)
+    first = kept.tip(None, budget()).name
+    changelog.write("late.txt", "x\n")
     changelog.git("add", ".")
-    changelog.commit("Side", "2026-06-01T00:00:00Z")
-    changelog.git("checkout", "-q", main)
-    changelog.git("merge", "-q", "--no-ff", "-m", "Merge", "side")
-    tip = changelog.git("rev-parse", "HEAD")
+    tip = changelog.commit("Second", "2026-06-01T00:00:00Z")
     kept.learn_touches(tip, budget())
+    late = kept.touched("late.txt", tip, budget(size=0))
+    assert late is not None
+    assert late.commit == tip
     with pytest.raises(CannotLook):
-        kept.touched("side.txt", tip, budget(size=0))
+        kept.touched("CHANGELOG.md", tip, budget(size=0))
+    early = kept.touched("CHANGELOG.md", tip, budget())
+    assert early is not None
+    assert early.commit == first
 
 
 def test_the_newest_commit_of_a_path_is_kept_for_each_tip(kept: Kept, changelog: Repository):
