@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from ...codecs.errors import UsageError, printable
+from ..settings.memory import seldom_collected
 from ..settings.settings import Settings, load_settings
 from .filter_commands import read_policy
 from .lines import write_escaped_line
@@ -89,7 +90,7 @@ def vet(
         return
     tally, contradicted = Tally(), False
     kept: list[Verdict] = []
-    with Running(job, processes_for(job)) as running, _progress(_size(job)) as read:
+    with seldom_collected(), Running(job, processes_for(job)) as running, _progress(_size(job)) as read:
         for one in running.results(read):
             if isinstance(one, Unread):
                 _report(one)

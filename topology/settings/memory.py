@@ -17,10 +17,14 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import monotonic
 from typing import Final
 
 COLLECT_SECONDS = 30.0
+SELDOM: Final = (100_000, 20, 100)
+"""Thresholds of the collector for a command that makes much and ends soon."""
 TRIM_THRESHOLD: Final = -1
 MMAP_THRESHOLD: Final = -3
 """glibc's numbers for what `mallopt` sets (malloc.h)."""
@@ -66,6 +70,22 @@ class Collector:
         """Collects if it is time; cheap otherwise."""
         if self._running and monotonic() - self._last > COLLECT_SECONDS:
             self.settle()
+
+
+@contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Has the collector run seldom, and leave alone what is there already, for a command that makes much and ends soon.
+
+    Only a process of our own may use it; one that is forked meanwhile goes on so.
+    """
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(*SELDOM)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 def keep_freed() -> bool:

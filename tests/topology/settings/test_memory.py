@@ -7,7 +7,7 @@ import gc
 import pytest
 
 from sluice.topology.settings import memory as module
-from sluice.topology.settings.memory import Collector
+from sluice.topology.settings.memory import Collector, seldom_collected
 
 
 @pytest.fixture
@@ -55,4 +55,21 @@ def test_in_a_process_of_others_it_does_nothing(collector: Collector):
     collector.between_blocks()
 
     assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
+
+
+def test_a_command_is_collected_seldom_and_gives_everything_back():
+    """Also where it fails; it is collected all the same, so that cycles do not fill the memory."""
+    before = gc.get_threshold()
+
+    def command() -> None:
+        with seldom_collected():
+            assert gc.isenabled()
+            assert 0 < before[0] < gc.get_threshold()[0]
+            assert gc.get_freeze_count() > 0
+            raise ValueError("failed")
+
+    with pytest.raises(ValueError, match="failed"):
+        command()
+    assert gc.get_threshold() == before
     assert gc.get_freeze_count() == 0
