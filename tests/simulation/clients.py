@@ -24,6 +24,7 @@ from aiokafka.errors import (
 import sluice.topology.kafka.connect
 import sluice.topology.kafka.partition_reader
 import sluice.topology.kafka.transactions
+import sluice.topology.recovery.standby
 from sluice.topology.kafka.requests import End
 
 from .broker import Broker, Place, handled
@@ -275,6 +276,11 @@ async def insist(broker: Broker, do: Any, *args: Any) -> Any:
         raise KafkaTimeoutError from None
 
 
+async def take_stored(consumer: Consumer, place: TopicPartition, patience: float, *_: Any) -> list[Any]:
+    """What has come of a partition that is read on its own."""
+    return (await consumer.getmany(place, timeout_ms=int(patience * 1000))).get(place, [])
+
+
 def substitutes(broker: Broker) -> list[tuple[Any, str, Any]]:
     """What stands for the real clients while a run lasts: (module, name, substitute)."""
     return [
@@ -286,5 +292,7 @@ def substitutes(broker: Broker) -> list[tuple[Any, str, Any]]:
             "log_end",
             lambda consumer, place, **how: consumer.log_end(place, **how),
         ),
+        (sluice.topology.kafka.partition_reader, "take_stored", take_stored),
+        (sluice.topology.recovery.standby, "take_stored", take_stored),
         (sluice.topology.kafka.connect, "AIOKafkaConsumer", lambda **options: Consumer(broker, **options)),
     ]

@@ -15,6 +15,7 @@ __all__ = [
     "polling",
     "produce",
     "requests",
+    "stored_records",
     "topics",
     "transactions",
     "transport",

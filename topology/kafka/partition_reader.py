@@ -18,12 +18,14 @@ from typing import Any
 
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import KafkaTimeoutError
+from aiokafka.errors import CorruptRecordException, KafkaTimeoutError
 
 from ...codecs.errors import DoesNotHoldError
 from ..settings.settings import Settings
+from .batches.unpacking import MOST_UNPACKED
 from .connect import open_consumer, open_reader
 from .requests import End, log_end
+from .stored_records import take_stored, unreadable
 from .transactions import GRACE_SECONDS
 
 POLL_SECONDS = 0.2
@@ -70,13 +72,21 @@ class HangsError(Exception):
 
 
 async def read_to_end(
-    consumer: AIOKafkaConsumer, partition: TopicPartition, patience: float, least: int = 0
+    consumer: AIOKafkaConsumer,
+    partition: TopicPartition,
+    patience: float,
+    least: int = 0,
+    unpacked: int = MOST_UNPACKED,
 ) -> AsyncGenerator[Any, None]:
     """The records of a partition from where the consumer stands to the end as of now, with how far it is in the log.
 
-    As `fetches_to_end`.
+    As `fetches_to_end`, within a budget of `unpacked` bytes as `take_stored` has it.
     """
-    fetches_of_it = fetches_to_end(consumer, partition, patience, least=least, reports=True)
+
+    async def take(patience: float) -> list[Any]:
+        return await take_stored(consumer, partition, patience, unpacked)
+
+    fetches_of_it = fetches_to_end(consumer, partition, patience, take, least=least, reports=True)
     async with aclosing(fetches_of_it) as fetches:
         async for records in fetches:
             for record in records:
@@ -87,11 +97,11 @@ async def fetches_to_end(
     consumer: AIOKafkaConsumer,
     partition: TopicPartition,
     patience: float,
+    take: Callable[[float], Awaitable[list[Any]]],
     until: int | None = None,
     *,
     least: int = 0,
     reports: bool = False,
-    take: Callable[[float], Awaitable[list[Any]]] | None = None,
 ) -> AsyncGenerator[list[Any], None]:
     """The records of a partition from where the consumer stands to an end, a fetch at a time, none of them empty.
 
@@ -99,19 +109,14 @@ async def fetches_to_end(
         consumer: has sought, and has no other partition: only then does an empty answer say that nothing is there.
         partition: to be read.
         patience: seconds that an open transaction is waited for.
+        take: gives what has come, waiting so many seconds for the first record.
         until: the end; None is the high watermark as of now, by the leader's word.
         least: what is known to be committed lies before it: where nobody names an end, it lies no earlier than this.
         reports: whether the log says how far it is.
-        take: gives what has come, waiting so many seconds for the first record; by default aiokafka's own way.
 
     Raises:
         HangsError: it did not end.
     """
-
-    async def polled(patience: float) -> list[Any]:
-        return (await consumer.getmany(partition, timeout_ms=int(patience * 1000))).get(partition, [])
-
-    take = take or polled
     moved_at = reported_at = monotonic()
     at, answers, answered = -1, 0, None
     gap: End | None = None  # that nothing is hidden before the end, where the leader has said so since the last move
@@ -176,7 +181,7 @@ async def last_record(settings: Settings, partition: TopicPartition, wanted: Cal
         wanted: asked about each record, the newest first, until it says yes.
 
     Raises:
-        DoesNotHoldError: a transaction hangs over it and may hide newer records.
+        DoesNotHoldError: a transaction hangs over it and may hide newer records, or its bytes are no records.
         UnreachableError: no broker answers.
     """
     isolation = "read_committed" if settings.delivery == "exactly-once" else "read_uncommitted"
@@ -208,6 +213,8 @@ async def _records_before(
                 found.append(record)
     except HangsError as hangs:
         raise hangs.sentence("the end of a topic", partition) from None
+    except CorruptRecordException as error:
+        raise unreadable(error, partition) from None
     return found
 
 

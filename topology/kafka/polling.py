@@ -106,6 +106,7 @@ async def drain(
     most: int,
     decoder_of: Callable[[Any], EventDecoder | RecordDecoder],
     unpacked: int = MOST_UNPACKED,
+    beside: Callable[[], int] = lambda: 0,
 ) -> dict[Any, Drained]:
     """What has come of the wanted partitions; waits up to `patience` seconds for the first records.
 
@@ -118,6 +119,7 @@ async def drain(
         most: so many records.
         decoder_of: what the records of a partition become.
         unpacked: so many bytes of batches may lie unpacked here, of all partitions together, beside a single one.
+        beside: how many bytes other fetchers hold of them now.
 
     Raises:
         KafkaError: what the fetcher has to say of a partition, where nothing else came.
@@ -125,7 +127,7 @@ async def drain(
     end = asyncio.get_running_loop().time() + patience
     while True:
         await assignment_settled(fetcher)
-        drained = _drain_now(fetcher, wanted, most, decoder_of, unpacked)
+        drained = _drain_now(fetcher, wanted, most, decoder_of, _Unpacked(fetcher, unpacked, beside))
         left = end - asyncio.get_running_loop().time()
         if drained or left <= 0:
             return drained
@@ -142,11 +144,10 @@ def _drain_now(
     wanted: Container[Any],
     most: int,
     decoder_of: Callable[[Any], EventDecoder | RecordDecoder],
-    most_unpacked: int,
+    unpacked: _Unpacked,
 ) -> dict[Any, Drained]:
     drained: dict[Any, Drained] = {}
     room, waiting = POLL_BYTES, waiting_in(fetcher)
-    unpacked = _Unpacked(fetcher, most_unpacked)
 
     def release(partition: Any) -> None:
         let_go(fetcher, partition)
@@ -170,7 +171,7 @@ def _drain_now(
                 found = take(result, *bounds, unpacked.room(partition))
             except NoRoomError:
                 unpacked.make_room(partition, wanted)
-                found = take(result, *bounds)
+                found = take(result, *bounds, unpacked.room(partition))
         except NoRoomError:
             continue
         except FetchAgainError:
@@ -199,8 +200,8 @@ class _Unpacked:
     reads now would be waited for in vain, and is let go of.
     """
 
-    def __init__(self, fetcher: Any, most: int) -> None:
-        self._waiting, self._most = waiting_in(fetcher), most
+    def __init__(self, fetcher: Any, most: int, beside: Callable[[], int]) -> None:
+        self._waiting, self._most, self._beside = waiting_in(fetcher), most, beside
         self._records: dict[Any, Unpacking] = {}
         for partition in self._waiting:
             self.note(partition)
@@ -216,7 +217,8 @@ class _Unpacked:
 
     def room(self, partition: Any) -> int:
         """So many bytes a batch of a partition may have unpacked now."""
-        held = sum(records.unpacked for other, records in self._records.items() if other != partition)
+        held = self._beside()
+        held += sum(records.unpacked for other, records in self._records.items() if other != partition)
         return max(0, self._most - held) if held else MOST_UNPACKED
 
     def make_room(self, partition: Any, wanted: Container[Any]) -> None:

@@ -7,12 +7,14 @@ from functools import partial
 from typing import Protocol
 
 from aiokafka import TopicPartition
+from aiokafka.errors import CorruptRecordException
 
 from ...codecs.blocks import Output
 from ...codecs.lane_claims import is_claim
 from ..kafka.claiming import Member
 from ..kafka.connect import open_reader
 from ..kafka.partition_reader import HangsError, read_to_end
+from ..kafka.stored_records import unreadable
 from ..kafka.topics import topic_name
 from ..kafka.transactions import GRACE_SECONDS, FencedError, LaneProducer, Written
 from ..settings.settings import Settings
@@ -50,7 +52,8 @@ class Ledger(Protocol):
 
         Raises:
             FencedError: another worker has claimed the lane since this one has.
-            DoesNotHoldError: a foreign transaction hides what may be newer blocks, and does not end in its time.
+            DoesNotHoldError: a foreign transaction hides what may be newer blocks, and does not end in its time; or a
+                batch of the ledger cannot be read.
         """
         ...
 
@@ -118,15 +121,17 @@ class KafkaLedger:
     async def blocks(self, start: int | None = None) -> AsyncIterator[tuple[int, bytes]]:
         partition = TopicPartition(self._topic, self._lane)
         async with open_reader(self._settings, partition, start) as consumer:
-            patience = self._settings.transaction_timeout + GRACE_SECONDS
+            patience, most = self._settings.transaction_timeout + GRACE_SECONDS, self._settings.max_unpacked_bytes
             try:
-                async for record in read_to_end(consumer, partition, patience, self._claimed):
+                async for record in read_to_end(consumer, partition, patience, self._claimed, most):
                     if not is_claim(record.key):
-                        yield record.offset, record.value
+                        yield record.offset, record.value or b""
                     elif 0 < self._claimed <= record.offset:
                         raise FencedError("another worker has claimed the lane since")
             except HangsError as hangs:
                 raise hangs.sentence(f"the ledger of lane {self._lane}", partition, "blocks") from None
+            except CorruptRecordException as error:
+                raise unreadable(error, partition) from None
 
     async def positions(self) -> Mapping[str, int]:
         return {} if self._before is None else await self._before()

@@ -17,13 +17,12 @@ from typing import Final, NamedTuple
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import CorruptRecordException, KafkaError
 
-from ...codecs.errors import DoesNotHoldError, UsageError
+from ...codecs.errors import UsageError
 from ...streams.adjudication.outputs import VERDICTS
-from ..kafka.aiokafka_inside import fetcher_of
 from ..kafka.batches.unpacking import RecordDecoder
 from ..kafka.connect import open_consumer, open_reader, partitions_of, unreachable
 from ..kafka.partition_reader import HangsError, fetches_to_end
-from ..kafka.polling import NOTHING, drain
+from ..kafka.stored_records import take_stored, unreadable
 from ..kafka.topics import topic_name
 from ..kafka.transactions import GRACE_SECONDS
 from ..settings.secrets import secrets_of
@@ -46,8 +45,6 @@ from .export_files import (
 )
 from .interfaces import Logs
 
-TAKEN: Final = 4000
-"""So many records are taken of a fetch at once; polling.py bounds their bytes."""
 TOGETHER: Final = 8
 """So many partitions are waited for at once."""
 
@@ -178,19 +175,16 @@ class KafkaLogs:
             decoder = _decoder(having, in_place=self._in_place and topic in (*OUTPUTS, VERDICTS))
 
             async def take(patience: float) -> list[Stored]:
-                found = await drain(fetcher_of(consumer), (place,), patience, TAKEN, lambda _: decoder)
-                return found.get(place, NOTHING).events
+                return await take_stored(consumer, place, patience, settings.max_unpacked_bytes, decoder)
 
             longest = settings.transaction_timeout + GRACE_SECONDS
             try:
-                async for fetched in fetches_to_end(consumer, place, longest, end, take=take):
+                async for fetched in fetches_to_end(consumer, place, longest, take, end):
                     yield fetched
             except HangsError as hangs:
                 raise hangs.sentence("a topic", place, then="") from None
             except (CorruptRecordException, UnicodeDecodeError) as error:
-                raise DoesNotHoldError(
-                    f"a topic holds what no reader can read: {error}", path=f"{place.topic}/{place.partition}"
-                ) from None
+                raise unreadable(error, place) from None
             except (KafkaError, OSError) as error:
                 raise unreachable(settings, error) from None
 

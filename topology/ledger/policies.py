@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import structlog
 from aiokafka import TopicPartition
-from aiokafka.errors import KafkaError
+from aiokafka.errors import CorruptRecordException, KafkaError
 
 from ...codecs.adoptions import is_adoption
 from ...codecs.blocks import MAX_INPUT_BYTES, Block, EventKind, unseal
@@ -25,8 +25,10 @@ from ...codecs.lane_claims import is_claim
 from ...streams.adjudication.versions import POLICIES, number_of
 from ...streams.policy.policy import Policy, policy_of_document
 from ...streams.policy.signed_policies import HEADER, follow, signature_of
+from ..kafka.batches.unpacking import UnreadableError
 from ..kafka.connect import open_consumer, open_producer, open_reader, partitions_of, unreachable
 from ..kafka.partition_reader import last_record, read_to_end
+from ..kafka.stored_records import take_stored, unreadable
 from ..kafka.topics import topic_name
 from ..settings.clock import now_ms
 from ..settings.settings import Settings
@@ -70,6 +72,7 @@ class PolicyFeed:
     ) -> None:
         self._settings, self._on_news = settings, on_news
         self._newest, self._counting = first, list[bytes]()
+        self._behind, self._suspect = 0, -1  # batches that cannot be read: to go on at, and to be fetched again
         self.documents: list[Applied] = []
         self.read_once = asyncio.Event()
 
@@ -89,21 +92,37 @@ class PolicyFeed:
         while True:
             try:
                 await self._follow()
+            except UnreadableError as error:
+                self._pass_over(error)
             except (SluiceError, KafkaError, OSError) as error:
                 log.warning("policies cannot be read: trying again", error=str(error) or repr(error))
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _follow(self) -> None:
         settings, place = self._settings, TopicPartition(topic_name(self._settings, TOPIC), 0)
-        start = self.documents[-1].offset + 1 if self.documents else None
+        unpacked, behind = settings.max_unpacked_bytes, self.documents[-1].offset + 1 if self.documents else 0
+        start = max(behind, self._behind) or None
         async with open_reader(settings, place, start, FETCH_WAIT_MS) as consumer:
-            async for record in read_to_end(consumer, place, PATIENCE_SECONDS):
+            async for record in read_to_end(consumer, place, PATIENCE_SECONDS, unpacked=unpacked):
                 self._take(record)
             self.read_once.set()
             while True:
-                for records in (await consumer.getmany(place, timeout_ms=FETCH_WAIT_MS)).values():
-                    for record in records:
-                        self._take(record)
+                for record in await take_stored(consumer, place, FETCH_WAIT_MS / 1000, unpacked):
+                    self._take(record)
+
+    def _pass_over(self, batch: UnreadableError) -> None:
+        """Goes on behind a batch that cannot be read, as behind a record that is no policy.
+
+        What is damaged may have been damaged on the way, so it is fetched once more. The settings may say that nothing
+        is passed (`on_poison`).
+        """
+        is_sure = batch.reason == "too-large" or self._suspect == batch.offset
+        if is_sure and batch.next is not None and self._settings.on_poison == "go-on":
+            log.error("a batch of the topic policies cannot be read: it is passed over", error=str(batch))
+            self._behind = batch.next
+        else:
+            self._suspect = batch.offset
+            log.warning("policies cannot be read: trying again", error=str(batch))
 
     def _take(self, record: Any) -> None:
         offset, value = record.offset, record.value or b""
@@ -232,9 +251,13 @@ async def _records(settings: Settings) -> AsyncGenerator[Any, None]:
     async with open_consumer(settings, fetch_max_wait_ms=50) as consumer:
         consumer.assign([place])
         await consumer.seek_to_beginning(place)
-        async with aclosing(read_to_end(consumer, place, PATIENCE_SECONDS)) as records:
-            async for record in records:
-                yield record
+        unpacked = settings.max_unpacked_bytes
+        try:
+            async with aclosing(read_to_end(consumer, place, PATIENCE_SECONDS, unpacked=unpacked)) as records:
+                async for record in records:
+                    yield record
+        except CorruptRecordException as error:
+            raise unreadable(error, place) from None
 
 
 async def document_of(settings: Settings, wanted: str) -> Policy | None:

@@ -20,6 +20,7 @@ from aiokafka.errors import KafkaError
 from ...codecs.errors import LaterVersionError, SluiceError
 from ...codecs.lane_claims import is_claim
 from ..kafka.connect import open_reader
+from ..kafka.stored_records import take_stored
 from ..kafka.topics import topic_name
 from ..ledger.interfaces import Fold
 from ..ledger.replay import Restored, beginning, replay
@@ -104,13 +105,13 @@ class Standby:
     async def _records(
         self, consumer: AIOKafkaConsumer, partition: TopicPartition
     ) -> AsyncGenerator[tuple[int, bytes], None]:
-        """The records of a ledger as they come, without end."""
+        """The records of a ledger as they come, without end, within the budget of unpacked bytes."""
+        unpacked = self._settings.max_unpacked_bytes
         while True:
-            for records in (await consumer.getmany(partition, timeout_ms=FETCH_WAIT_MS)).values():
-                for record in records:
-                    if not is_claim(record.key):
-                        yield record.offset, record.value or b""
-                    self._came_to(record.offset + 1, consumer.highwater(partition))
+            for record in await take_stored(consumer, partition, FETCH_WAIT_MS / 1000, unpacked):
+                if not is_claim(record.key):
+                    yield record.offset, record.value or b""
+                self._came_to(record.offset + 1, consumer.highwater(partition))
             self._came_to(await consumer.position(partition), consumer.highwater(partition))
 
     def _came_to(self, offset: int, end: int | None) -> None:

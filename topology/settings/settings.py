@@ -133,7 +133,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Meta(description="What a lane does about a batch that cannot be read: record it and go on behind it, or stop"),
     ] = "go-on"
     max_unpacked_bytes: Annotated[
-        int, Meta(ge=1, description="Bytes of compressed batches that all lanes of a worker hold unpacked, beside one")
+        int,
+        Meta(
+            ge=1,
+            description="Bytes of compressed batches held unpacked beside one: of all inputs; of all else that is read",
+        ),
     ] = 134_217_728
     max_block_wait: Annotated[float, Meta(gt=0, le=5, description="Seconds a block stays open at the most")] = 0.05
     web_port: Annotated[

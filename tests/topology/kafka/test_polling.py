@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import tracemalloc
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
 from aiokafka import TopicPartition
-from aiokafka.consumer.fetcher import FetchError, FetchResult, PartitionRecords
+from aiokafka.consumer.fetcher import FetchError
 from aiokafka.errors import CorruptRecordException, OffsetOutOfRangeError, RecordTooLargeError
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from fetch_answers import ZSTD, Fetcher, packed
 
 from sluice.codecs.blocks import GENESIS, MAX_INPUT_BYTES, Block, Event, EventKind, Header, Source, outputs_root
 from sluice.codecs.quarantine import read_quarantine
@@ -20,7 +20,6 @@ from sluice.codecs.times import format_time
 from sluice.streams.adjudication import compiled_fold, fold
 from sluice.streams.adjudication.fold import event_for
 from sluice.streams.policy.policy import Policy
-from sluice.topology.kafka.aiokafka_inside import KeptRecords
 from sluice.topology.kafka.batches import unpacking
 from sluice.topology.kafka.batches.unpacking import EventDecoder
 from sluice.topology.kafka.batches.unreadable_batches import Refusals
@@ -36,7 +35,6 @@ from sluice.topology.kafka.polling import (
 )
 from sluice.topology.worker.intake import Intake
 
-ZSTD = 4  # Kafka's number for it
 T = 1_790_000_000_000
 TRACE = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 SEEN = ("substrate.code.read", "substrate.git.log")
@@ -63,14 +61,6 @@ OBSERVATION = {
 }
 
 
-def packed(sizes: list[int], headers: int = 0) -> bytes:
-    """One zstd batch of records with values of these sizes: the wire sees next to nothing of them."""
-    builder = DefaultRecordBatchBuilder(2, ZSTD, False, -1, -1, -1, 10**9)
-    for place, size in enumerate(sizes):
-        builder.append(place, 1, b"k", b"x" * size, [("h", b"y" * headers)] if headers else [])
-    return bytes(builder.build())
-
-
 def batch(values: list[Any], headers: Any = ()) -> bytes:
     """One batch of records about `em-1`."""
     builder = DefaultRecordBatchBuilder(2, ZSTD, False, -1, -1, -1, 10**9)
@@ -94,34 +84,6 @@ def header() -> Header:
         sources=sources,
         outputs=outputs_root([]),
     )
-
-
-class Fetcher:
-    """aiokafka's fetcher with one fetch answer of each partition in it, unpacked by aiokafka itself."""
-
-    def __init__(self, answers: dict[TopicPartition, bytes]) -> None:
-        self.states = {partition: SimpleNamespace(position=0, paused=False, highwater=10**6) for partition in answers}
-        for state in self.states.values():
-            state.consumed_to = lambda offset, state=state: setattr(state, "position", offset)
-        assignment: Any = SimpleNamespace(active=True, state_value=self.states.__getitem__)
-        self._closed = False
-        self._wait_consume_future = None
-        self._subscriptions = SimpleNamespace(
-            reassignment_in_progress=False,
-            is_assigned=lambda partition: True,
-            subscription=SimpleNamespace(assignment=assignment),
-        )
-        self._records: dict[TopicPartition, Any] = {
-            partition: FetchResult(
-                partition,
-                assignment=assignment,
-                backoff=0,
-                partition_records=PartitionRecords(partition, KeptRecords(data), None, 0, None, None, True, 1),
-            )
-            for partition, data in answers.items()
-        }
-
-    def _notify(self, future: Any) -> None: ...
 
 
 def decoder_of(partition: TopicPartition) -> EventDecoder:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+from aiokafka import AIOKafkaProducer
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from scripted_lane import POLICY, World
 
 from sluice.codecs.blocks import EventKind, Source
+from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.notes import Signer
 from sluice.codecs.signatures import public_key_of
 from sluice.streams.policy.keys import Key
 from sluice.streams.policy.policy import DEFAULT_POLICY, Policy, PolicyKeys
 from sluice.streams.policy.signed_policies import HEADER, sign
+from sluice.topology.kafka.batches import unpacking
+from sluice.topology.kafka.batches.unpacking import UnreadableError
+from sluice.topology.ledger import policies
+from sluice.topology.ledger.ledger import KafkaLedger
 from sluice.topology.ledger.policies import TOPIC, Applied, PolicyFeed
 from sluice.topology.settings.settings import Settings
 
@@ -127,3 +136,82 @@ async def test_without_a_feed_the_position_is_kept(world: World):
         await world.until(lambda: world.log.values == [b"a"])
 
     assert world.log.blocks[-1].header.sources[2:] == [Source(TOPIC, 1, 1)]
+
+
+async def send(settings: Settings, topic: str, *values: bytes) -> None:
+    """Records to a topic's first partition, a batch each, compressed."""
+    servers: Any = settings.broker.removeprefix("kafka://")
+    producer = AIOKafkaProducer(bootstrap_servers=servers, compression_type="gzip", max_request_size=10_000_000)
+    await producer.start()
+    try:
+        for value in values:
+            await producer.send_and_wait(settings.topic_prefix + topic, value, b"key", 0)
+    finally:
+        await producer.stop()
+
+
+async def followed(settings: Settings, count: int) -> PolicyFeed:
+    """A feed that has read so many documents."""
+    came: asyncio.Queue[None] = asyncio.Queue()
+    made = PolicyFeed(settings, lambda: came.put_nowait(None))
+    task = asyncio.create_task(made.run())
+    try:
+        async with asyncio.timeout(60):
+            for _ in range(count):
+                await came.get()
+    finally:
+        task.cancel()
+    return made
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch, broker: str, request: pytest.FixtureRequest) -> Settings:
+    """A broker, whose readers take no batch of more than 100 kB, and do not wait before they try again."""
+    monkeypatch.setattr(unpacking, "MOST_UNPACKED", 100_000)
+    monkeypatch.setattr(policies, "RETRY_SECONDS", 0.05)
+    return Settings(broker=broker, delivery="at-least-once", topic_prefix=re.sub(r"\W", "-", request.node.name) + ".")
+
+
+async def test_a_batch_of_policies_that_is_a_bomb_is_passed_over(small: Settings):
+    """It is never unpacked, the worker lives, and what comes behind it is applied."""
+    await send(small, TOPIC, b"first", bytes(200_000), b"second")
+
+    made = await followed(small, 2)
+
+    assert [(one.offset, one.document) for one in made.documents] == [(0, b"first"), (2, b"second")]
+
+
+async def test_a_worker_that_stops_at_bad_input_passes_no_policy(small: Settings):
+    """`on_poison` holds for policies too: what stands behind is not applied before somebody has looked."""
+    await send(small, TOPIC, b"first", bytes(200_000), b"second")
+    made = PolicyFeed(replace(small, on_poison="stop"))
+    for _ in range(3):
+        with pytest.raises(UnreadableError) as found:
+            await made._follow()
+        made._pass_over(found.value)
+
+    assert [one.document for one in made.documents] == [b"first"]
+
+
+def test_a_batch_of_policies_that_is_damaged_is_fetched_once_more():
+    """It may have been damaged on the way; the same one a second time is passed, where its end is known."""
+    made = PolicyFeed(Settings())
+    damaged = UnreadableError("policies/0: damaged", 7, 9, "checksum", b"")
+
+    made._pass_over(damaged)
+    assert made._behind == 0
+    made._pass_over(damaged)
+    assert made._behind == 9
+    lying = UnreadableError("policies/0: damaged", 12, None, "damaged", b"")
+    made._pass_over(lying)
+    made._pass_over(lying)
+    assert made._behind == 9
+
+
+async def test_a_ledger_with_a_bomb_stops_its_lane_alone(small: Settings):
+    """With one sentence that names the partition: a ledger is never passed over."""
+    await send(small, "ledger", bytes(200_000))
+
+    with pytest.raises(DoesNotHoldError, match="no reader can read") as stopped:
+        await anext(aiter(KafkaLedger(small, 0).blocks()))
+    assert stopped.value.path == f"{small.topic_prefix}ledger/0"

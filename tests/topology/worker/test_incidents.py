@@ -118,11 +118,11 @@ class Consumer:
         self._records, self._position, self._end, self._stable = records, position, end, stable
         self._answers = 0
 
-    async def getmany(self, partition: TopicPartition, timeout_ms: int) -> dict[TopicPartition, list[int]]:
+    async def take(self) -> list[int]:
         self._answers += 1
         await asyncio.sleep(0.01)
         found, self._records = self._records, []
-        return {partition: found} if found else {}
+        return found
 
     async def position(self, partition: TopicPartition) -> int:
         return self._position
@@ -141,6 +141,7 @@ class Consumer:
 def leader(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the log ends is what the consumer of a test says."""
     monkeypatch.setattr(partition_reader, "log_end", lambda consumer, *args, **how: consumer.log_end(*args, **how))
+    monkeypatch.setattr(partition_reader, "take_stored", lambda consumer, *_: consumer.take())
 
 
 async def _read(consumer: Any, patience: float = 0.5) -> list[int]:

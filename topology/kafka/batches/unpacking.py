@@ -270,6 +270,11 @@ class Unpacking:
         """How many bytes of the batch that is being read lie here unpacked."""
         return 0 if self._cursor is None else len(self._cursor.data)
 
+    @property
+    def lacks_room(self) -> bool:
+        """Whether the next batch was larger than what could be unpacked."""
+        return self._too_little >= 0
+
     def pack_up(self) -> None:
         """Lets go of what is unpacked: it is unpacked anew when it is read on."""
         self._cursor = None

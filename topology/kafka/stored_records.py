@@ -1,0 +1,124 @@
+"""Records of stored topics, as they are stored, within one budget of unpacked bytes: policies, ledgers and outputs.
+
+The inputs of all lanes come through one consumer, and share one budget (polling.py). Whatever else is read has a
+consumer for each partition: a restore, a standby, the policies, an audit. aiokafka's own way unpacks each batch whole,
+however large that is, so that sixteen bad batches at once would take more memory than there is. Here a batch has a
+bound, and the readers of one event loop share a budget of so many bytes together, beside a single one. Who finds no
+room waits until another has read its batch to the end; whoever has not read for a while gives way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from ...codecs.errors import DoesNotHoldError
+from .aiokafka_inside import fetcher_of, is_fetcher_closed, records_in, waiting_in
+from .batches.unpacking import MOST_UNPACKED, RecordDecoder, Unpacking
+from .polling import NOTHING, drain
+
+TAKEN: Final = 4000
+"""So many records are taken at once; polling.py bounds their bytes."""
+ROOM_SECONDS: Final = 0.02
+"""How long who found no room waits before it looks again."""
+IDLE_SECONDS: Final = 5.0
+"""Who has not read for so long holds no room that another one needs."""
+
+
+class StoredRecord(NamedTuple):
+    """A record of a stored topic. `timestamp` is the broker's, Unix ms; a header's value may be null, as in Kafka."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes | None]]
+
+
+AS_RECORDS: Final = RecordDecoder(StoredRecord)
+
+
+class _Readers:
+    """The readers of one event loop: which partition each reads, and when it did so last."""
+
+    def __init__(self) -> None:
+        self._reads: WeakKeyDictionary[Any, tuple[TopicPartition, float]] = WeakKeyDictionary()
+
+    def reads(self, fetcher: Any, partition: TopicPartition, now: float) -> None:
+        self._reads[fetcher] = partition, now
+
+    def beside(self, fetcher: Any) -> int:
+        """How many bytes all others hold unpacked."""
+        others = [(other, partition) for other, (partition, _) in self._reads.items() if other is not fetcher]
+        return sum(one.unpacked for other, partition in others if (one := _unpacked(other, partition)) is not None)
+
+    def give_way(self, fetcher: Any, now: float) -> None:
+        """Has those pack up that have not read for a while."""
+        for other, (partition, read_at) in list(self._reads.items()):
+            one = _unpacked(other, partition)
+            if one is not None and other is not fetcher and now - read_at >= IDLE_SECONDS:
+                one.pack_up()
+
+
+_readers_of: WeakKeyDictionary[asyncio.AbstractEventLoop, _Readers] = WeakKeyDictionary()
+
+
+def _unpacked(fetcher: Any, partition: TopicPartition) -> Unpacking | None:
+    """What a reader has begun to read, if there is anything."""
+    result = waiting_in(fetcher).get(partition)
+    records = None if result is None or is_fetcher_closed(fetcher) else records_in(result)
+    return records if isinstance(records, Unpacking) else None
+
+
+async def take_stored(
+    consumer: AIOKafkaConsumer,
+    partition: TopicPartition,
+    patience: float,
+    most_unpacked: int = MOST_UNPACKED,
+    decoder: RecordDecoder = AS_RECORDS,
+) -> list[Any]:
+    """What has come of a partition; waits for the first records, and for room to unpack them.
+
+    Args:
+        consumer: reads this partition alone, without a group.
+        partition: of the topic's full name.
+        patience: seconds to wait for records.
+        most_unpacked: bytes that the readers of this event loop may hold unpacked together, beside a single batch.
+        decoder: what records become.
+
+    Returns:
+        Records in order, at most `TAKEN`; none where nothing came in time.
+
+    Raises:
+        UnreadableError: the next batch is damaged, or unpacks to more than one may.
+        KafkaError: what the fetcher has to say of the partition.
+    """
+    loop, fetcher = asyncio.get_running_loop(), fetcher_of(consumer)
+    readers = _readers_of.setdefault(loop, _Readers())
+    within = partial(drain, unpacked=most_unpacked, beside=partial(readers.beside, fetcher))
+    while True:
+        readers.reads(fetcher, partition, loop.time())
+        drained = await within(fetcher, (partition,), patience, TAKEN, lambda _: decoder)
+        readers.reads(fetcher, partition, loop.time())
+        one = _unpacked(fetcher, partition)
+        if drained or one is None or not one.lacks_room:
+            return drained.get(partition, NOTHING).events
+        readers.give_way(fetcher, loop.time())
+        await asyncio.sleep(ROOM_SECONDS)
+
+
+def unreadable(error: Exception, partition: TopicPartition) -> DoesNotHoldError:
+    """The error for a person about stored bytes that no reader can read.
+
+    Args:
+        error: what the reader said.
+        partition: of the topic's full name.
+    """
+    return DoesNotHoldError(
+        f"a topic holds what no reader can read: {error}", path=f"{partition.topic}/{partition.partition}"
+    )
