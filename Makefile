@@ -1,9 +1,11 @@
 # Every target does its own set-up in .venv, from the hashed lock files. pip comes first: one of before 23.3, as Debian 12
-# has it, takes the newest release of what is asked for with an extra, which is not the one whose hash is locked.
+# has it, takes the newest release of what is asked for with an extra, which is not the one whose hash is locked. Then
+# comes uv, which fetches side by side and installs in seconds what takes pip minutes.
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+TOOLS := $(VENV)/.tools-installed
 RUN := $(VENV)/.run-installed
 DEV := $(VENV)/.dev-installed
 ADAPTERS := .venv-adapters
@@ -28,24 +30,35 @@ $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "sluice needs Python 3.11 or later")'
 	$(PYTHON) -m venv $(VENV)
 
-$(RUN): requirements/pip.txt requirements/run.txt pyproject.toml $(wildcard native/*.[ch]) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/pip.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
-	@$(BIN)/pip uninstall --quiet --yes sluice >/dev/null 2>&1 || true # the distribution had that name once
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+INSTALL := install --quiet --disable-pip-version-check
+# pip does it where uv does not run, or does not reach an index that only pip is told of.
+LOCKED = $(BIN)/uv pip install --quiet --python $(1)/bin/python --require-hashes -r $(2) \
+  || $(BIN)/python -m pip --python $(1)/bin/python $(INSTALL) --require-hashes -r $(2)
+# uv would not see that a source of the core has changed, so pip does this.
+EDITABLE = $(BIN)/python -m pip --python $(1)/bin/python $(INSTALL) --no-deps --no-build-isolation --editable .
+
+$(TOOLS): requirements/pip.txt requirements/uv.txt | $(BIN)/python
+	$(BIN)/python -m pip $(INSTALL) --require-hashes -r requirements/pip.txt
+	$(BIN)/python -m pip $(INSTALL) --only-binary :all: --require-hashes -r requirements/uv.txt || true # some platforms have none
+	@touch $@
+
+$(RUN): requirements/run.txt pyproject.toml $(wildcard native/*.[ch]) $(TOOLS)
+	$(call LOCKED,$(VENV),requirements/run.txt)
+	@$(BIN)/python -m pip uninstall --quiet --yes sluice >/dev/null 2>&1 || true # the distribution had that name once
+	$(call EDITABLE,$(VENV))
 	@touch $@
 
 $(DEV): requirements/dev.txt $(RUN)
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(call LOCKED,$(VENV),requirements/dev.txt)
 	@touch $@
 
-# The adapters' frameworks pin what sluice has newer, so they have an environment of their own.
-$(ADAPTERS)/.installed: requirements/pip.txt requirements/adapters.txt pyproject.toml $(wildcard native/*.[ch]) | $(BIN)/python
-	test -x $(ADAPTERS)/bin/python || $(BIN)/python -m venv $(ADAPTERS)
-	$(ADAPTERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/pip.txt
-	$(ADAPTERS)/bin/pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements/adapters.txt
-	@$(ADAPTERS)/bin/pip uninstall --quiet --yes sluice >/dev/null 2>&1 || true # the distribution had that name once
-	$(ADAPTERS)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+# The adapters' frameworks pin what sluice has newer, so they have an environment of their own. The compiled core lies in
+# the tree, where the set-up of .venv has put it, so it is not compiled again.
+$(ADAPTERS)/.installed: requirements/adapters.txt $(RUN)
+	test -x $(ADAPTERS)/bin/python || $(BIN)/python -m venv --without-pip $(ADAPTERS)
+	$(call LOCKED,$(ADAPTERS),requirements/pip.txt)
+	$(call LOCKED,$(ADAPTERS),requirements/adapters.txt)
+	CC=false $(call EDITABLE,$(ADAPTERS))
 	@touch $@
 
 demo: $(RUN) ## the main job, end to end, on this checkout
@@ -153,6 +166,8 @@ lock: $(DEV) ## resolve the dependencies anew
 	  --no-header --group wheels -o requirements/wheels.txt
 	echo pip | $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --no-header - -o requirements/pip.txt
+	echo uv | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-header -c requirements/dev.txt - -o requirements/uv.txt
 
 wheels: $(BIN)/python ## the wheels, built and tested into dist/; PYTHONS="3.11 /path/of/python3.14" names other interpreters
 	$(BIN)/python tools/make_wheels.py $(PYTHONS) $(ARGS)
