@@ -47,6 +47,14 @@ typedef struct {
     View of_text, of_path; /* into these */
 } About;
 
+/* What is told of an emission of one assertion, made where its verdict fell. It holds as long as the emission lies in the
+ * same bytes: nothing about it has changed then. */
+typedef struct {
+    PyObject *name, *bytes; /* a key of `changed`, borrowed; the emission, held */
+    int64_t attempt;
+    size_t at, length; /* in `entries` */
+} Told;
+
 typedef struct {
     PyObject_HEAD
     PyObject *state, *packed, *open, *crowds, *held, *counters, *pending, *expiring, *outputs; /* the lane's own, and the block's */
@@ -66,6 +74,10 @@ typedef struct {
     int64_t reviewed;  /* effects of which something may be put up for review, a bit for each */
     int ends_requests; /* each request for a review ends with a record, since fold version 4 */
     PyObject *emitter; /* the last one of `changed`: most emissions of a block are of few */
+    PyObject *marked, *kept; /* a key that the last mark added to `changed`, borrowed; what was kept last */
+    Told *told; /* in the order of `changed` */
+    size_t told_count, told_room, told_next;
+    Buffer entries;
     int mending; /* ASKS_PLAINLY and the others */
     uint8_t disposition[ENDS][EFFECT_CODES];
     Terms *terms;
@@ -113,6 +125,8 @@ int64_t folder_fire(Folder *self, int64_t most, int64_t mark); /* how many; -1 w
 int verdicts_begin(void); /* before anything else; 0 with an exception */
 int folder_mark(Folder *self, PyObject *name, int has_emitter, View emitter); /* something about an emission changed */
 int folder_closed(Folder *self, const AssertionState *assertion, int64_t status, int64_t reason, int64_t disposition, Closed *closed); /* what is remembered of it */
+int folder_tell(Folder *self, const Place *place, int64_t attempt, const Closed *one); /* of one that was marked and kept, and has no other assertion */
+void told_leave(Folder *self);
 int folder_publish(Folder *self, PyObject *name, PyObject *emitter); /* `emitter` None: it does not say */
 const char *word_of_reason(int64_t reason); /* NULL: none */
 

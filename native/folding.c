@@ -57,9 +57,8 @@ int folder_keep(Folder *self, const Place *place)
     PyObject *bytes = PyBytes_FromStringAndSize((char *)self->packing.data, (Py_ssize_t)self->packing.length);
     if (bytes == NULL)
         return FAILED;
-    int done = PyDict_SetItem(self->packed, place->name, bytes) < 0 ? FAILED : DONE;
-    Py_DECREF(bytes);
-    return done;
+    Py_XSETREF(self->kept, bytes);
+    return PyDict_SetItem(self->packed, place->name, bytes) < 0 ? FAILED : DONE;
 }
 
 /* Whether a record's key is the emission id; where nothing is known of that, whether it belongs to this lane. */
@@ -442,6 +441,16 @@ static int extend(Folder *self, AssertionState *assertion, int64_t until, const 
     return failed ? FAILED : DONE;
 }
 
+/* The record on `verdicts` of an emission with one assertion that was just admitted, as far as it can be made now. */
+static int tell_admitted(Folder *self, const Place *place, const AssertionState *assertion)
+{
+    Closed told;
+    if (self->verdicts == VERDICTS_NONE)
+        return DONE;
+    int done = folder_closed(self, assertion, STATUS_ADMITTED, -1, -1, &told);
+    return done == DONE ? folder_tell(self, place, assertion->attempt, &told) : done == PYTHON ? DONE : FAILED;
+}
+
 static int apply_observation(Folder *self, const Place *place, const EmissionState *known, AssertionState *assertion, View lay, const Observation *one)
 {
     if (assertion->phase == REVIEW) {
@@ -479,7 +488,8 @@ static int apply_observation(Folder *self, const Place *place, const EmissionSta
     int tells = admitted || (self->verdicts == VERDICTS_ALL && (counts || assertion->seen_count != classes));
     if (tells && folder_mark(self, place->name, assertion->has_emitter, assertion->emitter) == FAILED)
         return FAILED;
-    return keep_assertion(self, place, known, assertion, lay);
+    int done = keep_assertion(self, place, known, assertion, lay);
+    return done == DONE && admitted && known->assertions == 1 && !known->closed ? tell_admitted(self, place, assertion) : done;
 }
 
 /* Says that an assertion was renewed, where it is still admitted. */
@@ -875,7 +885,10 @@ static int emitted(Folder *self, const Place *place, const Emission *emission, V
     for (uint64_t i = 0; i < before.count; i++)
         if (before.assertions[i] >= 0 && !folder_hold(self, before.waiting[i].slot, -waiting_cost(&before.waiting[i])))
             return FAILED;
-    return folder_keep(self, place);
+    done = folder_keep(self, place);
+    return done == DONE && emission->count == 1 && emission->assertions[0].phase == ADMITTED
+               ? tell_admitted(self, place, &emission->assertions[0])
+               : done;
 }
 
 int folder_emission(Folder *self, View record, View key, PyObject *headers)

@@ -441,6 +441,7 @@ static void folder_dealloc(Folder *self)
     buffer_free(&self->head);
     buffer_free(&self->more);
     buffer_free(&self->checked);
+    told_leave(self);
     PyTypeObject *type = Py_TYPE(self);
     type->tp_free(self);
     Py_DECREF(type);

@@ -236,7 +236,10 @@ static int close_assertion(Folder *self, Due *due, int64_t status, int64_t reaso
     if (self->verdicts != VERDICTS_NONE && status >= 0 &&
         folder_closed(self, &due->assertion, status, reason, disposition, &one) != DONE)
         return FAILED;
-    return keep_attempt(self, &due->place, &due->known, due->lay, &one);
+    int done = keep_attempt(self, &due->place, &due->known, due->lay, &one);
+    return done == DONE && one.status >= 0 && due->known.attempts == 1 && due->known.assertions == 1 && !due->known.closed
+               ? folder_tell(self, &due->place, due->known.number, &one)
+               : done;
 }
 
 static int drop_waiting(Folder *self, Due *due)

@@ -5,19 +5,26 @@
 #include "members.h"
 #include "times.h"
 
-/* The words of layout.h's numbers, in their order (fold_layout.py, `CODES`; the tests hold both to it). */
-static const View KINDS[] = {VIEW("assertion"), VIEW("denial"), VIEW("refusal")};
-static const View DISPOSITIONS[] = {VIEW("discard"), VIEW("review"), VIEW("re-emit"), VIEW("refuse")};
-static const View COVERAGES[] = {VIEW("none"), VIEW("part"), VIEW("whole")};
-static const View STATUSES_TOLD[] = {
-    VIEW("pending"), VIEW("admitted"),             VIEW("decayed-to-uncertainty"), VIEW("contradicted"), VIEW("rejected"),
-    VIEW("refused"), VIEW("unverified-inference"), VIEW("below-floor"),            VIEW("unannotated"),
+/* The words of layout.h's numbers, in their order (fold_layout.py, `CODES`; the tests hold both to it). Each takes
+ * the same room, so that it is copied without a call. */
+enum { WORD_ROOM = 32, LONGEST_WORD = WORD_ROOM - 1 };
+typedef struct {
+    char text[LONGEST_WORD];
+    uint8_t length;
+} Word;
+#define WORD(literal) {literal, sizeof(literal) - 1}
+static const Word KINDS[] = {WORD("assertion"), WORD("denial"), WORD("refusal")};
+static const Word DISPOSITIONS[] = {WORD("discard"), WORD("review"), WORD("re-emit"), WORD("refuse")};
+static const Word COVERAGES[] = {WORD("none"), WORD("part"), WORD("whole")};
+static const Word STATUSES_TOLD[] = {
+    WORD("pending"), WORD("admitted"),             WORD("decayed-to-uncertainty"), WORD("contradicted"), WORD("rejected"),
+    WORD("refused"), WORD("unverified-inference"), WORD("below-floor"),            WORD("unannotated"),
 };
-static const View REASONS[] = {
-    VIEW("declared-terminal"), VIEW("unknown-class"),   VIEW("ungrounded"),            VIEW("citation-violation"),
-    VIEW("low-confidence"),    VIEW("confusable-text"), VIEW("fabricated-annotation"), VIEW("contradicted"),
-    VIEW("superseded"),        VIEW("partly-checked"),  VIEW("below-floor"),           VIEW("aged-out"),
-    VIEW("not-checked"),       VIEW("no-corroboration"), VIEW("review"),               VIEW("validity-ended"),
+static const Word REASONS[] = {
+    WORD("declared-terminal"), WORD("unknown-class"),   WORD("ungrounded"),            WORD("citation-violation"),
+    WORD("low-confidence"),    WORD("confusable-text"), WORD("fabricated-annotation"), WORD("contradicted"),
+    WORD("superseded"),        WORD("partly-checked"),  WORD("below-floor"),           WORD("aged-out"),
+    WORD("not-checked"),       WORD("no-corroboration"), WORD("review"),               WORD("validity-ended"),
 };
 #define LENGTH_OF(list) (sizeof(list) / sizeof *(list))
 _Static_assert(LENGTH_OF(KINDS) == KIND_CODES && LENGTH_OF(DISPOSITIONS) == DISPOSITION_CODES &&
@@ -27,7 +34,7 @@ _Static_assert(LENGTH_OF(KINDS) == KIND_CODES && LENGTH_OF(DISPOSITIONS) == DISP
 
 const char *word_of_reason(int64_t reason)
 {
-    return reason >= 0 && reason < REASON_CODES ? (const char *)REASONS[reason].at : NULL;
+    return reason >= 0 && reason < REASON_CODES ? REASONS[reason].text : NULL;
 }
 
 static PyObject *topic_name, *id_name, *settled_header, *pending_header; /* of every record: made once */
@@ -53,14 +60,20 @@ int folder_mark(Folder *self, PyObject *name, int has_emitter, View emitter)
 {
     if (self->verdicts == VERDICTS_NONE)
         return DONE;
-    if (!has_emitter)
-        return PyDict_SetItem(self->changed, name, Py_None) < 0 ? FAILED : DONE;
-    View last = {NULL, 0};
-    if (self->emitter != NULL && !utf8_of(self->emitter, &last))
+    Py_ssize_t before = PyDict_GET_SIZE(self->changed);
+    PyObject *by = Py_None;
+    if (has_emitter) {
+        View last = {NULL, 0};
+        if (self->emitter != NULL && !utf8_of(self->emitter, &last))
+            return FAILED;
+        if (last.at == NULL || !same_view(last, emitter))
+            Py_XSETREF(self->emitter, PyUnicode_DecodeUTF8((const char *)emitter.at, (Py_ssize_t)emitter.length, NULL));
+        by = self->emitter;
+    }
+    if (by == NULL || PyDict_SetItem(self->changed, name, by) < 0)
         return FAILED;
-    if (last.at == NULL || !same_view(last, emitter))
-        Py_XSETREF(self->emitter, PyUnicode_DecodeUTF8((const char *)emitter.at, (Py_ssize_t)emitter.length, NULL));
-    return self->emitter == NULL || PyDict_SetItem(self->changed, name, self->emitter) < 0 ? FAILED : DONE;
+    self->marked = PyDict_GET_SIZE(self->changed) > before ? name : NULL;
+    return DONE;
 }
 
 int folder_closed(Folder *self, const AssertionState *assertion, int64_t status, int64_t reason, int64_t disposition,
@@ -72,7 +85,7 @@ int folder_closed(Folder *self, const AssertionState *assertion, int64_t status,
                        .disposition = disposition, .coverage = -1, .missing = missing(assertion),
                        .valid_until = assertion->valid_until, .kind = KIND_CODES};
     for (int64_t kind = 0; kind < KIND_CODES; kind++)
-        if (same_view(assertion->kind, KINDS[kind]))
+        if (view_is(assertion->kind, KINDS[kind].text, KINDS[kind].length))
             closed->kind = kind;
     for (int64_t number = 0; number < CLASSES; number++)
         for (size_t i = 0; i < assertion->seen_count && closed->class_count < CLASSES; i++)
@@ -94,9 +107,6 @@ int folder_closed(Folder *self, const AssertionState *assertion, int64_t status,
 
 /* ---------------------------------------------------------------- written */
 
-/* A member up to its text, which stands in `literal`, and that text. */
-#define PUT_WORD(out, literal, word) (PUT(out, literal), put_view(out, word), put_byte(out, '"'))
-
 static int in_words(const Closed *one)
 {
     return one->kind >= 0 && one->kind < KIND_CODES && one->status >= 0 && one->status < STATUS_CODES && one->reason >= -1 &&
@@ -105,34 +115,86 @@ static int in_words(const Closed *one)
            one->span_key.length > 2 && memcmp(one->span_key.at, "c:", 2) == 0;
 }
 
+/* What follows is written into room that was made before, at least as much as `ENTRY_ROOM` and the span's key. */
+enum {
+    ENTRY_ROOM = 640 + CLASSES * (WORD_ROOM + 4) + MOST_CHECKS * (2 * DECIMAL_DIGITS + 32),
+};
+#define LAY(at, literal) (memcpy(at, literal, sizeof(literal) - 1), (at) += sizeof(literal) - 1)
+
+static inline uint8_t *lay_view(uint8_t *at, View view)
+{
+    memcpy(at, view.at, view.length);
+    return at + view.length;
+}
+
+static inline uint8_t *lay_word(uint8_t *at, const Word *word)
+{
+    memcpy(at, word, WORD_ROOM); /* what is too much is written over */
+    return at + word->length;
+}
+
+static inline uint8_t *lay_decimal(uint8_t *at, int64_t value)
+{
+    if (value >= 0 && value < 10) { /* as nearly always */
+        *at = (uint8_t)('0' + value);
+        return at + 1;
+    }
+    char digits[DECIMAL_DIGITS];
+    return lay_view(at, (View){(uint8_t *)digits, decimal_of(value, digits)});
+}
+
 static void put_entry(Buffer *out, int64_t attempt, const Closed *one)
 {
-    PUT(out, "{\"attempt\":");
-    put_decimal(out, attempt);
-    PUT_WORD(out, ",\"span_key\":\"", one->span_key);
-    PUT_WORD(out, ",\"kind\":\"", KINDS[one->kind]);
-    one->external ? PUT(out, ",\"effect\":\"external\"") : PUT(out, ",\"effect\":\"internal\"");
-    PUT_WORD(out, ",\"status\":\"", STATUSES_TOLD[one->status]);
-    if (one->reason >= 0)
-        PUT_WORD(out, ",\"reason\":\"", REASONS[one->reason]);
-    if (one->disposition >= 0)
-        PUT_WORD(out, ",\"disposition\":\"", DISPOSITIONS[one->disposition]);
-    if (one->coverage >= 0)
-        PUT_WORD(out, ",\"coverage\":\"", COVERAGES[one->coverage]);
+    if (!buffer_reserve(out, ENTRY_ROOM + one->span_key.length))
+        return;
+    uint8_t *at = out->data + out->length;
+    LAY(at, "{\"attempt\":");
+    at = lay_decimal(at, attempt);
+    LAY(at, ",\"span_key\":\"");
+    at = lay_view(at, one->span_key);
+    LAY(at, "\",\"kind\":\"");
+    at = lay_word(at, &KINDS[one->kind]);
+    if (one->external)
+        LAY(at, "\",\"effect\":\"external\",\"status\":\"");
+    else
+        LAY(at, "\",\"effect\":\"internal\",\"status\":\"");
+    at = lay_word(at, &STATUSES_TOLD[one->status]);
+    if (one->reason >= 0) {
+        LAY(at, "\",\"reason\":\"");
+        at = lay_word(at, &REASONS[one->reason]);
+    }
+    if (one->disposition >= 0) {
+        LAY(at, "\",\"disposition\":\"");
+        at = lay_word(at, &DISPOSITIONS[one->disposition]);
+    }
+    if (one->coverage >= 0) {
+        LAY(at, "\",\"coverage\":\"");
+        at = lay_word(at, &COVERAGES[one->coverage]);
+    }
+    *at++ = '"';
     for (size_t i = 0; i < one->check_count; i++) {
-        i ? PUT(out, ",{\"number\":") : PUT(out, ",\"checks\":[{\"number\":");
-        put_decimal(out, (int64_t)i);
-        PUT(out, ",\"classes\":");
-        put_decimal(out, one->checks[i]);
-        put_byte(out, '}');
+        if (i)
+            LAY(at, ",{\"number\":");
+        else
+            LAY(at, ",\"checks\":[{\"number\":");
+        at = lay_decimal(at, (int64_t)i);
+        LAY(at, ",\"classes\":");
+        at = lay_decimal(at, one->checks[i]);
+        *at++ = '}';
     }
     if (one->check_count)
-        put_byte(out, ']');
-    PUT(out, ",\"classes_seen\":[");
-    for (size_t i = 0; i < one->class_count; i++)
-        i ? PUT_WORD(out, ",\"", CLASS_NAMES[one->classes[i]]) : PUT_WORD(out, "\"", CLASS_NAMES[one->classes[i]]);
-    PUT(out, "],\"missing_floor\":");
-    put_decimal(out, one->missing);
+        *at++ = ']';
+    LAY(at, ",\"classes_seen\":[");
+    for (size_t i = 0; i < one->class_count; i++) {
+        if (i)
+            *at++ = ',';
+        *at++ = '"';
+        at = lay_view(at, CLASS_NAMES[one->classes[i]]);
+        *at++ = '"';
+    }
+    LAY(at, "],\"missing_floor\":");
+    at = lay_decimal(at, one->missing);
+    out->length = (size_t)(at - out->data);
     if (one->valid_until >= 0) {
         PUT(out, ",\"valid_until\":\"");
         put_time(out, one->valid_until);
@@ -271,33 +333,58 @@ static PyObject *headers_of(const Folder *self, Py_ssize_t index, int settled)
     return list;
 }
 
-static int put_output(Folder *self, View id, View emitter, int64_t newest, int settled)
+#define RECORD_BEGINS "{\"@type\":\"sluice:Verdicts\",\"@version\":\"1.0\",\"emission_id\":\""
+#define RECORD_ATTEMPT "\",\"attempt\":"
+#define RECORD_EMITTER ",\"emitter\":\""
+#define RECORD_SETTLED ",\"settled\":true,"
+#define RECORD_PENDING ",\"settled\":false,"
+
+/* The record, in the bytes that go out; `told`: the entries. */
+static PyObject *record_of(const Folder *self, View id, View emitter, int64_t newest, int settled, Py_ssize_t index, View told)
 {
-    Buffer *out = &self->head;
-    Py_ssize_t index = PyList_GET_SIZE(self->outputs);
-    out->length = 0;
-    PUT_WORD(out, "{\"@type\":\"sluice:Verdicts\",\"@version\":\"1.0\",\"emission_id\":\"", id);
-    PUT(out, ",\"attempt\":");
-    put_decimal(out, newest);
-    if (emitter.at != NULL)
-        PUT_WORD(out, ",\"emitter\":\"", emitter);
-    settled ? PUT(out, ",\"settled\":true,") : PUT(out, ",\"settled\":false,");
-    put_view(out, text_of(self, VERDICT_TEXT_AT));
-    put_view(out, (View){self->checked.data, self->checked.length});
-    put_view(out, text_of(self, VERDICT_TEXT_LEDGER));
-    put_decimal(out, index);
-    put_view(out, text_of(self, VERDICT_TEXT_BEHIND));
-    if (out->failed || self->checked.failed || self->more.failed) {
-        PyErr_NoMemory();
-        return FAILED;
+    char attempt[DECIMAL_DIGITS], place[DECIMAL_DIGITS];
+    const View digits = {(uint8_t *)attempt, decimal_of(newest, attempt)}, number = {(uint8_t *)place, decimal_of(index, place)};
+    const View decided = text_of(self, VERDICT_TEXT_AT), ledger = text_of(self, VERDICT_TEXT_LEDGER),
+               behind = text_of(self, VERDICT_TEXT_BEHIND);
+    size_t length = sizeof RECORD_BEGINS + sizeof RECORD_ATTEMPT - 2 + id.length + digits.length +
+                    (settled ? sizeof RECORD_SETTLED : sizeof RECORD_PENDING) - 1 +
+                    (emitter.at != NULL ? sizeof RECORD_EMITTER + emitter.length : 0) + decided.length + told.length +
+                    ledger.length + number.length + behind.length;
+    PyObject *record = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)length);
+    if (record == NULL)
+        return NULL;
+    uint8_t *at = (uint8_t *)PyBytes_AS_STRING(record);
+    LAY(at, RECORD_BEGINS);
+    at = lay_view(at, id);
+    LAY(at, RECORD_ATTEMPT);
+    at = lay_view(at, digits);
+    if (emitter.at != NULL) {
+        LAY(at, RECORD_EMITTER);
+        at = lay_view(at, emitter);
+        *at++ = '"';
     }
+    if (settled)
+        LAY(at, RECORD_SETTLED);
+    else
+        LAY(at, RECORD_PENDING);
+    at = lay_view(at, decided);
+    at = lay_view(at, told);
+    at = lay_view(at, ledger);
+    at = lay_view(at, number);
+    lay_view(at, behind);
+    return record;
+}
+
+static int put_output(Folder *self, View id, View emitter, int64_t newest, int settled, View told)
+{
+    Py_ssize_t index = PyList_GET_SIZE(self->outputs);
     PyTypeObject *type = (PyTypeObject *)self->output_type;
     PyObject *output = type->tp_alloc(type, OUTPUT_FIELDS);
     if (output == NULL)
         return FAILED;
     PyTuple_SET_ITEM(output, OUTPUT_TOPIC, Py_NewRef(topic_name));
     PyTuple_SET_ITEM(output, OUTPUT_KEY, PyBytes_FromStringAndSize((const char *)id.at, (Py_ssize_t)id.length));
-    PyTuple_SET_ITEM(output, OUTPUT_VALUE, PyBytes_FromStringAndSize((char *)out->data, (Py_ssize_t)out->length));
+    PyTuple_SET_ITEM(output, OUTPUT_VALUE, record_of(self, id, emitter, newest, settled, index, told));
     PyTuple_SET_ITEM(output, OUTPUT_HEADERS, headers_of(self, index, settled));
     int fine = 1;
     for (int i = 0; i < OUTPUT_FIELDS; i++)
@@ -305,6 +392,55 @@ static int put_output(Folder *self, View id, View emitter, int64_t newest, int s
     fine = fine && PyList_Append(self->outputs, output) == 0;
     Py_DECREF(output);
     return fine ? DONE : FAILED;
+}
+
+/* ---------------------------------------------------------------- made where the verdict falls */
+
+enum { FIRST_TOLD = 64, FIRST_TOLD_BYTES = 1 << 14 };
+
+int folder_tell(Folder *self, const Place *place, int64_t attempt, const Closed *one)
+{
+    if (self->marked != place->name || self->kept == NULL || !in_words(one))
+        return DONE;
+    self->marked = NULL;
+    if (self->told_count == self->told_room) {
+        size_t room = self->told_room ? 2 * self->told_room : FIRST_TOLD;
+        Told *more = PyMem_Realloc(self->told, room * sizeof *more);
+        if (more == NULL || !buffer_reserve(&self->entries, FIRST_TOLD_BYTES)) {
+            self->told = more != NULL ? more : self->told;
+            PyErr_NoMemory();
+            return FAILED;
+        }
+        self->told = more;
+        self->told_room = room;
+    }
+    size_t before = self->entries.length;
+    put_entry(&self->entries, attempt, one);
+    if (self->entries.failed) {
+        PyErr_NoMemory();
+        return FAILED;
+    }
+    self->told[self->told_count++] =
+        (Told){place->name, Py_NewRef(self->kept), attempt, before, self->entries.length - before};
+    return DONE;
+}
+
+/* What was made of an emission that is published now, or NULL; both are in the order of the first change. */
+static const Told *told_of(Folder *self, const Place *place)
+{
+    if (self->told_next == self->told_count || self->told[self->told_next].name != place->name)
+        return NULL;
+    const Told *found = &self->told[self->told_next++];
+    return found->bytes == place->bytes ? found : NULL;
+}
+
+void told_leave(Folder *self)
+{
+    for (size_t i = 0; i < self->told_count; i++)
+        Py_DECREF(self->told[i].bytes);
+    PyMem_Free(self->told);
+    buffer_free(&self->entries);
+    Py_CLEAR(self->kept);
 }
 
 int folder_publish(Folder *self, PyObject *name, PyObject *emitter)
@@ -317,10 +453,17 @@ int folder_publish(Folder *self, PyObject *name, PyObject *emitter)
         return FAILED;
     place.name = Py_NewRef(name);
     int done = folder_look_at(self, &place);
-    if (done == DONE && place.bytes != NULL) {
+    const Told *told = told_of(self, &place);
+    if (done == DONE && told != NULL) {
+        done = put_output(self, place.id, by, told->attempt, 1, (View){self->entries.data + told->at, told->length});
+    } else if (done == DONE && place.bytes != NULL) {
         done = entries(self, &place, &newest, &pending);
+        if (done == DONE && (self->checked.failed || self->more.failed)) {
+            PyErr_NoMemory();
+            done = FAILED;
+        }
         if (done == DONE && !(pending && self->verdicts == VERDICTS_SETTLED))
-            done = put_output(self, place.id, by, newest, !pending);
+            done = put_output(self, place.id, by, newest, !pending, (View){self->checked.data, self->checked.length});
     }
     place_leave(&place);
     return done;
