@@ -528,8 +528,25 @@ static void put_part(Buffer *buffer, const void *data, size_t length)
     put(buffer, data, length);
 }
 
+/* How many bytes a header takes; 0 where it is not plain. `sizes` has those of the record before, without their bytes. */
+static size_t header_size(PyObject *pair, Py_ssize_t place, KeptHeader *sizes)
+{
+    const KeptHeader *same = kept_header(sizes, place, pair);
+    View name, content;
+    if (same != NULL)
+        return same->length;
+    if (!header_of(pair, &name, &content))
+        return 0;
+    size_t size = part_size(name.length) + part_size(content.length);
+    if (place < KEPT_HEADERS) {
+        sizes[place].pair = pair;
+        sizes[place].length = size;
+    }
+    return size;
+}
+
 /* How many bytes follow upon a record's length; 0 where the output is not plain. */
-static size_t record_size(PyObject *output, int64_t place)
+static size_t record_size(PyObject *output, int64_t place, KeptHeader *sizes)
 {
     if (!is_tuple_of(output, OUTPUT_FIELDS))
         return 0;
@@ -540,16 +557,16 @@ static size_t record_size(PyObject *output, int64_t place)
     size_t size = 2 + varint_size(place) + (key == Py_None ? 1 : part_size((size_t)PyBytes_GET_SIZE(key))) +
                   part_size((size_t)PyBytes_GET_SIZE(value)) + varint_size(PyList_GET_SIZE(headers));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(headers); i++) {
-        View name, content;
-        if (!header_of(PyList_GET_ITEM(headers, i), &name, &content))
+        size_t of_one = header_size(PyList_GET_ITEM(headers, i), i, sizes);
+        if (of_one == 0)
             return 0;
-        size += part_size(name.length) + part_size(content.length);
+        size += of_one;
     }
     return size;
 }
 
 /* A plain output, into as much room as it takes. */
-static void put_record(Buffer *buffer, PyObject *output, int64_t place)
+static void put_record(Buffer *buffer, PyObject *output, int64_t place, KeptHeader *kept)
 {
     PyObject *key = field_of(output, OUTPUT_KEY), *value = field_of(output, OUTPUT_VALUE);
     PyObject *headers = field_of(output, OUTPUT_HEADERS);
@@ -562,10 +579,16 @@ static void put_record(Buffer *buffer, PyObject *output, int64_t place)
     put_part(buffer, PyBytes_AS_STRING(value), (size_t)PyBytes_GET_SIZE(value));
     put_varint(buffer, PyList_GET_SIZE(headers));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(headers); i++) {
+        PyObject *pair = PyList_GET_ITEM(headers, i);
+        const KeptHeader *same = kept_header(kept, i, pair);
+        size_t from = buffer->length;
         View name, content;
-        if (header_of(PyList_GET_ITEM(headers, i), &name, &content)) {
+        if (same != NULL) {
+            put(buffer, same->bytes, same->length);
+        } else if (header_of(pair, &name, &content)) {
             put_part(buffer, name.at, name.length);
             put_part(buffer, content.at, content.length);
+            keep_header(kept, i, pair, buffer, from);
         }
     }
 }
@@ -576,12 +599,15 @@ PyObject *pack_records(PyObject *Py_UNUSED(module), PyObject *args)
     PyObject *outputs;
     Py_ssize_t at, most, place;
     size_t total = 0;
+    KeptHeader sizes[KEPT_HEADERS], kept[KEPT_HEADERS];
     if (!PyArg_ParseTuple(args, "O!nn", &PyList_Type, &outputs, &at, &most))
         return NULL;
     if (at < 0)
         Py_RETURN_NONE;
+    no_headers(sizes);
+    no_headers(kept);
     for (place = at; place < PyList_GET_SIZE(outputs); place++) {
-        size_t size = record_size(PyList_GET_ITEM(outputs, place), place - at);
+        size_t size = record_size(PyList_GET_ITEM(outputs, place), place - at, sizes);
         if (size == 0) {
             PyErr_Clear(); /* Python says what is wrong */
             Py_RETURN_NONE;
@@ -597,8 +623,8 @@ PyObject *pack_records(PyObject *Py_UNUSED(module), PyObject *args)
     Buffer buffer = {(uint8_t *)PyBytes_AS_STRING(records), 0, total, 0};
     for (Py_ssize_t each = at; each < place; each++) {
         PyObject *output = PyList_GET_ITEM(outputs, each);
-        put_varint(&buffer, (int64_t)record_size(output, each - at));
-        put_record(&buffer, output, each - at);
+        put_varint(&buffer, (int64_t)record_size(output, each - at, sizes));
+        put_record(&buffer, output, each - at, kept);
     }
     PyObject *fields[PACKED_RECORDS_FIELDS] = {
         [PACKED_RECORDS_RECORDS] = records,

@@ -258,19 +258,28 @@ static int pack_bytes_or_none(Buffer *buffer, PyObject *bytes)
     return 1;
 }
 
-static int pack_headers(Buffer *buffer, PyObject *pairs)
+/* `kept` NULL: the headers of one record are not those of the next. */
+static int pack_headers(Buffer *buffer, PyObject *pairs, KeptHeader *kept)
 {
     if (!PyList_CheckExact(pairs))
         return 0;
     pack_array(buffer, (size_t)PyList_GET_SIZE(pairs));
     for (Py_ssize_t place = 0; place < PyList_GET_SIZE(pairs); place++) {
         PyObject *pair = PyList_GET_ITEM(pairs, place);
+        const KeptHeader *same = kept == NULL ? NULL : kept_header(kept, place, pair);
+        size_t from = buffer->length;
+        if (same != NULL) {
+            put_kept_header(buffer, same);
+            continue;
+        }
         if (!PyTuple_CheckExact(pair) || PyTuple_GET_SIZE(pair) != HEADER_FIELDS)
             return 0;
         pack_array(buffer, HEADER_FIELDS);
         if (!pack_python_text(buffer, field_of(pair, HEADER_NAME)) ||
             !pack_python_bytes(buffer, field_of(pair, HEADER_VALUE)))
             return 0;
+        if (kept != NULL)
+            keep_header(kept, place, pair, buffer, from);
     }
     return 1;
 }
@@ -280,7 +289,7 @@ static int pack_headers(Buffer *buffer, PyObject *pairs)
 static int pack_event_part(Buffer *buffer, int part, PyObject *value)
 {
     if (part == EVENT_HEADERS)
-        return pack_headers(buffer, value);
+        return pack_headers(buffer, value, NULL);
     if (part > EVENT_HEADERS)
         return pack_bytes_or_none(buffer, value);
     if (!PyLong_Check(value))
@@ -308,7 +317,7 @@ static int pack_event_in_place(Buffer *buffer, const InPlace *one)
     pack_int(buffer, one->timestamp);
     if (one->headers == NULL)
         pack_array(buffer, 0);
-    else if (!pack_headers(buffer, one->headers))
+    else if (!pack_headers(buffer, one->headers, NULL))
         return 0;
     pack_view_or_nil(buffer, one->key);
     pack_view_or_nil(buffer, one->value);
@@ -516,7 +525,7 @@ static PyObject *of_kind(PyObject *Py_UNUSED(module), PyObject *args)
 
 /* ---------------------------------------------------------------- outputs */
 
-static int pack_output(Buffer *buffer, PyObject *output)
+static int pack_output(Buffer *buffer, PyObject *output, KeptHeader *kept)
 {
     if (!is_tuple_of(output, OUTPUT_FIELDS))
         return 0;
@@ -524,7 +533,7 @@ static int pack_output(Buffer *buffer, PyObject *output)
     return pack_python_text(buffer, field_of(output, OUTPUT_TOPIC)) &&
            pack_bytes_or_none(buffer, field_of(output, OUTPUT_KEY)) &&
            pack_python_bytes(buffer, field_of(output, OUTPUT_VALUE)) &&
-           pack_headers(buffer, field_of(output, OUTPUT_HEADERS)) && !buffer->failed;
+           pack_headers(buffer, field_of(output, OUTPUT_HEADERS), kept) && !buffer->failed;
 }
 
 enum { TOGETHER = 1 << 16 };
@@ -538,12 +547,14 @@ static PyObject *outputs_root(PyObject *Py_UNUSED(module), PyObject *outputs)
     uint8_t *leaves = PyMem_Malloc(count * SHA256_BYTES);
     size_t *ends = PyMem_Malloc(count * sizeof *ends);
     Buffer buffer = {0};
+    KeptHeader kept[KEPT_HEADERS];
     PyObject *found = NULL;
+    no_headers(kept);
     if (leaves == NULL || ends == NULL) {
         PyErr_NoMemory();
         goto done;
     }
-    while (place < count && pack_output(&buffer, PyList_GET_ITEM(outputs, (Py_ssize_t)place))) {
+    while (place < count && pack_output(&buffer, PyList_GET_ITEM(outputs, (Py_ssize_t)place), kept)) {
         ends[place++] = buffer.length;
         if (buffer.length < TOGETHER && place < count)
             continue; /* what is hashed at once stays in the processor's cache */

@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -250,10 +252,9 @@ class LaneProducer:
         batch, *_ = self._packed([Output(self._ledger, None, block, [])], BATCH_BYTES)
         return await self._hand_over(producer, (self._ledger, self._lane), batch)
 
-    def _place(self, topic: str, key: bytes | None) -> tuple[str, int]:
-        if topic not in _SPREAD or key is None:
-            return topic, self._lane
-        return topic, self._partition_of(key, self._settings.partitions)
+    def _partition(self, key: bytes | None) -> int:
+        """Of a topic of `_SPREAD`."""
+        return self._lane if key is None else self._partition_of(key, self._settings.partitions)
 
     def _packed(self, outputs: list[Output], most: int) -> Iterator[Packed]:
         return packed(outputs, most, is_transactional=self._exactly_once)
@@ -266,8 +267,12 @@ class LaneProducer:
     async def _send(self, producer: AIOKafkaProducer, outputs: Sequence[Output]) -> list[_Sent]:
         """Hands all outputs over, in order within each partition, as few batches as hold them."""
         places = defaultdict[tuple[str, int], list[Output]](list)
-        for output in outputs:
-            places[self._place(output.topic, output.key)].append(output)
+        for topic, run in groupby(outputs, attrgetter("topic")):  # long runs of one topic: by run, not by output
+            if topic not in _SPREAD:
+                places[topic, self._lane].extend(run)
+                continue
+            for output in run:
+                places[topic, self._partition(output.key)].append(output)
         least = min(self._batch_bytes, INPUT_BATCH_BYTES)
         return [
             await self._hand_over(producer, place, batch)
