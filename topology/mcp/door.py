@@ -153,7 +153,6 @@ async def served(application: Application, door: Door, connections: int, of_one:
         ws="none",
         timeout_keep_alive=30,
         timeout_graceful_shutdown=3,
-        h11_max_incomplete_event_size=32_768,
     )
     running = _Serving(config)
     serving = asyncio.ensure_future(running.serve(sockets=[_bound(door)]))

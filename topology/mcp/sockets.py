@@ -3,6 +3,9 @@
 A connection that asks nothing holds a place that others want. So the head of a request has to be there soon; where all
 places are taken, the connection that has been silent longest is closed for a new one. One that is being answered is
 never closed for another.
+
+httptools reads requests, in C. It has no bound of its own for a head or for what stands behind a body, and gives both
+to one callback: the bounds are here.
 """
 
 from __future__ import annotations
@@ -12,12 +15,14 @@ import ipaddress
 from collections import OrderedDict
 from typing import Any, Final
 
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEADER_SECONDS: Final = 10.0
 """So long the head of a request may take, from the connection or its first byte on."""
 STALLED_SECONDS: Final = 30.0
 """So long whoever asked may read nothing of an answer that waits."""
+MAX_HEAD: Final = 32_768
+"""Bytes of a request, beside what one read of the socket gives, that are neither a whole head nor a piece of a body."""
 _FULL: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nconnection: close\r\nretry-after: 1\r\n"
     b"content-length: 41\r\n\r\n"
@@ -95,8 +100,15 @@ class Sockets:
         return False
 
 
-class Connection(H11Protocol):
-    """One connection. `sockets` is set by `connections_of`."""
+class _MisreadError(Exception):
+    """The head of a request says what no head may say."""
+
+
+class Connection(HttpToolsProtocol):
+    """One connection. `sockets` is set by `connections_of`.
+
+    Invariant: `_unread` is what came since the last whole head, piece of a body or end of a request.
+    """
 
     sockets: Sockets
     seconds: float = HEADER_SECONDS
@@ -105,6 +117,8 @@ class Connection(H11Protocol):
         super().__init__(*given, **named)
         self._late: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
+        self._unread = 0
+        self._is_in_head = self._moved = False
 
     def connection_made(self, transport: Any) -> None:
         """Takes a place, or is closed at once."""
@@ -126,13 +140,49 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """The head of a request has to be there soon behind its first byte."""
         asks = self._asks
+        self._moved = False
         super().data_received(data)
+        self._unread = 0 if self._moved else self._unread + len(data)
+        if self._unread > MAX_HEAD and not self.transport.is_closing():
+            self.send_400_response("Invalid HTTP request received.")
         if self._asks:
             self._in_time()
             if not asks:
                 self.sockets.asks(self)
         elif self._late is None:
             self._expect()
+
+    def on_message_begin(self) -> None:
+        """The head of a request begins."""
+        self._is_in_head = True
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header; what stands behind a body is none: a proxy has not looked at it as one."""
+        if self._is_in_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """The head is there; it names its host once.
+
+        Raises:
+            _MisreadError: it does not, and is answered with 400.
+        """
+        self._is_in_head, self._moved = False, True
+        assert self.parser is not None, "it is what calls"
+        if sum(name == b"host" for name, _ in self.headers) != 1 and self.parser.get_http_version() == "1.1":
+            raise _MisreadError
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body."""
+        self._moved = True
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The request is there."""
+        self._moved = True
+        super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """It is silent again, unless its next request has come already."""

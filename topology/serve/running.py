@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 import structlog
+import uvloop
 
 from ...codecs.errors import UsageError
 from ...codecs.notes import Verifier
@@ -97,7 +98,7 @@ def run_service(settings: Settings, service: Service) -> None:
     """
     logs.configure(settings.log_level, sys.stderr)
     connect.quiet()
-    asyncio.run(run(settings, service))
+    uvloop.run(run(settings, service))
 
 
 async def run(settings: Settings, service: Service, stop: asyncio.Event | None = None) -> None:

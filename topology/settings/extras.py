@@ -20,6 +20,7 @@ EXTRAS: Final[dict[str, tuple[str, ...]]] = {
     "authlib": ("serve",),
     "confluent_kafka": ("demo",),
     "faust": ("worker",),
+    "httptools": ("mcp", "serve"),
     "httpx2": ("observe", "mcp", "serve"),
     "jinja2": ("serve",),
     "joserfc": ("serve",),
@@ -30,6 +31,7 @@ EXTRAS: Final[dict[str, tuple[str, ...]]] = {
     "pydantic": ("mcp",),
     "starlette": ("serve", "mcp"),
     "uvicorn": ("mcp", "serve"),
+    "uvloop": ("serve",),
 }
 """The extras that bring a package that the small client does not; the first one where a command has none of its own."""
 

@@ -19,6 +19,13 @@ async def serving(most=10, of_one=10, seconds=60.0, body=b"ok"):
     async def application(scope, receive, send):
         if scope["path"] == "/wait":
             await asyncio.Event().wait()
+        if scope["path"] == "/headers":
+            while (await receive()).get("more_body"):
+                pass
+            names = b" ".join(sorted(name for name, _ in scope["headers"]))
+            await send({"type": "http.response.start", "status": 200, "headers": [(b"x-names", names)]})
+            await send({"type": "http.response.body"})
+            return
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": body})
 
@@ -113,6 +120,67 @@ async def test_a_request_that_does_not_come_ends_its_connection(said):
                 await stream[0].read()
         else:
             assert await _is_closed(stream)
+
+
+CHUNKED = b"POST /headers HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("begin", "piece"),
+    [
+        (b"GET / HTTP/1.1\r\nhost: localhost\r\nx: ", b"a" * 1000),
+        (b"GET / HTTP/1.1\r\nhost: localhost\r\n", b"x: a\r\n" * 200),
+        (b"GET /", b"a" * 1000),
+        (CHUNKED + b"1;a=", b"b" * 1000),
+        (CHUNKED + b"0\r\nx: ", b"a" * 1000),
+        (CHUNKED + b"0\r\n", b"x: a\r\n" * 200),
+    ],
+)
+async def test_what_never_ends_is_refused(begin, piece):
+    """A head, a line of it, the extension of a chunk, what stands behind a body: none of them fills the memory."""
+    async with serving() as (port, sockets):
+        reader, writer = await _open(port, begin)
+        sent = 0
+        async with asyncio.timeout(20):
+            while (not reader.at_eof() and len(sockets)) or not sent:
+                try:
+                    writer.write(piece)
+                    await writer.drain()
+                except ConnectionError:
+                    break
+                sent += len(piece)
+                await asyncio.sleep(0)
+        assert sent < 10_000_000
+        await _until(lambda: len(sockets) == 0)
+
+
+async def test_what_stands_behind_a_body_is_no_header():
+    """A proxy in front has taken nothing out of it: it names no host, no origin and no token."""
+    behind = b"0\r\nauthorization: Bearer stolen\r\norigin: http://localhost\r\n\r\n"
+    async with serving() as (port, _):
+        for pieces in ([CHUNKED + b"1\r\na\r\n" + behind], [CHUNKED, b"1\r\na\r\n", behind]):
+            stream = await _open(port, pieces[0])
+            for one in pieces[1:]:
+                await asyncio.sleep(0.02)
+                stream[1].write(one)
+            assert await _answer(stream) == b"200"
+            async with asyncio.timeout(10):
+                head = await stream[0].readuntil(b"\r\n\r\n")
+            assert b"x-names: host transfer-encoding\r\n" in head
+
+
+async def test_requests_in_one_piece_are_answered_in_their_order():
+    """Each with its own answer, and the connection is silent behind the last one."""
+    async with serving() as (port, sockets):
+        stream = await _open(port, CHUNKED + b"0\r\n\r\n" + ASK + CHUNKED + b"0\r\n\r\n")
+        found = b""
+        async with asyncio.timeout(10):
+            while found.count(b"HTTP/1.1 200") < 3 or not found.endswith(b"0\r\n\r\n"):
+                found += await stream[0].read(10_000)
+        await _until(lambda: len(sockets._silent) == 1)
+
+    first, second, third = (part.partition(b"\r\n\r\n")[0] for part in found.split(b"HTTP/1.1 ")[1:])
+    assert [b"x-names" in one for one in (first, second, third)] == [True, False, True]
 
 
 async def test_whoever_does_not_read_is_let_go(monkeypatch):

@@ -279,6 +279,14 @@ async def test_the_sign_in_leads_nowhere_else(service, tokens, place):
         b"GET / HTTP/1.1\r\nhost: localhost\r\n" + b"x: a\r\n" * 50_000 + b"\r\n",
         b"GET / HTTP/1.1\r\nhost: localhost\r\ncookie: " + b"sluice-session=a; " * 10_000 + b"\r\n\r\n",
         b"GET / HTTP/1.1\r\nhost: localhost\r\nhost: evil.example\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"GET http://evil.example/ HTTP/1.1\r\n\r\n",
+        b"CONNECT localhost:80 HTTP/1.1\r\nhost: localhost:80\r\n\r\n",
+        b"GET \xff HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST /sign-in HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked, identity\r\n\r\nabc",
+        b"POST /sign-in HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\nzz\r\nabc\r\n",
+        b"POST /sign-in HTTP/1.1\r\nhost : localhost\r\n\r\n",
         b"POST /sign-in HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nabcde",
         b"POST /sign-in HTTP/1.1\r\nhost: localhost\r\ncontent-length: -1\r\n\r\n",
         b"GET / HTTP/1.1\r\nhost: localhost\r\nx: a\r\n b\x00c\r\n\r\n",
@@ -400,7 +408,6 @@ async def over_sockets(gate):
         ws="none",
         lifespan="off",
         log_config=None,
-        h11_max_incomplete_event_size=32_768,
     )
     server = uvicorn.Server(config)
     config.load()
