@@ -1,8 +1,9 @@
 """What `sluice consume` says where it prints nothing: how many assertions wait for a verdict, and until when.
 
-A verdict falls when enough evidence came, or else a horizon after the lane took the emission in. So whoever has no
-verdict is on `emissions` within the last horizon, and on no topic of verdicts. That is counted here, within bounds of
-time and records: it is a help for people, decides nothing, and says nothing rather than something wrong.
+A verdict falls when enough evidence came, or else a horizon after the lane took the emission in. So an assertion
+without a verdict stands on `emissions` within the last horizon, and on no topic of verdicts. That is counted here,
+within bounds of time and records: it is a help for people, decides nothing, and says nothing rather than something
+wrong.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Standard input and output as commands use them: what goes wrong with them says so by itself.
 
-An error of writing has no file's name in it: whoever catches it later cannot tell standard output from a socket or a
+An error of writing has no file's name in it: code that catches it later cannot tell standard output from a socket or a
 snapshot. So the streams themselves raise what is meant (docs/reference/commands.md): a reader that has gone (`| head`)
 ends the command in order, a full disk is a dependency that is not to be had, a closed stream is wrong usage.
 """

@@ -1,7 +1,7 @@
 """The same for programs without an event loop: each emitter and reader has a loop in a thread of its own.
 
 An `Emitter` may be used from any number of threads at once. An `AdmittedReader` is iterated by one thread; others may
-look at `current` and `position`, and close it: whoever waits in it is then told with a `ClosedError`. So it is with a
+look at `current` and `position`, and close it: a thread that waits in it then gets a `ClosedError`. So it is with a
 `ReEmissionReader` and a `VerdictReader`. Closing is safe from any thread, and twice. Neither survives a fork.
 """
 

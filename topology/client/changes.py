@@ -2,7 +2,7 @@
 
 What is admitted is `rendered`: what observers verified, a sentence for each check (docs/checks.md). The emitter's own
 words stay in their frame [V §5]: a change has no attribute that is the bare text, and neither `str()` nor `repr()` of
-it shows any. Who wants the text goes through `untrusted_text`, or takes `framed()`.
+it shows any. To get the text, go through `untrusted_text`, or take `framed()`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The emitter: typed records in, validated, keyed rightly, batched, sent by an idempotent producer in their order.
 
-Its buffer is bounded in records and bytes. Once it is full, `emit` waits: whoever makes records faster than the broker
-takes them is slowed down, and memory does not grow. What the broker has stored is told by a future for each record.
+Its buffer is bounded in records and bytes. Once it is full, `emit` waits: a program that makes records faster than the
+broker takes them is slowed down, and memory does not grow. What the broker has stored is told by a future for each
+record.
 """
 
 from __future__ import annotations

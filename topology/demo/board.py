@@ -1,7 +1,7 @@
 """The demo's account: what was sent, and what has come of it.
 
 Every assertion that was sent has to get its word, every bad record its dead letter, and the demo ends when all have.
-Nothing is decided here: a bad line is sent as it stands, and what it is worth the lanes say.
+Nothing is decided here: a bad line is sent as it stands, and the lanes decide about it.
 """
 
 from __future__ import annotations

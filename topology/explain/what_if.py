@@ -10,8 +10,8 @@ every `discard` revealed as a review and concealed again at once (discarded.py):
 table, and the states go on as the real dispositions leave them. A word that only says what is *done* about a decision
 (`refused`, basis `policy`) is none, and `renewed` counts as `admitted`.
 
-What cannot be known: whatever people and machines did because of the old decisions is part of the past as well. A
-re-emission that would never have been asked for still comes, and one that would have been asked for does not; so with
+What cannot be known: the acts of people and machines that followed from the old decisions are part of the past as well.
+A re-emission that would never have been asked for still comes, and one that would have been asked for does not; so with
 reviews. The chain of blocks is checked on the way; whether outputs are what they should be is for `sluice audit`.
 """
 

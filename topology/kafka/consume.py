@@ -1,6 +1,6 @@
 """Reads an output topic from its beginning, or from a time on, as committed (docs/reference/records.md).
 
-Without a group: nothing is committed, and who reads changes nothing. What is read is told by `showing.py`.
+Without a group: nothing is committed, so that reading changes nothing. What is read is told by `showing.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sends records from blocking code: the producer lives on an event loop of its own, in a thread.
 
-So whoever reads lines from a pipe may wait for the next one in peace, Ctrl-C works while it waits, and what was read
-is on its way meanwhile.
+So a caller that reads lines from a pipe can wait for the next line, Ctrl-C works while it waits, and the lines before
+it are sent meanwhile.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A lane's producer: whatever a lane writes at once becomes visible at once, or never.
+"""A lane's producer: all that a lane writes in one transaction becomes visible together, or never.
 
 Exactly-once: one transaction of a producer whose transactional id is the lane's, so that opening it fences every
 earlier owner of the lane. At-least-once, for brokers without transactions: the outputs first, then what says that they

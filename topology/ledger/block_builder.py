@@ -1,6 +1,6 @@
 """Makes the next block of a lane: its header, its bytes, what it folds to, and the head of the chain behind it.
 
-Whoever writes a ledger uses it: the lane, `sluice fold`, the client's fake, and the tests' own lanes.
+Every writer of a ledger uses it: the lane, `sluice fold`, the client's fake, and the tests' own lanes.
 """
 
 from __future__ import annotations

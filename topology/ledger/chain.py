@@ -1,7 +1,7 @@
 """The end of a lane's chain of blocks, and what the next block must be to continue it.
 
-Pure: blocks and outputs in, a sentence out where the chain is broken. Whoever follows a ledger (a lane that restores,
-and one that writes) keeps a `ChainHead` and moves it on with each block.
+Pure: blocks and outputs in, a sentence out where the chain is broken. A follower of a ledger (a lane that restores, and
+one that writes) keeps a `ChainHead` and moves it on with each block.
 """
 
 from __future__ import annotations

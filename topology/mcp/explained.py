@@ -3,8 +3,8 @@
 The story is told by the code of `sluice explain`, from the ledger, in a thread of its own: a lane that is folded from
 its beginning must not hold up other answers. Its texts are sanitised there; here they are put where a client looks for
 untrusted text, and whatever else is no identifier goes with them. What was verified stands in a frame first; of an
-emitter's words that were admitted in part, what no check speaks of is left out, as in the records. Where the ledger
-stands (the broker's address) is nobody's business out there.
+emitter's words that were admitted in part, what no check speaks of is left out, as in the records. The broker's address
+is left out: clients have no need of it.
 """
 
 from __future__ import annotations

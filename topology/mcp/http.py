@@ -2,9 +2,9 @@
 
 In the order in which they are asked: the address is loopback unless told otherwise; a request has a Host that is ours
 and an Origin that is listed, so that no page in a browser gets through (DNS rebinding); a bearer token is known; nobody
-asks more often than the rate; and a body is small and comes at once. The rate is a token's own. Whoever has none that
-is known shares that of its address, and takes nothing from those who have one. Only then does the SDK see the request.
-Tokens stand in no log, and a refusal says nothing about what is there.
+asks more often than the rate; and a body is small and comes at once. The rate is a token's own. Clients without a known
+token share the rate of their address, and use up nothing of the rates of tokens. Only then does the SDK see the
+request. Tokens stand in no log, and a refusal says nothing about what is there.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Left to itself it halves throughput once the state is large: a full collection walks every live assertion, and those
 make no cycles. So a worker process switches it off, and collects itself every so often; what survived is then frozen,
-so that a collection only ever walks what came since the last one.
+so that each collection looks only at the objects made since the last one.
 
 What the C library does with large blocks that were let go of: it keeps them, in a process of our own.
 

@@ -1,6 +1,6 @@
 """What a worker says in its log of the policy in force: where one party alone could have something admitted.
 
-`sluice policy check` warns of the same, but whoever starts a worker need not have asked it, and the ledger may be under
+`sluice policy check` warns of the same, but a worker may be started without that check, and the ledger may be under
 another policy than the file. Nothing is decided here.
 """
 

@@ -3,12 +3,11 @@
 The transport tells which partition numbers are assigned, hands over ranges and fetch answers, and asks what may be
 fetched. Each lane runs in a task of its own.
 
-A lane that must not go on is given up, loudly and alone: it stays this
-worker's, its reason is told wherever its state is (`LaneStatus.reason`), and it is tried again after a while. A
-rebalance shortens no wait, so a broken lane costs its group nothing. What fails for the worker's own reasons
-(`WORKERS_OWN`) ends the worker, since another one may do better. Nor does a lane live without getting on: one that
-stalls is taken over anew, once, and is given up after that, like any other that failed. A worker none of whose lanes
-gets on ends, for whoever supervises it to start it again.
+A lane that must not go on is given up, loudly and alone: it stays this worker's, its reason is told wherever its state
+is (`LaneStatus.reason`), and it is tried again after a while. A rebalance shortens no wait, so a broken lane costs its
+group nothing. What fails for the worker's own reasons (`WORKERS_OWN`) ends the worker, since another one may do better.
+Nor does a lane live without getting on: one that stalls is taken over anew, once, and is given up after that, like any
+other that failed. A worker ends when none of its lanes makes progress; its supervisor starts it again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Worker processes: one in the foreground, or several beside one another, each with lanes of its own.
 
 Python folds on one core a process, so `--processes` is how one machine's cores are used. A process that ends leaves its
-lanes to the others; that it ended is told in the exit status once all have. Restarting is the business of whoever
-supervises us (Kubernetes, systemd).
+lanes to the others; that it ended is told in the exit status once all have. Restarting is left to the supervisor
+(Kubernetes, systemd).
 """
 
 from __future__ import annotations
