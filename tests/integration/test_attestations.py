@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -17,6 +16,7 @@ import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 from builders import attestation_value
+from commands import run
 from lanes_on_kafka import Workers, read
 from msgspec.structs import astuple
 
@@ -185,20 +185,6 @@ async def load(settings: Settings, numbers: range, seconds: float = 0.0) -> None
         await producer.stop()
 
 
-async def sluice(settings: Settings, *arguments: str, text: bytes = b"") -> bytes:
-    """What a `sluice` command prints."""
-    flags = ["--broker", settings.broker, "--topic-prefix", settings.topic_prefix]
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", "from sluice.topology.cli import main; main()", *arguments, *flags),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, err = await asyncio.wait_for(process.communicate(text), 150)
-    assert process.returncode == 0, err.decode()
-    return out
-
-
 async def fates(settings: Settings) -> dict[str, list[Any]]:
     """All records of both outputs by what they were made from."""
     found: dict[str, list[Any]] = {}
@@ -274,7 +260,7 @@ def _place(source: str) -> tuple[int, int]:
 async def test_every_attestation_has_one_fate_though_the_worker_is_killed(settings: Settings, tmp_path: Path):
     """SIGKILL in the middle, and a restart: none is lost, none comes twice, and each lane keeps its order."""
     plain, through_us = range(1900), range(1900, 2000)
-    lines = [json.dumps(with_look_alikes(number)).encode() for number in through_us]
+    lines = [json.dumps(with_look_alikes(number)) for number in through_us]
     with Workers(settings, tmp_path) as workers:
         first = workers.start()
         await workers.until_taken_over(first)
@@ -285,7 +271,8 @@ async def test_every_attestation_has_one_fate_though_the_worker_is_killed(settin
         done = len(await fates(settings))
         await under_load
         assert 0 < done < len(plain)
-        await sluice(settings, "produce", text=b"\n".join(lines))
+        sent = await asyncio.to_thread(run, settings, "produce", text="\n".join(lines))
+        assert sent.status == 0, sent.stderr
 
         found = await assert_one_fate_each(settings, 2000)
         second.terminate()
@@ -293,7 +280,8 @@ async def test_every_attestation_has_one_fate_though_the_worker_is_killed(settin
 
     good = [records[0] for records in found.values() if records[0].topic.endswith("grounded")]
     assert len(good) == 950 + 100
-    shown = [json.loads(line) for line in (await sluice(settings, "consume", "grounded")).splitlines()]
+    consumed = await asyncio.to_thread(run, settings, "consume", "grounded")
+    shown = [json.loads(line) for line in consumed.stdout.splitlines()]
     assert sorted(map(json.dumps, shown)) == sorted(json.dumps(json.loads(record.value)) for record in good)
 
 

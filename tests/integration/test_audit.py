@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from commands import run
 from lanes_on_kafka import Workers, load, read, until_read
 
 from sluice.codecs.notes import Signer
@@ -32,15 +30,9 @@ async def lanes(kafka: str, prefix: str, tmp_path: Path) -> AsyncIterator[tuple[
 
 async def audit(settings: Settings, *arguments: str) -> tuple[int, dict[str, Any]]:
     """Exit status and report of the command in a process of its own."""
-    command = [sys.executable, "-c", "from sluice.topology.cli import main; main()", "audit", "--json", *arguments]
-    environment = os.environ | {
-        "SLUICE_BROKER": settings.broker,
-        "SLUICE_TOPIC_PREFIX": settings.topic_prefix,
-        "SLUICE_APP_ID": settings.app_id,
-    }
-    done = await asyncio.to_thread(subprocess.run, command, env=environment, capture_output=True, timeout=120)
-    assert done.stdout, done.stderr.decode()
-    return done.returncode, json.loads(done.stdout)
+    done = await asyncio.to_thread(run, settings, "audit", "--json", *arguments)
+    assert done.stdout, done.stderr
+    return done.status, json.loads(done.stdout)
 
 
 def found(report: dict[str, Any]) -> list[tuple[str, int]]:

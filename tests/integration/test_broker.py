@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from commands import SLUICE
 
 from sluice.codecs.errors import UnreachableError, UsageError
 from sluice.topology.brokers import RealBroker
-
-SLUICE = [sys.executable, "-c", "from sluice.topology.cli import main; main()"]
 
 
 def topics(address: str, create: str | None = None) -> list[str]:

@@ -4,12 +4,12 @@ import asyncio
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from aiokafka import TopicPartition
+from commands import SLUICE
 from msgspec.structs import replace
 
 from sluice.codecs.errors import UsageError
@@ -17,8 +17,6 @@ from sluice.topology.brokers import RealBroker, RealCluster
 from sluice.topology.kafka.connect import open_admin, open_consumer, open_producer
 from sluice.topology.kafka.topics import TOPICS, check_topics, create_topics, topic_name
 from sluice.topology.settings.settings import Settings
-
-SLUICE = [sys.executable, "-c", "from sluice.topology.cli import main; main()"]
 
 
 @pytest.fixture(scope="module")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Done, run
 from lanes_on_kafka import Workers, load, read, until_read
 
 from sluice.topology.kafka.topics import create_topics
@@ -43,14 +41,9 @@ async def decided(settings: Settings, tmp_path: Path) -> dict[str, list[Any]]:
     return found
 
 
-async def sluice(settings: Settings, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+async def sluice(settings: Settings, folder: Path, *arguments: str) -> Done:
     """The command as anybody would run it."""
-    environment = os.environ | {"SLUICE_APP_ID": settings.app_id}
-    own = ["--broker", settings.broker, "--topic-prefix", settings.topic_prefix]
-    command = [sys.executable, "-c", "from sluice.topology.cli import main; main()", *arguments, *own]
-    return await asyncio.to_thread(
-        subprocess.run, command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
-    )
+    return await asyncio.to_thread(run, settings, *arguments, folder=folder)
 
 
 async def test_a_story_is_reported_from_the_broker(settings: Settings, decided: dict[str, list[Any]], tmp_path: Path):
@@ -64,7 +57,7 @@ async def test_a_story_is_reported_from_the_broker(settings: Settings, decided: 
     assert [verdict["ledger"] for verdict in one["verdicts"]] == [record["ledger"] for record in decided["em-1"]]
     assert sorted(entry["fate"] for entry in explanation["inputs"]) == ["counted", "counted", "taken-in"]
     assert (waits["assertions"][0]["now"]["status"], waits["assertions"][0]["missing_floor"]) == ("pending", 1)
-    assert (unknown.returncode, unknown.stderr.count("\n")) == (1, 1)
+    assert (unknown.status, unknown.stderr.count("\n")) == (1, 1)
 
 
 async def test_another_policy_is_tried_on_the_broker(settings: Settings, decided: dict[str, list[Any]], tmp_path: Path):

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import sqlite3
-import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,6 +17,7 @@ import pytest
 from adapter_view import attested, decided
 from aiokafka import AIOKafkaProducer
 from builders import assertion_value, attestation_value, emission_value, encoded, observation_value, span_of
+from commands import SLUICE
 from lanes_on_kafka import CLASSES, Workers
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
@@ -30,7 +30,6 @@ from sluice.topology.mcp.view_follower import Following
 from sluice.topology.settings.settings import Settings, bootstrap
 
 HOUR = 3_600_000
-SLUICE = [sys.executable, "-c", "from sluice.topology.cli import main; main()"]
 
 
 @pytest.fixture

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from commands import SLUICE, variables_of
 from lanes_on_kafka import Workers
 
 from sluice.topology.client import ReEmissionReader
@@ -31,8 +31,7 @@ def beside(kafka: str, prefix: str, tmp_path: Path) -> Iterator[tuple[Settings, 
     for command in ("init --quiet", "add .", "-c user.name=a -c user.email=a@example.org commit --quiet -m x"):
         subprocess.run(["git", *command.split()], cwd=root, check=True)
     (tmp_path / "policy.toml").write_text((FOLDER / "policy.toml").read_text("utf-8"))
-    found = os.environ | {"SLUICE_BROKER": kafka, "SLUICE_TOPIC_PREFIX": prefix, "SLUICE_APP_ID": settings.app_id}
-    command = [sys.executable, "-c", "from sluice.topology.cli import main; main()", "observe", "--root", str(root)]
+    found, command = variables_of(settings), [*SLUICE, "observe", "--root", str(root)]
     with Workers(settings, tmp_path) as workers:
         worker = workers.start("--policy", "policy.toml")
         asyncio.run(workers.until_taken_over(worker))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
+from commands import run
 from lanes_on_kafka import Workers, ledger, load, until_read
 
 from sluice.codecs.adoptions import adopted_in, read_adoption
@@ -26,14 +24,6 @@ async def settings(kafka: str, prefix: str) -> Settings:
     settings = Settings(broker=kafka, topic_prefix=prefix, app_id=prefix.rstrip("."), partitions=2)
     await create_topics(settings)
     return settings
-
-
-def run(settings: Settings, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """A command, run to its end."""
-    command = [sys.executable, "-c", "from sluice.topology.cli import main; main()", *arguments]
-    flags = ["--broker", settings.broker, "--topic-prefix", settings.topic_prefix]
-    env = os.environ | {"SLUICE_APP_ID": settings.app_id}
-    return subprocess.run([*command, *flags], capture_output=True, text=True, timeout=150, check=False, env=env)
 
 
 async def make_anew(settings: Settings, topic: str) -> None:
@@ -76,7 +66,7 @@ async def test_a_topic_made_anew_is_told_and_adopted(settings: Settings, tmp_pat
         assert await inputs_of(settings) == before
 
         done = run(settings, "topics", "adopt", "emissions")
-        assert done.returncode == 0, done.stderr
+        assert done.status == 0, done.stderr
         await until_read(settings, sent)
         assert worker.poll() is None
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import commands
 import pytest
 import test_nothing_unsanitised as strangers
 from aiokafka import AIOKafkaProducer
@@ -126,13 +124,8 @@ async def _run(settings: Settings, folder: Path, form: str) -> Run:
 
 async def _sluice(settings: Settings, folder: Path, *arguments: str) -> str:
     """What a command shows to whoever has the secret, on both of its outputs."""
-    environment = os.environ | {"SLUICE_APP_ID": settings.app_id, "SLUICE_PRIVACY_SECRET": SECRET}
-    own = ["--broker", settings.broker, "--topic-prefix", settings.topic_prefix]
-    command = [sys.executable, "-c", "from sluice.topology.cli import main; main()", *arguments, *own]
-    done = await asyncio.to_thread(
-        subprocess.run, command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    done = await asyncio.to_thread(commands.run, settings, *arguments, folder=folder, SLUICE_PRIVACY_SECRET=SECRET)
+    assert done.status == 0, done.stderr
     return done.stdout + done.stderr
 
 

@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaProducer
 from click.testing import CliRunner, Result
+from commands import SLUICE
 
 from sluice.codecs.errors import UnreachableError, UsageError
 from sluice.topology.brokers import RealBroker
@@ -142,8 +142,13 @@ def test_an_input_of_the_greatest_size_is_taken(topics: Settings):
 
 def follow(settings: Settings, *arguments: str) -> subprocess.Popen[str]:
     flags = ["--follow", "--broker", settings.broker, "--topic-prefix", settings.topic_prefix]
-    command = [sys.executable, "-c", "from sluice.topology.cli import main; main()", "consume", *arguments, *flags]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ})
+    return subprocess.Popen(
+        [*SLUICE, "consume", *arguments, *flags],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ},
+    )
 
 
 @pytest.fixture

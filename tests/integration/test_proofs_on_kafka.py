@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import sys
 from pathlib import Path
 
 import pytest
+from commands import run
 from lanes_on_kafka import Workers, load, read, until_read
 
 from sluice.topology.kafka.topics import create_topics
@@ -23,19 +22,10 @@ async def settings(kafka: str, prefix: str) -> Settings:
     return settings
 
 
-async def run(settings: Settings, *args: str | Path, broker: bool = True) -> tuple[int, bytes, bytes]:
+async def sluice(settings: Settings, *args: str | Path, broker: bool = True) -> tuple[int, str, str]:
     """`sluice` with these arguments; without a broker it is told of one that nobody answers at."""
-    variables = {
-        "SLUICE_BROKER": settings.broker if broker else "kafka://127.0.0.1:1",
-        "SLUICE_TOPIC_PREFIX": settings.topic_prefix,
-        "SLUICE_APP_ID": settings.app_id,
-    }
-    command = [str(Path(sys.executable).with_name("sluice")), *map(str, args)]
-    process = await asyncio.create_subprocess_exec(
-        *command, env=os.environ | variables, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-    )
-    out, error = await process.communicate()
-    return process.returncode or 0, out, error
+    nobody = {} if broker else {"SLUICE_BROKER": "kafka://127.0.0.1:1"}
+    return await asyncio.to_thread(run, settings, *map(str, args), **nobody)
 
 
 async def test_what_a_running_lane_has_decided_is_proved_to_a_third_party(settings: Settings, tmp_path: Path):
@@ -46,28 +36,28 @@ async def test_what_a_running_lane_has_decided_is_proved_to_a_third_party(settin
         record = (await read(settings, "admitted"))[1][0]
         value = json.loads(record.value)
         names = [value["emission_id"], record.key.decode(), value["id"]]
-        _, verifier, _ = await run(settings, "key", "show", tmp_path / "var" / "state" / "signing.key", broker=False)
-        (tmp_path / "lane.pub").write_bytes(verifier)
+        _, verifier, _ = await sluice(settings, "key", "show", tmp_path / "var" / "state" / "signing.key", broker=False)
+        (tmp_path / "lane.pub").write_text(verifier)
 
         for number, name in enumerate(names):
             proof = tmp_path / f"proof-{number}.json"  # a proof never overwrites one
             async with asyncio.timeout(150):
                 while True:
-                    status, _, _ = await run(settings, "prove", name, "--out", proof)
+                    status, _, _ = await sluice(settings, "prove", name, "--out", proof)
                     if status == 0:
                         break
                     await asyncio.sleep(0.5)  # no checkpoint covers it yet
-            status, out, error = await run(
+            status, out, error = await sluice(
                 settings, "verify", proof, "--key", tmp_path / "lane.pub", "--json", broker=False
             )
-            assert (status, error) == (0, b"")
+            assert (status, error) == (0, "")
             shown = json.loads(out)
-            assert (shown["holds"], shown["lane"], shown["signed_by"]) == (True, 1, [verifier.decode().strip()])
+            assert (shown["holds"], shown["lane"], shown["signed_by"]) == (True, 1, [verifier.strip()])
 
         assert shown["record"]["value"].encode() == record.value
         sizes = [int(one.value.split(b"\n")[1]) for one in (await read(settings, "checkpoints"))[1]]
-        status, out, _ = await run(settings, "prove", "--consistency", str(sizes[0]), "--lane", "1")
-        (tmp_path / "both.json").write_bytes(out)
-        status, out, _ = await run(settings, "verify", tmp_path / "both.json", "--key", verifier.decode(), broker=False)
+        status, out, _ = await sluice(settings, "prove", "--consistency", str(sizes[0]), "--lane", "1")
+        (tmp_path / "both.json").write_text(out)
+        status, out, _ = await sluice(settings, "verify", tmp_path / "both.json", "--key", verifier, broker=False)
 
-    assert (status, out[:15]) == (0, b"holds: the firs")
+    assert (status, out[:15]) == (0, "holds: the firs")

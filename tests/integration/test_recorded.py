@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import subprocess
-import sys
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run
 from vetted_session import ANSWER, TRUE, claude_session, make_repo
 
 from sluice.topology.kafka.consume import read
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.settings.settings import Settings
-
-SLUICE = [sys.executable, "-c", "from sluice.topology.cli import main; main()"]
 
 
 @pytest.fixture
@@ -45,16 +41,8 @@ def test_a_transcript_arrives_on_kafka(command: str, settings: Settings, tmp_pat
     """An emission for each turn, under its id; `vet` adds the kinds of evidence that its policy wants."""
     repo, session = make_repo(tmp_path), tmp_path / "session.jsonl"
     session.write_text(claude_session(repo, TRUE, ANSWER) + "{broken\n")
-    environment = os.environ | {"SLUICE_TOPIC_PREFIX": settings.topic_prefix, "SLUICE_APP_ID": settings.app_id}
-    done = subprocess.run(
-        [*SLUICE, command, str(session), "--root", str(repo), "--broker", settings.broker],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (1 if command == "record" else 0, ""), done.stderr
+    done = run(settings, command, str(session), "--root", str(repo), "--broker", settings.broker)
+    assert (done.status, done.stdout) == (1 if command == "record" else 0, ""), done.stderr
     assert f"{session}:9: " in done.stderr
     found = asyncio.run(emissions(settings))
     assert [(key, value["emission_id"], value["text"]) for key, value in found] == [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import TopicAuthorizationFailedError
+from commands import SLUICE
 from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
@@ -190,7 +190,7 @@ async def test_a_wrong_password_is_one_sentence(secured: tuple[RealBroker, Path]
     right = as_user(broker, folder, "worker", prefix)
     wrong = tmp_path / "password"
     wrong.write_text("not-the-password")
-    command = [sys.executable, "-c", "from sluice.topology.cli import main; main()", "topics", "check"]
+    command = [*SLUICE, "topics", "check"]
     variables = {
         "SLUICE_BROKER": right.broker,
         "SLUICE_BROKER_CA": right.broker_ca or "",

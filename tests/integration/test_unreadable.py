@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 import time
 from asyncio.subprocess import PIPE, create_subprocess_exec
 from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from commands import SLUICE
 from lanes_on_kafka import Workers, ledger, load, read, until_read
 
 from sluice.codecs.blocks import EventKind
@@ -70,8 +70,9 @@ async def test_a_bomb_is_put_aside_and_its_lane_goes_on(settings: Settings, tmp_
     assert [(one["sluice-reason"], one["sluice-source"]) for one in headers] == [
         (b"unreadable-batch", f"emissions/0/{offset}".encode())
     ]
-    command = [sys.executable, "-c", "from sluice.topology.cli import main; main()", "audit", "--json"]
-    audit = await create_subprocess_exec(*command, env=workers._environment, cwd=tmp_path, stdout=PIPE)
+    audit = await create_subprocess_exec(
+        *SLUICE, "audit", "--json", env=workers._environment, cwd=tmp_path, stdout=PIPE
+    )
     report = json.loads((await audit.communicate())[0])
     assert report["divergences"] == []
     assert sum(lane["counters"].get("quarantined", 0) for lane in report["lanes"]) == MANY

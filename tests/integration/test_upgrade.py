@@ -7,7 +7,6 @@ fold. Workers are processes; what they wrote is judged by folding it again with 
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from commands import SLUICE, variables_of
 from lanes_on_kafka import Workers, assert_exactly_once, ended, ledger, load, read
 
 from sluice.topology.kafka.topics import create_topics
@@ -127,14 +127,9 @@ class Pods:
 
 def run(settings: Settings, variables: dict[str, str], *command: str) -> tuple[int, str]:
     """Runs Python with a package; its exit status, and what it printed."""
-    variables = variables | {
-        "SLUICE_BROKER": settings.broker,
-        "SLUICE_TOPIC_PREFIX": settings.topic_prefix,
-        "SLUICE_APP_ID": settings.app_id,
-    }
     done = subprocess.run(
         [sys.executable, "-c", *command],
-        env=os.environ | variables,
+        env=variables_of(settings, **variables),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         timeout=120,
@@ -145,7 +140,7 @@ def run(settings: Settings, variables: dict[str, str], *command: str) -> tuple[i
 
 def sluice(settings: Settings, variables: dict[str, str], *arguments: str) -> tuple[int, str]:
     """Runs the command of a package."""
-    return run(settings, variables, "from sluice.topology.cli import main; main()", *arguments)
+    return run(settings, variables, SLUICE[-1], *arguments)
 
 
 def assert_exactly_once_by(settings: Settings, sent: int, variables: dict[str, str]) -> None:

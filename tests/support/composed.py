@@ -8,14 +8,13 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import manifests
+from commands import SLUICE
 
-SLUICE = [sys.executable, "-c", "from sluice.topology.cli import main; main()"]
 _VARIABLE = re.compile(r"\$\{(\w+)(?::-([^${}]*))?\}")
 """The innermost one: a default may hold another."""
 
