@@ -228,6 +228,8 @@ async def _until_in_force(settings: Settings, wanted: Policy, seconds: float) ->
 def show(obj: dict[str, Any], as_json: bool, **flags: Any) -> None:
     """Show the policy in force, as a file that can be changed and applied; exit 1 if lanes differ, or have none.
 
+    Where the policy before it lists keys, the first line names who signed it.
+
     \b
     Example:
       sluice policy show > policy.toml
@@ -240,21 +242,24 @@ def show(obj: dict[str, Any], as_json: bool, **flags: Any) -> None:
 
 async def _show(settings: Settings, as_json: bool) -> bool:
     from ...streams.policy.toml_writer import to_toml
-    from ..ledger.policies import document_of, in_force, refused_since
+    from ..ledger.policies import document_of, in_force, refused_since, signer_of_policy
 
     lanes = await in_force(settings)
     hashes = sorted({lane.hash for lane in lanes if lane.hash})
     found = {digest: await document_of(settings, digest) for digest in hashes}
+    signers = {digest: await signer_of_policy(settings, digest) for digest in hashes}
     refused = [] if len(hashes) != 1 or (only := found[hashes[0]]) is None else await refused_since(settings, only)
     if as_json:
         documents = {digest: None if one is None else msgspec.Raw(one.document) for digest, one in found.items()}
         value = {"lanes": [lane._asdict() for lane in lanes], "policies": documents}
+        value["signed_by"] = signers
         value["refused"] = [one._asdict() for one in refused]
         click.echo(msgspec.json.encode(value).decode())
     else:
         for digest, one in found.items():
             where = ", ".join(str(lane.lane) for lane in lanes if lane.hash == digest)
-            click.echo(f"# {digest}, in force in lane {where}")
+            signed = "" if signers[digest] is None else f", signed by {signers[digest]}"
+            click.echo(printable(f"# {digest}, in force in lane {where}{signed}"))
             click.echo("# its document is not to be found\n" if one is None else to_toml(one), nl=False)
     for one in refused:
         text = f"sluice: the record policies/0/{one.offset} is not in force: {one.reason}: {one.detail}"

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
-from aiokafka import TopicPartition
-from aiokafka.errors import KafkaError
-
 from ...codecs.adoptions import FORMAT, Adoption, adopted_in, write_adoption
-from ...codecs.blocks import Event, EventKind, unseal
+from ...codecs.blocks import Event, EventKind
 from ...codecs.errors import UsageError
-from ...codecs.lane_claims import is_claim
 from ...codecs.notes import Signer
 from ...codecs.times import format_time
 from ...streams.policy.adoption_rule import refusal
-from ..kafka.connect import open_consumer, open_producer, partitions_of, unreachable
-from ..kafka.partition_reader import last_record
+from ..kafka.connect import open_consumer
 from ..kafka.requests import topic_ids
 from ..kafka.topics import topic_name
 from ..settings.clock import now_ms
 from ..settings.settings import Settings
 from .chain import ids_of
 from .folds import folds
-from .policies import PATIENCE_SECONDS, TOPIC, document_of, in_force
+from .policies import document_of, in_force, newest_blocks, write
 
 
 async def adopt(settings: Settings, topic: str, signer: Signer | None) -> Sequence[Adoption]:
@@ -55,15 +49,7 @@ async def adopt(settings: Settings, topic: str, signer: Signer | None) -> Sequen
         )
     records = [write_adoption(one, settings.app_id, signer) for one in adoptions]
     await _demand_counting(settings, records[0])
-    name = topic_name(settings, TOPIC)
-    async with open_producer(settings) as producer:
-        await partitions_of(producer, settings, name)
-        try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                for key, value in records:
-                    await producer.send_and_wait(name, value, key=key, partition=0)
-        except (KafkaError, OSError) as error:
-            raise unreachable(settings, error) from None
+    await write(settings, records)
     return adoptions
 
 
@@ -81,14 +67,10 @@ async def named_ids(settings: Settings, topic: str) -> Sequence[str]:
     inputs = {one: fold.ledger for fold in folds() for one in fold.inputs}
     if topic not in inputs:
         raise UsageError(f"{topic!r} is no input of a lane", expected=", ".join(sorted(inputs)))
-    ledger, found = topic_name(settings, inputs[topic]), list[str]()
-    async with open_consumer(settings) as consumer:
-        lanes = await partitions_of(consumer, settings, ledger)
-    for lane in lanes:
-        newest = await last_record(settings, TopicPartition(ledger, lane), lambda one: not is_claim(one.key))
-        block = None if newest is None else unseal(newest.value or b"")
-        found.append("" if block is None else adopted_in(block).get(topic) or ids_of(block.header).get(topic, ""))
-    return found
+    return [
+        "" if block is None else adopted_in(block).get(topic) or ids_of(block.header).get(topic, "")
+        async for _, block in newest_blocks(settings, inputs[topic])
+    ]
 
 
 async def _present_id(settings: Settings, topic: str) -> str:

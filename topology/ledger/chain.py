@@ -69,6 +69,10 @@ class ChainHead(NamedTuple):
         """
         header = block.header
         where = f"ledger of lane {lane}, block {header.height}"
+
+        def broken(what: str, expected: str = "", got: str = "") -> DoesNotHoldError:
+            return DoesNotHoldError(what, path=where, expected=expected, got=got, hint=AUDIT)
+
         if (header.lane, header.lanes) != (lane, lanes):
             raise DoesNotHoldError(
                 "the block belongs to another lane, or to another number of lanes",
@@ -78,45 +82,24 @@ class ChainHead(NamedTuple):
                 hint="a ledger keeps its partition count for ever; a new count needs a new ledger",
             )
         if header.height != self.height + 1:
-            raise DoesNotHoldError(
-                "the chain of blocks is broken", path=where, expected=f"height {self.height + 1}", hint=AUDIT
-            )
+            raise broken("the chain of blocks is broken", f"height {self.height + 1}")
         if header.prev != self.hash:
-            raise DoesNotHoldError(
-                "the chain of blocks is broken", path=where, expected=f"prev {self.hash}", got=header.prev, hint=AUDIT
-            )
+            raise broken("the chain of blocks is broken", f"prev {self.hash}", header.prev)
         if header.outputs != self.outputs:
-            raise DoesNotHoldError(
-                "folding the block before it again does not give the outputs that were written",
-                path=where,
-                expected=header.outputs,
-                got=f"{self.outputs} (folded then by {self.fold!r})",
-                hint=AUDIT,
-            )
+            what = "folding the block before it again does not give the outputs that were written"
+            raise broken(what, header.outputs, f"{self.outputs} (folded then by {self.fold!r})")
         if number_of(header.fold) < number_of(self.fold):
-            raise DoesNotHoldError(
-                "the fold's version goes back", path=where, expected=self.fold, got=header.fold, hint=AUDIT
-            )
+            raise broken("the fold's version goes back", self.fold, header.fold)
         if header.time < self.time or header.watermark < self.watermark:
-            raise DoesNotHoldError("time or watermark goes back", path=where, hint=AUDIT)
+            raise broken("time or watermark goes back")
         for source in header.sources:
             if (expected := not_the_same(source, self.ids, self.adopted)) is not None:
-                raise DoesNotHoldError(
-                    f"the block names another topic {source.topic} than the ledger goes on with",
-                    path=where,
-                    expected=expected or "no id",
-                    got=source.id or "none",
-                    hint=AUDIT,
-                )
+                what = f"the block names another topic {source.topic} than the ledger goes on with"
+                raise broken(what, expected or "no id", source.id or "none")
             first = 0 if source.topic in self.adopted else self.positions.get(source.topic, source.first)
             if source.first != first or source.next < first:
-                raise DoesNotHoldError(
-                    f"the offsets of {source.topic} do not follow upon one another",
-                    path=where,
-                    expected=f"first {first}",
-                    got=f"{source.first} to {source.next}",
-                    hint=AUDIT,
-                )
+                what = f"the offsets of {source.topic} do not follow upon one another"
+                raise broken(what, f"first {first}", f"{source.first} to {source.next}")
 
 
 def ids_of(header: Header) -> Mapping[str, str]:

@@ -8,7 +8,7 @@ neither skips a policy nor takes one twice.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
@@ -24,7 +24,7 @@ from ...codecs.errors import Fault, SluiceError
 from ...codecs.lane_claims import is_claim
 from ...streams.adjudication.versions import POLICIES, number_of
 from ...streams.policy.policy import Policy, policy_of_document
-from ...streams.policy.signed_policies import HEADER, follow, signature_of
+from ...streams.policy.signed_policies import HEADER, follow, signature_of, signer_of
 from ..kafka.batches.unpacking import UnreadableError
 from ..kafka.connect import open_consumer, open_producer, open_reader, partitions_of, unreachable
 from ..kafka.partition_reader import last_record, read_to_end
@@ -174,16 +174,37 @@ async def apply(settings: Settings, policy: Policy, signature: bytes | None = No
         UnreachableError: no broker answers.
         UsageError: there is no such topic.
     """
-    name = topic_name(settings, TOPIC)
+    headers = [] if signature is None else [(HEADER, signature)]
+    return await write(settings, [(policy.hash.encode(), policy.document)], headers)
+
+
+async def write(
+    settings: Settings, records: Iterable[tuple[bytes, bytes]], headers: Sequence[tuple[str, bytes]] = ()
+) -> int:
+    """Writes records to the topic `policies`, in order.
+
+    Args:
+        settings: the broker.
+        records: key and value of each.
+        headers: of each.
+
+    Returns:
+        The last one's offset.
+
+    Raises:
+        UnreachableError: no broker answers.
+        UsageError: there is no such topic.
+    """
+    name, offset = topic_name(settings, TOPIC), -1
     async with open_producer(settings) as producer:
         await partitions_of(producer, settings, name)
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
-                key, headers = policy.hash.encode(), [] if signature is None else [(HEADER, signature)]
-                sent = await producer.send_and_wait(name, policy.document, key, 0, headers=headers)
+                for key, value in records:
+                    offset = (await producer.send_and_wait(name, value, key, 0, headers=[*headers])).offset
         except (KafkaError, OSError) as error:
             raise unreachable(settings, error) from None
-    return sent.offset
+    return offset
 
 
 async def in_force(settings: Settings) -> list[InForce]:
@@ -193,16 +214,25 @@ async def in_force(settings: Settings) -> list[InForce]:
         UnreachableError: no broker answers.
         UsageError: there is no ledger topic.
     """
-    ledger = topic_name(settings, "ledger")
+    return [
+        InForce(lane, -1, "") if block is None else await _in_force(settings, lane, block)
+        async for lane, block in newest_blocks(settings, "ledger")
+    ]
+
+
+async def newest_blocks(settings: Settings, ledger: str) -> AsyncGenerator[tuple[int, Block | None], None]:
+    """Each lane with the newest block of its ledger; None before the first. `ledger` is the topic's logical name.
+
+    Raises:
+        UnreachableError: no broker answers.
+        UsageError: there is no such topic.
+    """
+    name = topic_name(settings, ledger)
     async with open_consumer(settings) as consumer:
-        lanes = await partitions_of(consumer, settings, ledger)
-    found: list[InForce] = []
+        lanes = await partitions_of(consumer, settings, name)
     for lane in lanes:
-        newest = await last_record(settings, TopicPartition(ledger, lane), lambda one: not is_claim(one.key))
-        found.append(
-            InForce(lane, -1, "") if newest is None else await _in_force(settings, lane, unseal(newest.value or b""))
-        )
-    return found
+        newest = await last_record(settings, TopicPartition(name, lane), lambda one: not is_claim(one.key))
+        yield lane, None if newest is None else unseal(newest.value or b"")
 
 
 async def _in_force(settings: Settings, lane: int, block: Block) -> InForce:
@@ -270,27 +300,62 @@ async def document_of(settings: Settings, wanted: str) -> Policy | None:
         async for record in records:
             if (policy := _policy_of(record.value or b"", wanted)) is not None:
                 return policy
+    async with aclosing(_first_documents(settings)) as documents:
+        async for document in documents:
+            if (policy := _policy_of(document, wanted)) is not None:
+                return policy
+    return None
+
+
+async def signer_of_policy(settings: Settings, digest: str) -> str | None:
+    """Who signed a policy of the topic: the name under which the policy before it lists the key.
+
+    Args:
+        settings: the broker.
+        digest: the policy's hash.
+
+    Returns:
+        None where the topic has no such policy, or the policy before it asks for no signature.
+
+    Raises:
+        UnreachableError: no broker answers.
+    """
+    before, name = None, None
+    async with aclosing(_first_documents(settings)) as documents:
+        async for document in documents:
+            before = _policy_of(document)
+            break
+    async with aclosing(_records(settings)) as records:
+        async for record in records:
+            value = record.value or b""
+            found = follow(before, value, record.headers, record.timestamp)
+            if not isinstance(found, Fault):
+                if found.hash == digest and before is not None:
+                    name = signer_of(before, value, record.headers, record.timestamp)
+                before = found
+    return name
+
+
+async def _first_documents(settings: Settings) -> AsyncGenerator[bytes, None]:
+    """The policies that the lanes' ledgers began with; later ones come from the topic."""
     async with open_logs(settings) as logs:
         for lane in range(logs.lanes):
             async with aclosing(blocks_of(logs, lane)) as blocks:
                 async for _, data in blocks:
                     for event in unseal(data).events:
-                        if event.kind == EventKind.POLICY and (policy := _policy_of(event.value or b"", wanted)):
-                            return policy
-                    break  # later ones come from the topic
-    return None
+                        if event.kind == EventKind.POLICY:
+                            yield event.value or b""
+                    break
 
 
-def _policy_of(document: bytes, wanted: str) -> Policy | None:
-    return policy_of_document(document) if _hash(document) == wanted and _is_policy(document) else None
-
-
-def _is_policy(document: bytes) -> bool:
+def _policy_of(document: bytes, wanted: str | None = None) -> Policy | None:
+    """The policy of a document, where it is one, and has this hash if one is wanted."""
+    if wanted is not None and _hash(document) != wanted:
+        return None
     try:
-        policy_of_document(document)
+        return policy_of_document(document)
     except msgspec.MsgspecError:
-        return False
-    return True
+        return None
 
 
 def _hash(document: bytes) -> str:
