@@ -25,6 +25,14 @@ from .identifiers import problem_of
 from .keys import Key
 
 Check = Callable[[Any], Any]
+
+
+class _Each(NamedTuple):
+    """A table of names that the operator chooses, and what each of its values takes."""
+
+    check: Check
+
+
 Path = tuple[str, ...]
 
 
@@ -206,6 +214,13 @@ def _refused(value: Any) -> list[str]:
     return entries
 
 
+def _as_it_is(value: Any) -> Any:
+    """What is looked into later."""
+    return value
+
+
+_KEYS = _Each(_keys)
+"""A table of keys: a name, and one key or several."""
 _EFFECT = _one_of(get_args(Effect))
 _DISPOSITION = _one_of(get_args(Disposition))
 _CONFUSABLES = _one_of(get_args(p.Confusables))
@@ -261,10 +276,23 @@ class _Reader:
             self.wrong(path, f"expected {expected}, got {_shown(value)}")
             return None
 
-    def fields(self, tables: Mapping[str, Any], path: Path, checks: Mapping[str, Check]) -> dict[str, Any]:
-        """The checked values of a table whose keys are all known, for those that are there and right."""
-        found = self.table(tables, path, list(checks))
-        checked = {key: self.value(value, (*path, key), checks[key]) for key, value in found.items()}
+    def fields(self, tables: Mapping[str, Any], path: Path, checks: _Each | Mapping[str, Any]) -> dict[str, Any]:
+        """The checked values of a table, for those that are there and right.
+
+        Args:
+            tables: in which it stands.
+            path: of it; the last name is its key.
+            checks: by key, what each value takes: a `Check`, or the `checks` of a table within this one.
+        """
+        checked: dict[str, Any] = {}
+        found = self.table(tables, path, None if isinstance(checks, _Each) else list(checks))
+        for key in found:
+            check = checks.check if isinstance(checks, _Each) else checks[key]
+            at = (*path, key)
+            if isinstance(check, _Each | Mapping):
+                checked[key] = self.fields(found, at, cast("_Each | Mapping[str, Any]", check))
+            else:
+                checked[key] = self.value(found[key], at, check)
         return {key: value for key, value in checked.items() if value is not None}
 
 
@@ -284,16 +312,13 @@ _TIMES = ("horizon", "max_validity", "max_skew", "max_stall", "review_window")
 
 def _policy(reader: _Reader, document: dict[str, Any]) -> p.Policy:
     tables = reader.table(document, (), _TABLES)
-    effect = {
-        name: reader.value(value, ("effect", name), _EFFECT)
-        for name, value in reader.table(tables, ("effect",), None).items()
-    }
-    default: Effect = effect.pop("default", None) or "internal"
+    effect = reader.fields(tables, ("effect",), _Each(_EFFECT))
+    default: Effect = effect.pop("default", "internal")
     privacy = reader.fields(tables, ("privacy",), {"observation_ids": _PRIVACY, "chain_sources": _PRIVACY})
     return p.Policy(
         admissibility=_admissibility(reader, tables),
         effect_default=default,
-        effect={name: value for name, value in effect.items() if value is not None and value != default},
+        effect={name: value for name, value in effect.items() if value != default},
         disposition=_dispositions(reader, tables),
         sanitation=_sanitation(reader, tables),
         attestations=_attestations(reader, tables),
@@ -305,7 +330,9 @@ def _policy(reader: _Reader, document: dict[str, Any]) -> p.Policy:
         judging=_judging(reader, tables),
         reviewers=_reviewers(reader, tables),
         checkpoints=_checkpoints(reader, tables),
-        policies=_policies(reader, tables),
+        policies=p.PolicyKeys(
+            **reader.fields(tables, ("policies",), {"sequence": _integer(0, MAX_SEQUENCE), "keys": _KEYS})
+        ),
         **({"origin": reader.value(tables["origin"], ("origin",), _origin) or ""} if "origin" in tables else {}),
         writers=_writers(reader, tables),
         verdicts=_published_verdicts(reader, tables),
@@ -319,56 +346,33 @@ def _published_verdicts(reader: _Reader, tables: Mapping[str, Any]) -> p.Publish
 
 
 def _emitters(reader: _Reader, tables: Mapping[str, Any]) -> p.Emitters:
-    at = ("emitters",)
-    checks: dict[str, Check] = {
+    checks = {
         "refuse": _refused,
         _REQUIRED: _boolean,
         "unauthenticated": _EFFECT,
-        "keys": lambda value: value,
-        "vendor": lambda value: value,
+        "keys": _KEYS,
+        "vendor": _Each(_vendor),
     }
-    found = reader.fields(tables, at, checks)
-    found["keys"] = _keys_by_name(reader, found, (*at, "keys"))
-    given = reader.table(found, (*at, "vendor"), None)
-    vendors = {name: reader.value(value, (*at, "vendor", name), _vendor) for name, value in sorted(given.items())}
-    found["vendor"] = {name: vendor for name, vendor in vendors.items() if vendor is not None}
+    found = reader.fields(tables, ("emitters",), checks)
+    found["vendor"] = dict(sorted(found.get("vendor", {}).items()))
     return p.Emitters(**found)
 
 
 def _reviewers(reader: _Reader, tables: Mapping[str, Any]) -> p.Reviewers:
     at = ("reviewers",)
-    checks: dict[str, Check] = dict.fromkeys(("keys", "roles", "min_reviewers"), lambda value: value)
-    found = reader.fields(tables, at, {**checks, _REQUIRED: _boolean})
+    checks = {"keys": _KEYS, "roles": _KEYS, "min_reviewers": _as_it_is, _REQUIRED: _boolean}
+    found = reader.fields(tables, at, checks)
     internal, external = _rising(reader, found, (*at, "min_reviewers"), _integer(1, p.MOST_REVIEWERS))
-    return p.Reviewers(
-        keys=_keys_by_name(reader, found, (*at, "keys")),
-        roles=_keys_by_name(reader, found, (*at, "roles")),
-        require_signatures=found.get(_REQUIRED, False),
-        min_reviewers=p.LeastReviewers(internal=internal, external=external),
-    )
+    found["min_reviewers"] = p.LeastReviewers(internal=internal, external=external)
+    return p.Reviewers(**found)
 
 
 def _checkpoints(reader: _Reader, tables: Mapping[str, Any]) -> p.CheckpointKeys:
-    at = ("checkpoints",)
-    found = reader.fields(tables, at, {"keys": lambda value: value})
-    keys = _keys_by_name(reader, found, (*at, "keys"))
+    keys = reader.fields(tables, ("checkpoints",), {"keys": _KEYS}).get("keys", {})
     for name in keys:
         if not _KEY_NAME.fullmatch(name):
-            reader.wrong((*at, "keys", name), "expected a name as a note has it: without white space and +")
+            reader.wrong(("checkpoints", "keys", name), "expected a name as a note has it: without white space and +")
     return p.CheckpointKeys(keys={name: one for name, one in keys.items() if _KEY_NAME.fullmatch(name)})
-
-
-def _policies(reader: _Reader, tables: Mapping[str, Any]) -> p.PolicyKeys:
-    at = ("policies",)
-    found = reader.fields(tables, at, {"sequence": _integer(0, MAX_SEQUENCE), "keys": lambda value: value})
-    return p.PolicyKeys(sequence=found.get("sequence", 0), keys=_keys_by_name(reader, found, (*at, "keys")))
-
-
-def _keys_by_name(reader: _Reader, found: Mapping[str, Any], at: Path) -> dict[str, list[Key]]:
-    """A table of keys: a name, and one key or several."""
-    given = reader.table(found, at, None)
-    read = {name: reader.value(value, (*at, name), _keys) for name, value in given.items()}
-    return {name: keys for name, keys in read.items() if keys is not None}
 
 
 def _writers(reader: _Reader, tables: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -391,28 +395,28 @@ def _vendor(value: Any) -> str:
 
 def _admissibility(reader: _Reader, tables: Mapping[str, Any]) -> p.Admissibility:
     at = ("admissibility",)
-    checks: dict[str, Check] = {
+    k_by_effect = dict.fromkeys(get_args(Effect), _integer(1, len(CLASSES_1_0)))
+    checks = {
         "trust": _one_of(get_args(p.Trust)),
-        "k": lambda value: value,
-        "min_observers": lambda value: value,
+        "k": k_by_effect,
+        "min_observers": _as_it_is,
         **dict.fromkeys(_TIMES, _duration),
         "min_confidence": _fraction,
         "max_attempts": _integer(1, 1000),
         "early_settle": _boolean,
         "max_waiting": _integer(1, p.MOST_WAITING),
         "max_waiting_bytes": _integer(1, p.MOST_WAITING_BYTES),
-        "window": lambda value: value,
-        "k_by_check": lambda value: value,
+        "window": _as_it_is,
+        "k_by_check": dict.fromkeys(CHECKS, k_by_effect),
     }
     found = reader.fields(tables, at, checks)
-    most = len(CLASSES_1_0)
-    k = reader.fields(found, (*at, "k"), {"internal": _integer(1, most), "external": _integer(1, most)})
+    k = found.get("k", {})
     internal, external = k.get("internal", 2), k.get("external", 3)
     if external < internal:
         reader.wrong((*at, "k"), "external must not be below internal: an effect can only raise the floor")
     floor = p.Floor(internal=internal, external=max(internal, external))
     least = _least_observers(reader, found, (*at, "min_observers"))
-    by_check = _k_by_check(reader, found, (*at, "k_by_check"))
+    by_check = {name: p.FloorOfCheck(**floor) for name, floor in found.get("k_by_check", {}).items() if floor}
     windows: dict[str, int] = {}
     given = reader.table(found, (*at, "window"), None)
     for name, value in given.items():
@@ -432,32 +436,17 @@ def _admissibility(reader: _Reader, tables: Mapping[str, Any]) -> p.Admissibilit
     return p.Admissibility(k=floor, window=window, min_observers=least, k_by_check=by_check, **plain)
 
 
-def _k_by_check(reader: _Reader, found: Mapping[str, Any], at: Path) -> dict[str, p.FloorOfCheck]:
-    """`k_by_check`: k of a check by effect, where it differs from that of the effect."""
-    given = reader.table(found, at, list(CHECKS))
-    floors: dict[str, p.FloorOfCheck] = {}
-    for name in given:
-        floor = reader.fields(given, (*at, name), dict.fromkeys(get_args(Effect), _integer(1, len(CLASSES_1_0))))
-        if floor:
-            floors[name] = p.FloorOfCheck(**floor)
-    return floors
-
-
 def _judging(reader: _Reader, tables: Mapping[str, Any]) -> p.Judging:
-    at = ("judging",)
-    checks: dict[str, Check] = {
-        "min_coverage": lambda value: value,
+    checks = {
+        "min_coverage": dict.fromkeys(get_args(Effect), _one_of(get_args(CoverageLevel))),
         "require_checks": _boolean,
         "accept": _names,
         "same_bytes": _boolean,
         "same_root": _integer(0, len(CLASSES_1_0)),
         "groups": _groups,
     }
-    found = reader.fields(tables, at, checks)
-    levels = _one_of(get_args(CoverageLevel))
-    coverage = reader.fields(found, (*at, "min_coverage"), dict.fromkeys(get_args(Effect), levels))
-    plain = {key: value for key, value in found.items() if key != "min_coverage"}
-    return p.Judging(min_coverage=p.LeastCoverage(**coverage), **plain)
+    found = reader.fields(tables, ("judging",), checks)
+    return p.Judging(min_coverage=p.LeastCoverage(**found.pop("min_coverage", {})), **found)
 
 
 def _least_observers(reader: _Reader, found: Mapping[str, Any], at: Path) -> p.LeastObservers:
@@ -498,13 +487,15 @@ def _dispositions(reader: _Reader, tables: Mapping[str, Any]) -> dict[str, p.Per
 
 
 def _sanitation(reader: _Reader, tables: Mapping[str, Any]) -> p.Sanitation:
-    at = ("sanitation",)
-    found = reader.table(tables, at, ("confusables", "caps"))
-    confusables = reader.fields(found, (*at, "confusables"), dict.fromkeys(get_args(Effect), _CONFUSABLES))
     # [V §4.1] sets the first four; what it does not name may be as long as its longest field.
     most = {**p.CAPS, "assertion": 2000, "title": 2000}
-    caps = reader.fields(found, (*at, "caps"), {name: _integer(1, most[name]) for name in p.CAPS})
-    return p.Sanitation(confusables=p.ConfusablesByEffect(**confusables), caps={**p.CAPS, **caps})
+    checks = {
+        "confusables": dict.fromkeys(get_args(Effect), _CONFUSABLES),
+        "caps": {name: _integer(1, most[name]) for name in p.CAPS},
+    }
+    found = reader.fields(tables, ("sanitation",), checks)
+    confusables = p.ConfusablesByEffect(**found.get("confusables", {}))
+    return p.Sanitation(confusables=confusables, caps={**p.CAPS, **found.get("caps", {})})
 
 
 def _attestations(reader: _Reader, tables: Mapping[str, Any]) -> p.Attestations:
@@ -514,7 +505,7 @@ def _attestations(reader: _Reader, tables: Mapping[str, Any]) -> p.Attestations:
     checks = {_REQUIRED: _boolean, "min_canonicalisation": _one_of(("0.2", "0.3"))}
     plain = {key: reader.value(found[key], (*at, key), check) for key, check in checks.items() if key in found}
     validators: dict[str, list[Key]] = {}
-    for did, keys in _keys_by_name(reader, found, (*at, "validators")).items():
+    for did, keys in reader.fields(found, (*at, "validators"), _KEYS).items():
         one = normalised(did)
         if one is None:
             reader.wrong((*at, "validators", did), "expected a DID as the name")
