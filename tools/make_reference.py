@@ -23,7 +23,7 @@ from sluice.codecs.strict_schema import strict_emission_schema
 from sluice.codecs.times import format_duration
 from sluice.streams.adjudication.decisions import TABLE
 from sluice.topology.cli import COMMANDS, main
-from sluice.topology.cli.asyncapi_document import MESSAGES
+from sluice.topology.cli.asyncapi_command import MESSAGES
 from sluice.topology.kafka.topics import TOPICS
 from sluice.topology.mcp.adapter_metrics import AdapterMetrics
 from sluice.topology.observers.observer_metrics import ObserverMetrics

@@ -6,9 +6,11 @@ it was: every input at the time at which it came. Where more is due under the ne
 blocks at the same time are put in between, as a lane would (`state.MAX_TIMERS`).
 
 Compared is the last decision about each assertion. What a policy discards leaves no record, so both folds run with
-every `discard` revealed as a review and concealed again at once (discarded.py): statuses and reasons are those of the
-table, and the states go on as the real dispositions leave them. A word that only says what is *done* about a decision
-(`refused`, basis `policy`) is none, and `renewed` counts as `admitted`.
+every `discard` revealed as a review (`reveal`), whose record on `inadmissible` tells its status and reason. `conceal`
+then closes these assertions, so that the next record meets the state that the real policy leaves. Until it does, such
+an assertion differs from a discarded one in one way: a review would reach it. So a side folds up to the next review,
+conceals, and continues. A word that only says what is *done* about a decision (`refused`, basis `policy`) is none, and
+`renewed` counts as `admitted`.
 
 What cannot be known: the acts of people and machines that followed from the old decisions are part of the past as well.
 A re-emission that would never have been asked for still comes, and one that would have been asked for does not; so with
@@ -17,7 +19,7 @@ reviews. The chain of blocks is checked on the way; whether outputs are what the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 
 import msgspec
@@ -26,17 +28,19 @@ from msgspec.structs import replace
 from ...codecs.blocks import Block, Event, EventKind, Header, Output
 from ...codecs.errors import Fault
 from ...codecs.partition import Partitioner
+from ...codecs.records import Disposition
 from ...streams.adjudication import fold as core
-from ...streams.adjudication.outputs import DEAD_LETTERS
+from ...streams.adjudication.emission_state import Phase
+from ...streams.adjudication.outputs import DEAD_LETTERS, INADMISSIBLE
+from ...streams.adjudication.state import State
 from ...streams.adjudication.versions import POLICIES, number_of
-from ...streams.policy.policy import Policy, PolicyKeys
+from ...streams.policy.policy import PerEffect, Policy, PolicyKeys
 from ...streams.policy.privacy import NO_SECRETS, Secrets
 from ...streams.policy.signed_policies import follow
 from ..ledger.folds import partitioner_of
 from ..ledger.interfaces import Logs
 from ..ledger.replay import blocks_of, replay
-from .discarded import conceal, reveal
-from .read_decisions import DecisionOutput, decisions_in
+from .read_decisions import DecisionOutput, DecisionSummary, decisions_in
 from .what_if_compare import Arrival, Comparison, SideOutcome
 
 Progress = Callable[[int, int, int], None]
@@ -213,3 +217,45 @@ async def what_if(
             if comparison.is_over(folded.header.time):
                 break
     comparison.settle()
+
+
+# ---------------------------------------------------------------- what a policy discards
+
+
+def reveal(policy: Policy) -> Policy:
+    """The policy with `review` wherever it says `discard`."""
+    return replace(
+        policy,
+        disposition={
+            status: PerEffect(internal=_shown(given.internal), external=_shown(given.external))
+            for status, given in policy.disposition.items()
+        },
+    )
+
+
+def _shown(disposition: Disposition) -> Disposition:
+    return "review" if disposition == "discard" else disposition
+
+
+def _is_discarded(policy: Policy, topic: str, decision: DecisionSummary) -> bool:
+    """Whether a decision that was written under `reveal(policy)` would be a discard under the policy itself."""
+    if decision.disposition != "review" or topic == "admitted":
+        return False
+    given = policy.disposition[decision.status]
+    return (given.external if decision.effect == "external" else given.internal) == "discard"
+
+
+def conceal(state: State, policy: Policy, words: Iterable[DecisionOutput]) -> None:
+    """Closes the assertions that `policy` would have discarded; to be called between blocks only.
+
+    Args:
+        state: of the fold under `reveal(policy)`; it is changed.
+        policy: the real one.
+        words: the decisions that were just written under `reveal(policy)`.
+    """
+    for topic, span_key, decision in words:
+        if topic == INADMISSIBLE and _is_discarded(policy, topic, decision):
+            attempt = state.attempt(decision.emission_id, decision.attempt)
+            assertion_state = attempt.assertion(span_key) if attempt is not None else None
+            if assertion_state is not None and assertion_state.phase == Phase.REVIEW:
+                state.close(assertion_state)

@@ -6,20 +6,21 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from functools import partial
 from typing import Protocol
 
+import msgspec
+import structlog
 from aiokafka import TopicPartition
 from aiokafka.errors import CorruptRecordException
 
 from ...codecs.blocks import Output
 from ...codecs.lane_claims import is_claim
 from ..kafka.claiming import Member
-from ..kafka.connect import open_reader
-from ..kafka.partition_reader import HangsError, read_to_end
+from ..kafka.connect import open_consumer, open_reader
+from ..kafka.partition_reader import HangsError, last_record, read_to_end
 from ..kafka.stored_records import unreadable
 from ..kafka.topics import topic_name
 from ..kafka.transactions import GRACE_SECONDS, FencedError, LaneProducer, Written
 from ..settings.settings import Settings
 from .interfaces import Fold
-from .positions import positions_before
 
 
 class Ledger(Protocol):
@@ -155,3 +156,51 @@ def ledger_of(settings: Settings, fold: Fold, lane: int) -> KafkaLedger:
     """
     before = partial(positions_before, settings, fold, lane) if fold.ledger == "frame-ledger" else None
     return KafkaLedger(settings, lane, fold.ledger, "lane" if fold.ledger == "ledger" else fold.name, before)
+
+
+# ---------------------------------------------------------------- where a lane without a ledger stood
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class _Placed(msgspec.Struct, gc=False):
+    source: str
+
+
+_placed = msgspec.json.Decoder(_Placed)
+
+
+async def positions_before(settings: Settings, fold: Fold, lane: int) -> Mapping[str, int]:
+    """Where a framing lane of an earlier package, which kept no ledger, has left its input.
+
+    That lane kept its positions as a consumer group's. They are read before the ledger's first block, never written.
+
+    Kafka forgets the offsets of a group that is silent for `offsets.retention.minutes` (seven days). Then the last
+    output tells, which names the place of its original; only dead letters behind it can come twice.
+
+    Args:
+        settings: the broker, prefix and delivery.
+        fold: with one input, and an output whose records have a `source`: its first. The group has its name.
+        lane: the partition number. Its former owner is fenced already.
+
+    Returns:
+        The next offset to read, by logical topic. Nothing, where nobody has left anything: all of it is to be read.
+    """
+    topic = fold.inputs[0]
+    place = TopicPartition(topic_name(settings, topic), lane)
+    isolation = "read_committed" if settings.delivery == "exactly-once" else "read_uncommitted"
+    group = f"{settings.app_id}-{fold.name}"
+    # Without a subscription it is no member of the group: it only asks.
+    async with open_consumer(settings, isolation_level=isolation, fetch_max_wait_ms=50, group_id=group) as consumer:
+        consumer.assign([place])
+        consumer.pause(place)
+        committed = await consumer.committed(place)
+    if committed is not None:
+        log.info("the lane had no ledger before: its first block begins where its group stood", offset=committed)
+        return {topic: committed}
+    last = await last_record(settings, TopicPartition(topic_name(settings, fold.outputs[0]), lane), lambda _: True)
+    if last is None:
+        return {}
+    at = int(_placed.decode(last.value or b"").source.rpartition("/")[2])
+    log.warning("the group's offsets are gone: going on behind the last output's original", offset=at)
+    return {topic: at + 1}

@@ -8,7 +8,10 @@ SDK's types do not know yet.
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from time import monotonic
+from types import TracebackType
 from typing import Any, Final, NamedTuple, cast
 
 import mcp_types as types
@@ -16,6 +19,7 @@ import msgspec
 import structlog
 from mcp.server import Server
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
@@ -26,7 +30,6 @@ from .adapter import Adapter, NotReady
 from .adapter_metrics import AdapterMetrics, Request
 from .asked import AskAssertion, AskExplain, AskGround, asked, schema
 from .explained import ExplainedAnswer
-from .progress import ToolProgress
 from .resources import LISTED
 from .tool_answers import AssertionAnswer, GroundedAnswer
 
@@ -262,3 +265,50 @@ async def _edge(ctx: ServerRequestContext[Any], call_next: CallNext) -> HandlerR
 
 
 _METHODS: Final = frozenset({"initialize", "ping", "tools/list", "tools/call", "resources/list", "resources/read"})
+
+
+# ---------------------------------------------------------------- progress of a call
+
+LEAST_SECONDS: Final = 0.2
+
+
+class ToolProgress:
+    """Tells the client of a call how far it has come (MCP, «Progress»), a few times a second at most.
+
+    A client that asked for no progress gets none.
+    """
+
+    def __init__(self, session: ServerSession) -> None:
+        self._session = session
+        self._news = asyncio.Event()
+        self._latest = (0, 0)
+        self._task: asyncio.Task[None] | None = None
+
+    def tell(self, done: int, of: int) -> None:
+        """So many of so many steps are done."""
+        self._latest = (done, of)
+        self._news.set()
+        if self._task is None:
+            self._task = asyncio.create_task(self._pass_on())
+
+    async def _pass_on(self) -> None:
+        reported = -1
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            done, of = self._latest
+            if done > reported:  # it must only ever increase
+                reported = done
+                await self._session.report_progress(done, of)
+            await asyncio.sleep(LEAST_SECONDS)
+
+    async def __aenter__(self) -> ToolProgress:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await self._task

@@ -75,7 +75,7 @@ class Lanes:
             folds: of each, every partition number has a lane.
             make: a new lane of a fold for a partition number.
             on_fatal: told when the worker has to end, and why.
-            stall_seconds: so long may a lane be behind (progress.py) before that is answered.
+            stall_seconds: so long may a lane be behind (liveness.py) before that is answered.
         """
         self._make, self._on_fatal = make, on_fatal
         self._folds = {fold.name: fold for fold in folds}

@@ -14,7 +14,7 @@ import pytest
 from builders import text_value
 from click.testing import CliRunner, Result
 
-from sluice.topology.cli import look_by_hand as by_hand_module
+from sluice.topology.cli import look_command as by_hand_module
 from sluice.topology.cli import main
 from sluice.topology.settings.settings import Settings
 

