@@ -20,18 +20,19 @@ from ..codecs.unicode_text import nfkc
 from ..streams.judging.terms import Content, Term, terms_of
 from .deriving import Deriver
 from .looks import GREP, LOG, READ, Line, Look, LookResult
+from .made_once import MadeOnce
 from .named_paths import is_file, listed
 from .observed import ReadData, observation_id
 from .unquotable import may_quote
-from .word_lines import word_counts
+from .word_lines import LinedText
 
 MOST_ANNOTATIONS: Final = 5
 MOST_TERMS: Final = 20
 """Terms of a sentence that are looked for."""
 MOST_EXACT: Final = 12
 """Calls whose results are read line by line for one sentence, of those that have its words."""
-MOST_ASKED: Final = 5_000
-"""Words of which it is kept which calls have them."""
+MOST_MADE: Final = 64
+"""Results and files of which it is kept what was made of them to find quotes."""
 MOST_QUOTE: Final = 200
 """Characters of a quote."""
 MOST_COMPARED: Final = 50
@@ -112,6 +113,8 @@ class Annotator:
     def __init__(self, deriver: Deriver | None = None, read_data: ReadData | None = None) -> None:
         self._deriver, self.read_data = deriver or Deriver(), read_data
         self._index = _Index()
+        self._lined = MadeOnce(_folded, MOST_MADE)
+        self._ended = MadeOnce(_with_ended_lines, MOST_MADE)
 
     def note(self, text: str, calls: Sequence[CallText], kind: Kind = "assertion") -> Noted:
         """What the calls give a sentence; nothing where none of them has its terms.
@@ -128,10 +131,34 @@ class Annotator:
         return Noted(annotations, self._deriver.derive(text, kind, chosen) if chosen else [])
 
     def _annotation(self, text: str, seen: LookResult) -> Annotation:
-        quoted = _quote(_terms(text), seen, self.read_data)
+        quoted = self._quote(_terms(text), seen)
         locator = {**seen.look.locator, **({} if quoted is None else {"quote": quoted})}
         ts = None if seen.at is None else format_time(seen.at)
         return Annotation(seen.look.substrate_class, observation_id(seen, self.read_data, text), ts, locator or None)
+
+    def _quote(self, terms: Sequence[Term], seen: LookResult) -> str | None:
+        """The line of a text file that has most of the terms; None where none has any, or none may be quoted.
+
+        The line has to stand in the tracked file that it is said to be of: a result may be of an untracked file, or of
+        something else altogether. So nothing is quoted where files are not at hand.
+        """
+        if self.read_data is None:
+            return None
+        counts = self._lined.of(seen.lines).word_counts([term.text.casefold() for term in terms])
+        best, most, compared = None, 0, 0
+        for place in sorted(counts):
+            line, count = seen.lines[place], counts[place]
+            if count > most and line.path and may_quote(line.path, line.text) and compared < MOST_COMPARED:
+                compared += 1
+                if self._stands(line, self.read_data):
+                    best, most = line.text, count
+        return None if best is None else " ".join(best.split())[:MOST_QUOTE]
+
+    def _stands(self, line: Line, read_data: ReadData) -> bool:
+        """Whether a line is one of its file's."""
+        data = read_data(line.path)
+        wanted = line.text.rstrip("\r").encode("utf-8", "replace")
+        return data is not None and b"\n" + wanted + b"\n" in self._ended.of(data)
 
 
 def annotations_of(
@@ -156,27 +183,17 @@ def _terms(text: str) -> Sequence[Term]:
     return terms_of(text).terms[:MOST_TERMS]
 
 
-class _Asked(NamedTuple):
-    """A word that was asked about: the numbers of the calls that have it, of those below `end`."""
-
-    numbers: list[int]
-    end: int
-
-
-_UNASKED: Final = _Asked([], 0)
-
-
 class _Index:
-    """Which calls have a word, found out once for however many sentences and turns.
+    """Which calls have a word, for however many sentences and turns: each call is gone through once.
 
-    A call keeps its number while others come behind it and the oldest go: a word is looked for in new calls alone.
+    A call keeps its number while others come behind it and the oldest go.
     """
 
     def __init__(self) -> None:
         self._given: Sequence[CallText] | None = None
         self._calls: Sequence[CallText] = ()
-        self._first = 0
-        self._asked: dict[str, _Asked] = {}
+        self._first = self._oldest = self._end = 0
+        self._numbers: dict[str, list[int]] = {}
 
     def take(self, calls: Sequence[CallText]) -> None:
         """The calls that count from now on, in the order in which they were made."""
@@ -185,10 +202,20 @@ class _Index:
         before, now = self._calls, tuple(calls)
         gone = next((place for place, one in enumerate(before) if now and one is now[0]), len(before))
         stay = before[gone:]
-        if len(stay) > len(now) or any(one is not other for one, other in zip(stay, now, strict=False)):
-            self._asked.clear()  # they are not the same calls any more, and neither are their numbers
         self._first += gone
         self._given, self._calls = calls, now
+        if len(stay) > len(now) or any(one is not other for one, other in zip(stay, now, strict=False)):
+            self._forget()  # they are not the same calls any more, and neither are their numbers
+        elif self._first - self._oldest > len(now):
+            self._forget()  # most of what is kept is of calls that are gone
+        for number in range(max(self._end, self._first), self._first + len(now)):
+            for word in self.call(number).words:
+                self._numbers.setdefault(word, []).append(number)
+        self._end = self._first + len(now)
+
+    def _forget(self) -> None:
+        self._numbers.clear()
+        self._oldest = self._end = self._first
 
     def call(self, number: int) -> CallText:
         """The call of this number."""
@@ -199,17 +226,8 @@ class _Index:
         return frozenset[int]().union(*map(self._with, words))
 
     def _with(self, word: str) -> list[int]:
-        end = self._first + len(self._calls)
-        known = self._asked.get(word, _UNASKED)
-        if known.end == end and (not known.numbers or known.numbers[0] >= self._first):
-            return known.numbers
-        if len(self._asked) >= MOST_ASKED:
-            self._asked.clear()
-        begin = max(known.end, self._first)
-        found = known.numbers[bisect_left(known.numbers, self._first) :]
-        found += [number for number in range(begin, end) if word in self.call(number).words]
-        self._asked[word] = _Asked(found, end)
-        return found
+        numbers = self._numbers.get(word, [])
+        return numbers if self._oldest == self._first else numbers[bisect_left(numbers, self._first) :]
 
 
 def _bearing(text: str, index: _Index) -> list[LookResult]:
@@ -338,32 +356,13 @@ def _chosen(ordered: Sequence[LookResult]) -> list[LookResult]:
     return [one for one in ones if id(one) in kept]
 
 
-def _quote(terms: Sequence[Term], seen: LookResult, read_data: ReadData | None) -> str | None:
-    """The line of a text file that has most of the terms; None where none has any, or none may be quoted.
-
-    The line has to stand in the tracked file that it is said to be of: a result may be of an untracked file, or of
-    something else altogether. So nothing is quoted where files are not at hand.
-    """
-    if read_data is None:
-        return None
-    counts = word_counts(
-        [term.text.casefold() for term in terms], "\n".join(line.text for line in seen.lines).casefold()
-    )
-    best, most, compared = None, 0, 0
-    for place in sorted(counts):
-        line, count = seen.lines[place], counts[place]
-        if count > most and line.path and may_quote(line.path, line.text) and compared < MOST_COMPARED:
-            compared += 1
-            if _stands(line, read_data):
-                best, most = line.text, count
-    return None if best is None else " ".join(best.split())[:MOST_QUOTE]
+def _folded(lines: tuple[Line, ...]) -> LinedText:
+    return LinedText("\n".join([line.text for line in lines]).casefold())
 
 
-def _stands(line: Line, read_data: ReadData) -> bool:
-    """Whether a line is one of its file's."""
-    data = read_data(line.path)
-    wanted = line.text.rstrip("\r").encode("utf-8", "replace")
-    return data is not None and b"\n" + wanted + b"\n" in b"\n" + data.replace(b"\r\n", b"\n") + b"\n"
+def _with_ended_lines(data: bytes) -> bytes:
+    """A file as one text in which each line stands between two line feeds."""
+    return b"\n" + data.replace(b"\r\n", b"\n") + b"\n"
 
 
 # ---------------------------------------------------------------- a plain answer

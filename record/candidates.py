@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from .unquotable import may_quote
-from .word_lines import word_counts
+from .word_lines import LinedText
 
 MOST_SPANS: Final = 10
 """Words of a sentence that are set off, and are paired with one another."""
@@ -58,7 +58,7 @@ def argument(value: str) -> str:
     return value if _WORD.fullmatch(value) else json.dumps(value, ensure_ascii=False)
 
 
-def candidates(about: Named, path: str, shown: str, lines: Sequence[str]) -> Iterator[str]:
+def candidates(about: Named, path: str, shown: str, lines: Sequence[str], lined: LinedText) -> Iterator[str]:
     """The checks that might hold.
 
     Args:
@@ -66,6 +66,7 @@ def candidates(about: Named, path: str, shown: str, lines: Sequence[str]) -> Ite
         path: of the file.
         shown: the text that came back of it.
         lines: every line of it that is known, from the first.
+        lined: these lines as one text.
     """
     there = [span for span in about.spans if _last(span) in shown]
     bare = [span.removesuffix("()") for span in there]
@@ -77,7 +78,7 @@ def candidates(about: Named, path: str, shown: str, lines: Sequence[str]) -> Ite
     for name in symbols:
         yield f"defines({argument(name)}{at}"
     # Of several lines with as many words the first one; the text itself decides no tie.
-    counts = word_counts(there, "\n".join(lines)) if len(there) > 1 else {}
+    counts = lined.word_counts(there) if len(there) > 1 else {}
     most, place = max(((count, -place) for place, count in counts.items()), default=(0, 0))
     if most > 1 and may_quote(path, lines[-place]):
         quote = " ".join(lines[-place].split())[:MOST_QUOTE]

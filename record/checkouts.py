@@ -17,8 +17,8 @@ from .unquotable import is_secret_path
 
 MAX_FILE: Final = 2_000_000
 """Bytes of a file."""
-MAX_KEPT: Final = 50_000_000
-"""Bytes of all files that are kept; beyond it they are read anew."""
+MAX_KEPT: Final = 25_000_000
+"""Bytes of all files that are kept, and characters of their texts; beyond it they are read anew."""
 
 
 class Checkout:
@@ -32,6 +32,7 @@ class Checkout:
         self.root = os.path.realpath(root)
         self._tracked = Tracked(self.root)
         self._kept: dict[str, tuple[tuple[int, ...], bytes]] = {}
+        self._texts: dict[str, tuple[bytes, str]] = {}
         self._size = 0
 
     def data(self, path: str) -> bytes | None:
@@ -59,6 +60,7 @@ class Checkout:
             return None
         if self._size + len(data) > MAX_KEPT:
             self._kept.clear()
+            self._texts.clear()
             self._size = 0
         self._kept[path] = (_version(status), data)
         self._size += len(data)
@@ -67,12 +69,19 @@ class Checkout:
     def text(self, path: str) -> str | None:
         """The text of a file; None where there is none, or it is no UTF-8."""
         data = self.data(path)
-        if data is None or b"\0" in data:
+        if data is None:
+            return None
+        known = self._texts.get(path)
+        if known is not None and known[0] is data:
+            return known[1]
+        if b"\0" in data:
             return None
         try:
-            return data.decode()
+            text = data.decode()
         except UnicodeDecodeError:
             return None
+        self._texts[path] = data, text
+        return text
 
 
 def _version(status: os.stat_result) -> tuple[int, ...]:

@@ -24,6 +24,8 @@ from ..streams.judging.results import Source
 from ..streams.judging.verify import Parser, Parsing, verify_content
 from .candidates import argument, candidates, named
 from .looks import LOG, Line, Look, LookResult
+from .made_once import MadeOnce
+from .word_lines import LinedText
 
 MOST_CHECKS: Final = 4
 """Checks of one sentence: those that say most."""
@@ -37,6 +39,8 @@ MOST_LINES: Final = 100_000
 """The last line that is taken from a result alone: a file that is not at hand is not made up beyond it."""
 MOST_REMEMBERED: Final = 200_000
 """Characters of a file whose lines are kept for the next sentence."""
+MOST_RESULTS: Final = 64
+"""Results whose files and texts are kept for the next sentence."""
 MOST_PARSED: Final = 100
 """Files whose syntax is kept; one sentence after the other is about the same ones."""
 RANK: Final = ("line", "equals", "calls", "imports", "returns", "count", "order", "uses", "defines", "contains")
@@ -80,6 +84,7 @@ class Deriver:
 
     def __init__(self, read_file: ReadFile | None = None, parser: Parser | None = None) -> None:
         self._read, self._parser = read_file, _Kept() if parser is None else parser
+        self._shown = MadeOnce(_Shown, MOST_RESULTS)
 
     def derive(self, text: str, kind: Kind, seen: Sequence[LookResult]) -> list[str]:
         """The checks of a sentence, the most exact first; none where nothing that was read names what it names.
@@ -120,18 +125,17 @@ class Deriver:
         about = named(text)
         if not about.spans:
             return
-        for path in seen.paths[:MOST_FILES]:
-            shown = [line for line in seen.lines if line.path == path]
-            content = self._content(path, seen)
-            if not shown or content is None or len(content[0]) > MOST_CONTENT:
+        shown = self._shown.of(seen)
+        for path in shown.paths:
+            came, content = shown.text_of(path), self._content(path, seen)
+            if came is None or content is None or len(content[0]) > MOST_CONTENT:
                 continue
             whole, is_whole = content
             # Whole or not, files that differ have digests that do: a result may be of another state than the file.
-            digest, rows = _digested(whole) if len(whole) <= MOST_REMEMBERED else _digest_and_rows(whole)
+            digest, rows, lined = _digested(whole) if len(whole) <= MOST_REMEMBERED else _digest_and_rows(whole)
             # What holds in a part that came back is worth asking an observer, who has the whole file.
             source = Source(path, whole, digest=digest)
-            came = "\n".join(line.text for line in shown)
-            for candidate in candidates(about, path, came, rows):
+            for candidate in candidates(about, path, came, rows, lined):
                 check = parse_check(candidate)
                 if not isinstance(check, Check) or not TABLE[check.name].content:
                     continue
@@ -157,13 +161,29 @@ class Deriver:
         return "\n".join(at.get(number, "") for number in range(1, last + 1)) + "\n", False
 
 
-def _digest_and_rows(text: str) -> tuple[str, Sequence[str]]:
-    """The digest of a file's text, and its lines."""
-    return "sha256:" + sha256(text.encode("utf-8", "replace")).hexdigest(), text.split("\n")
+class _Shown:
+    """What a look returned, file by file: put together when it is first asked for."""
+
+    def __init__(self, seen: LookResult) -> None:
+        self._lines = seen.lines
+        self._texts: dict[str, str | None] = {}
+        self.paths = seen.paths[:MOST_FILES]
+
+    def text_of(self, path: str) -> str | None:
+        """The lines of a file that came back, as one text; None where none did."""
+        if path not in self._texts:
+            rows = [line.text for line in self._lines if line.path == path]
+            self._texts[path] = "\n".join(rows) if rows else None
+        return self._texts[path]
+
+
+def _digest_and_rows(text: str) -> tuple[str, Sequence[str], LinedText]:
+    """The digest of a file's text, its lines, and these as a text that can be asked for words."""
+    return "sha256:" + sha256(text.encode("utf-8", "replace")).hexdigest(), text.split("\n"), LinedText(text)
 
 
 @lru_cache(maxsize=32)  # one sentence after the other is about the same files
-def _digested(text: str) -> tuple[str, Sequence[str]]:
+def _digested(text: str) -> tuple[str, Sequence[str], LinedText]:
     return _digest_and_rows(text)
 
 

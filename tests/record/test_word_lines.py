@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
 
-from sluice.record.word_lines import word_counts
+from sluice.record.word_lines import LinedText
 
 TEXTS = st.text("ab \n", max_size=60)
 
@@ -20,9 +20,11 @@ def test_every_line_is_counted_as_if_each_word_were_looked_for_in_it(words: list
         for place, line in enumerate(text.split("\n"))
         if (count := sum(bool(word) and word in line for word in words))
     }
-    assert word_counts(words, text) == expected
+    lined = LinedText(text)
+    assert lined.word_counts(words) == expected
+    assert lined.word_counts(words) == expected
 
 
 def test_a_word_counts_once_in_a_line_however_often_it_stands_there():
     """A line that says one word ten times has not ten words."""
-    assert word_counts(["cap", "limit"], "cap cap cap\nlimit cap\n\n") == {0: 1, 1: 2}
+    assert LinedText("cap cap cap\nlimit cap\n\n").word_counts(["cap", "limit"]) == {0: 1, 1: 2}

@@ -1,0 +1,26 @@
+"""What was made of an object is made once, and never taken for what another object gave."""
+
+from __future__ import annotations
+
+from sluice.record.made_once import MadeOnce
+
+
+def test_it_is_made_once_of_each_object_also_of_equal_ones():
+    """Objects are told apart by being themselves: nothing is compared."""
+    made: list[list[int]] = []
+
+    def make(one: list[int]) -> int:
+        made.append(one)
+        return len(made)
+
+    once = MadeOnce(make, 2)
+    first, second = [1], [1]
+    assert [once.of(first), once.of(second), once.of(first)] == [1, 2, 1]
+    assert made[0] is first
+    assert made[1] is second
+
+
+def test_no_more_is_kept_than_was_said_and_an_object_that_is_gone_lends_its_id_to_no_other():
+    """Made for thousands of objects that live for a moment, it gives each its own."""
+    once = MadeOnce(lambda one: one[0], 3)
+    assert [once.of([number]) for number in range(1000)] == list(range(1000))
