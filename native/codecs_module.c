@@ -625,7 +625,7 @@ static PyObject *header_named(PyObject *output, PyObject *name, int *plain)
         if (!(*plain = is_tuple_of(pair, HEADER_FIELDS) && PyUnicode_CheckExact(field_of(pair, HEADER_NAME))))
             break;
         PyObject *own = field_of(pair, HEADER_NAME);
-        if (own == name || PyUnicode_Compare(own, name) == 0)
+        if (own == name || (PyUnicode_GET_LENGTH(own) == PyUnicode_GET_LENGTH(name) && PyUnicode_Compare(own, name) == 0))
             return field_of(pair, HEADER_VALUE);
     }
     return NULL;
@@ -652,9 +652,11 @@ static PyObject *count_headers(PyObject *Py_UNUSED(module), PyObject *args)
     return found;
 }
 
-enum { COMPARED_KEY, COMPARED_VALUE, COMPARED_HEADERS, COMPARED };
-static Members stored_members = {
-    .names = {[COMPARED_KEY] = "key", [COMPARED_VALUE] = "value", [COMPARED_HEADERS] = "headers"}};
+enum { COMPARED_KEY, COMPARED_VALUE, COMPARED_HEADERS, COMPARED, COMPARED_OFFSET = COMPARED };
+static Members stored_members = {.names = {[COMPARED_KEY] = "key",
+                                           [COMPARED_VALUE] = "value",
+                                           [COMPARED_HEADERS] = "headers",
+                                           [COMPARED_OFFSET] = "offset"}};
 static const int COMPARED_WITH[COMPARED] = {
     [COMPARED_KEY] = OUTPUT_KEY, [COMPARED_VALUE] = OUTPUT_VALUE, [COMPARED_HEADERS] = OUTPUT_HEADERS};
 
@@ -716,29 +718,57 @@ static int is_record_of(PyObject *output, PyObject *record)
     return equal;
 }
 
-/* matching([Output, …], at, records) -> how many records that come first are the outputs from `at` on, in order. */
+/* matching([Output, …], at, [record, …], first) -> how many records from `first` on are the outputs from `at` on, in
+ * order. */
 static PyObject *matching(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *outputs, *records, *record;
-    Py_ssize_t at;
-    if (!PyArg_ParseTuple(args, "O!nO", &PyList_Type, &outputs, &at, &records))
+    PyObject *outputs, *records;
+    Py_ssize_t at, first, found = 0;
+    if (!PyArg_ParseTuple(args, "O!nO!n", &PyList_Type, &outputs, &at, &PyList_Type, &records, &first))
         return NULL;
-    PyObject *each = PyObject_GetIter(records);
-    if (each == NULL)
-        return NULL;
-    Py_ssize_t place = at < 0 ? PyList_GET_SIZE(outputs) : at;
+    if (at < 0 || first < 0)
+        return PyLong_FromSsize_t(0);
     int equal = 1;
-    while (equal == 1 && place < PyList_GET_SIZE(outputs) && (record = PyIter_Next(each)) != NULL) {
-        PyObject *output = PyList_GET_ITEM(outputs, place);
-        equal = is_tuple_of(output, OUTPUT_FIELDS) ? is_record_of(output, record) : 0;
-        place += equal == 1;
+    while (at + found < PyList_GET_SIZE(outputs) && first + found < PyList_GET_SIZE(records)) {
+        PyObject *output = PyList_GET_ITEM(outputs, at + found), *record = PyList_GET_ITEM(records, first + found);
+        if (!is_tuple_of(output, OUTPUT_FIELDS))
+            break;
+        Py_INCREF(output); /* a record's own comparison may be Python's */
+        Py_INCREF(record);
+        equal = is_record_of(output, record);
         Py_DECREF(record);
+        Py_DECREF(output);
+        if (equal != 1)
+            break;
+        found++;
     }
-    Py_DECREF(each);
-    return PyErr_Occurred() ? NULL : PyLong_FromSsize_t(at < 0 ? 0 : place - at);
+    return equal < 0 ? NULL : PyLong_FromSsize_t(found);
 }
 
-/* run([record, …], offset) -> the bytes of their values, or None where their offsets do not increase from there on. */
+/* The offset of a stored record and the bytes of its value; 0 where it is not plain, with or without an exception. */
+static int place_of(PyObject *record, long long *offset, Py_ssize_t *bytes)
+{
+    if (Py_IS_TYPE(record, stored_in_place)) {
+        *offset = ((InPlace *)record)->offset;
+        *bytes = (Py_ssize_t)((InPlace *)record)->value.length;
+        return 1;
+    }
+    PyObject *number = member_of(&stored_members, record, COMPARED_OFFSET), *value = NULL;
+    int plain = number != NULL && PyLong_CheckExact(number) &&
+                (value = member_of(&stored_members, record, COMPARED_VALUE)) != NULL &&
+                (value == Py_None || PyBytes_CheckExact(value));
+    if (plain) {
+        *offset = PyLong_AsLongLong(number);
+        plain = *offset != -1 || !PyErr_Occurred();
+        *bytes = bytes_in(value);
+    }
+    Py_XDECREF(value);
+    Py_XDECREF(number);
+    return plain;
+}
+
+/* run([record, …], offset) -> the bytes of their values, or None where their offsets do not increase from there on, or
+ * Python has to look. */
 static PyObject *run(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *records;
@@ -747,11 +777,14 @@ static PyObject *run(PyObject *Py_UNUSED(module), PyObject *args)
     if (!PyArg_ParseTuple(args, "O!L", &PyList_Type, &records, &before))
         return NULL;
     for (Py_ssize_t place = 0; place < PyList_GET_SIZE(records); place++) {
-        const InPlace *lies = (InPlace *)PyList_GET_ITEM(records, place);
-        if (!Py_IS_TYPE(lies, stored_in_place) || lies->offset <= before)
+        long long offset;
+        Py_ssize_t size;
+        if (!place_of(PyList_GET_ITEM(records, place), &offset, &size) || offset <= before) {
+            PyErr_Clear(); /* Python says what is wrong */
             Py_RETURN_NONE;
-        before = lies->offset;
-        bytes += (Py_ssize_t)lies->value.length;
+        }
+        before = offset;
+        bytes += size;
     }
     return PyLong_FromSsize_t(bytes);
 }
@@ -790,8 +823,8 @@ static PyMethodDef methods[] = {
     {"read_events", (PyCFunction)(void (*)(void))read_events, METH_FASTCALL, "Records of a batch as events."},
     {"read_stored", (PyCFunction)(void (*)(void))read_stored, METH_FASTCALL, "Records of a batch as they are stored."},
     {"pack_records", pack_records, METH_VARARGS, "Outputs as the records of a batch; None where one is not plain."},
-    {"matching", matching, METH_VARARGS, "How many of the records that come first are these outputs, in order."},
-    {"run", run, METH_VARARGS, "The bytes of the values of records in place, in the order of their offsets; or None."},
+    {"matching", matching, METH_VARARGS, "How many of the records from a place on are these outputs, in order."},
+    {"run", run, METH_VARARGS, "The bytes of the values of records in the order of their offsets; or None."},
     {"by_topic", by_topic, METH_O, "A list of outputs by their topics, in order; None where one is not plain."},
     {"count_headers", count_headers, METH_VARARGS,
      "How many outputs have which value in their first header of a name; None where one is not plain."},

@@ -308,7 +308,7 @@ class _Auditing:
         """Which blocks the outputs name that come next: they tell a block that was changed from its neighbours."""
         near = range(self._chain.height + 1, self._chain.height + 3)
         for stream, comparison in self._topics.values():
-            if not comparison.waiting and (batch := await stream.next()) is not None:
+            if not comparison.has_waiting and (batch := await stream.next()) is not None:
                 comparison.feed(batch)
             for record in comparison.waiting:
                 if (named := named_by(record)) is not None and named[0] in near:
@@ -465,7 +465,7 @@ async def _pass_equal(stream: _Stream, comparison: Comparison, some: list[Output
     while at < len(some):
         found = comparison.pass_equal(some, at)
         at += found
-        if comparison.waiting or comparison.ended:
+        if comparison.has_waiting or comparison.ended:
             break  # something else stands there
         batch = await stream.next()
         if batch is None:

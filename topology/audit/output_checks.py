@@ -13,7 +13,7 @@ later one yet to come: compaction leaves no more of them than there are live ass
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice, takewhile
 from operator import lt
 from typing import Final, NamedTuple
@@ -56,11 +56,11 @@ def _is_same(output: Output, record: Stored) -> bool:
     return output.value == record.value and output.key == record.key and output.headers == record.headers
 
 
-def matching(some: list[Output], at: int, records: Iterable[Stored]) -> int:
-    """How many of the records that come first are these outputs from `at` on, in order."""
+def matching(some: list[Output], at: int, records: list[Stored], first: int = 0) -> int:
+    """How many of the records from `first` on are these outputs from `at` on, in order."""
     if compiled_core.codecs is not None:
-        return compiled_core.codecs.matching(some, at, records)
-    pairs = zip(islice(some, at, None), records)  # noqa: B905 -- one is longer
+        return compiled_core.codecs.matching(some, at, records, first)
+    pairs = zip(islice(some, at, None), islice(records, first, None))  # noqa: B905 -- one is longer
     return sum(1 for _ in takewhile(lambda pair: _is_same(*pair), pairs))
 
 
@@ -110,7 +110,9 @@ class Comparison:
         self._first, self._compacts = first, compacts
         self._wanted = deque[Expected]()
         self._ahead = deque[Stored]()
-        self._byte_count = 0
+        self._byte_count = 0  # of what is ahead
+        # The plain case: a batch as it came, and how many of it were passed. Nothing is ahead beside it.
+        self._batch, self._passed = list[Stored](), 0
         self._ended = self._begun = self._has_own = False
         self._values: Counter[bytes | None] | None = None  # of what is ahead, once something was searched for
         self._strays: OrderedDict[int, Stored] = OrderedDict()
@@ -122,6 +124,7 @@ class Comparison:
 
     def expect(self, outputs: Sequence[Expected]) -> None:
         """The next block's outputs on this topic."""
+        self._lay_out()
         self._wanted.extend(outputs)
         self.counts.expected += len(outputs)
         self._walk()
@@ -140,15 +143,15 @@ class Comparison:
         """
         if self._wanted or self._absent or self._values is not None:
             return 0
-        ahead = self._ahead
-        found = matching(some, at, ahead)
-        if found == len(ahead):
-            ahead.clear()
-            self._byte_count = 0
-        else:
+        if self._ahead:
+            found = matching(some, at, list(islice(self._ahead, len(some) - at)))
             for _ in range(found):
-                ahead.popleft()
-            self._byte_count -= sum([len(output.value) for output in some[at : at + found]])
+                self._pop()
+        else:
+            found = matching(some, at, self._batch, self._passed)
+            self._passed += found
+            if self._passed == len(self._batch):
+                self._batch, self._passed = [], 0
         if found:
             self._begun = True
             self.counts.expected += found
@@ -160,10 +163,15 @@ class Comparison:
         plain = self._foreign is None and self._values is None
         if plain and (byte_count := run_of(batch, self._offset)) is not None:
             self._offset = batch[-1].offset if batch else self._offset
+            if not self.has_waiting and not self._wanted:
+                self._batch, self._passed = list(batch), 0
+                return
+            self._lay_out()
             self._ahead.extend(batch)
             self._byte_count += byte_count
             self._walk()
             return
+        self._lay_out()
         for record in batch:
             if record.offset <= self._offset:
                 self._say("unreadable", record, None, "the offsets of the topic's records do not increase")
@@ -190,6 +198,7 @@ class Comparison:
 
     def end(self) -> None:
         """The topic has no more records."""
+        self._lay_out()
         self._ended = True
         self._walk()
 
@@ -204,8 +213,14 @@ class Comparison:
         return bool(self._wanted) and not self._ended
 
     @property
+    def has_waiting(self) -> bool:
+        """Whether records have come that were not needed yet."""
+        return bool(self._ahead or self._batch)
+
+    @property
     def waiting(self) -> Sequence[Stored]:
         """The records that have come and were not needed yet."""
+        self._lay_out()
         return self._ahead
 
     @property
@@ -219,6 +234,7 @@ class Comparison:
         Args:
             judged: whether these were all the blocks there are; otherwise what comes now may be theirs that were not.
         """
+        self._lay_out()
         while self._ahead:
             record = self._pop()
             if judged:
@@ -239,6 +255,14 @@ class Comparison:
         self._strays.clear()
 
     # ------------------------------------------------------------ the walk
+
+    def _lay_out(self) -> None:
+        """What is left of a batch is ahead from now on, record by record: something else than the plain case comes."""
+        if self._batch:
+            left = self._batch[self._passed :]
+            self._batch, self._passed = [], 0
+            self._ahead.extend(left)
+            self._byte_count += run_of(left, -1) or 0  # they increase: that was looked at as they came
 
     def _walk(self) -> None:
         # Plain: nearly every step is the first branch.
