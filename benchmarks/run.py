@@ -4,6 +4,8 @@
     python benchmarks/run.py --quick [--update]       # instruction counts of the fold against the stored figure
     python benchmarks/run.py --quick --verdicts WHAT  # the same under that key of the policy, compared with nothing
     python benchmarks/run.py --scale                  # partitions, processes, and live assertions
+    python benchmarks/run.py --hand-over [--small] [--cold]  # pauses of lanes when a third worker joins two
+    python benchmarks/run.py --restore [INPUTS]…      # restarts without a snapshot
 
 Writes `latest.json`, `latest.svg` and `latest.md` into `benchmarks/results/`. Contestants run one after the other, in
 three turns, each on topics of its own with byte-identical input, and each one's output is read by an independent
@@ -306,6 +308,11 @@ def parse(given: list[str] | None = None) -> argparse.Namespace:
         help="with --quick: only count, where the policy says so",
     )
     parser.add_argument("--scale", action="store_true", help="partitions, processes, and cost by live assertions")
+    parser.add_argument("--hand-over", action="store_true", help="how long lanes stand when a third worker joins two")
+    parser.add_argument("--small", action="store_true", help="with --hand-over: little state, to see that it works")
+    parser.add_argument("--cold", action="store_true", help="with --hand-over: lanes move at once, as they did before")
+    inputs = "restarts without a snapshot, after so many inputs [1000000 10000000]"
+    parser.add_argument("--restore", type=int, nargs="*", metavar="INPUTS", help=inputs)
     live = "live assertions of --scale %(default)s; 10 million take 7 GB"
     parser.add_argument("--live", type=int, nargs="+", default=[100_000, 1_000_000, 10_000_000], metavar="N", help=live)
     arguments = parser.parse_args(given)
@@ -313,9 +320,11 @@ def parse(given: list[str] | None = None) -> argparse.Namespace:
         parser.error("--update goes with --quick")
     if arguments.verdicts and (arguments.update or not arguments.quick):
         parser.error("--verdicts goes with --quick, and without --update")
+    if (arguments.small or arguments.cold) and not arguments.hand_over:
+        parser.error("--small and --cold go with --hand-over")
     if arguments.emissions is None:
         arguments.emissions = 20_000 if arguments.scale else 100_000
-    if min(arguments.emissions, arguments.partitions, arguments.runs, *arguments.live) < 1:
+    if min(arguments.emissions, arguments.partitions, arguments.runs, *arguments.live, *(arguments.restore or ())) < 1:
         parser.error("numbers are from 1 on")
     return arguments
 
@@ -334,6 +343,14 @@ def main() -> int:
             from scale import scale
 
             return scale(arguments)
+        if arguments.hand_over:
+            from hand_over import hand_over
+
+            return hand_over(arguments)
+        if arguments.restore is not None:
+            from restoring import restore
+
+            return restore(arguments)
         return bench(arguments)
     except SluiceError as error:
         console.print(str(error), highlight=False)

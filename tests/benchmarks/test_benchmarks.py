@@ -13,12 +13,14 @@ from xml.etree import ElementTree
 import capacity
 import completeness
 import contestants
+import hand_over
 import instructions
 import join
 import latency
 import pytest
 import ratios
 import report
+import restoring
 import run
 import workload
 from hypothesis import given
@@ -415,3 +417,36 @@ def test_the_command_line_refuses_what_makes_no_sense() -> None:
             run.parse(given_)
     assert run.parse([]).emissions == 100_000
     assert run.parse(["--scale"]).emissions == 20_000
+
+
+# ---------------------------------------------------------------- pauses of lanes, restarts
+
+
+def test_a_pause_is_the_time_between_two_blocks() -> None:
+    """It counts where the later block comes within the time looked at; without any, all of that time is a pause."""
+    times = [0, 50, 100, 900, 950, 2000]
+
+    assert hand_over.longest(times, 0, 950) == 800
+    assert hand_over.longest(times, 901, 1999) == 50
+    assert hand_over.longest(times, 901, 2000) == 1050
+    assert hand_over.longest([], 100, 700) == 600
+
+
+@given(st.integers(1, 16), st.integers(1, 20), st.integers(0, 10_000))
+def test_every_lane_gets_as_many_emissions_that_are_admitted(lanes: int, each: int, first: int) -> None:
+    """Each under a key that belongs to its lane, and none twice."""
+    found = hand_over.numbers_by_lane(lanes, each, first)
+
+    assert [len(numbers) for numbers in found.values()] == [each] * lanes
+    numbers = [number for some in found.values() for number in some]
+    assert len(set(numbers)) == len(numbers)
+    assert min(numbers) >= first
+    assert all(workload.is_admitted(number) for number in numbers)
+
+
+def test_the_page_tells_what_restarts_cost() -> None:
+    """One line for each size of a ledger."""
+    one = {"inputs": 1_000_000, "blocks": 400, "seconds": 8.5, "cpu_seconds": 9.1, "inputs_per_cpu_second": 109_890}
+    document = {"at": NOW, "cores": 2, "load": 0.1, "restores": [{**one, "resident_mb": 300}]}
+
+    assert restoring.section(document).endswith("| 1,000,000 | 400 | 8.5 | 9.1 | 109,890 | 300 |")
