@@ -1,4 +1,4 @@
-"""End-to-end latency of sluice: from the producer's call to a read_committed consumer's hands, at a steady rate.
+"""End-to-end latency at a steady rate: from the producer's call to a read_committed consumer's hands.
 
 An emission and its evidence are produced one right after the other; its latency is counted from before the call that
 produces the emission to the return of the call that consumes it as admitted. Producer and consumer are
@@ -21,11 +21,9 @@ from pathlib import Path
 import msgspec
 from completeness import Said
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
-from contestants import Course, environment_with, sluice_command, sluice_environment
-from measuring import FailedError, last_line, stop
+from contestants import Contestant, Course, environment_with
+from measuring import FailedError, last_line, stop, topics_of
 from workload import create, delete, is_admitted, producer, records, servers
-
-from sluice.topology.kafka.topics import TOPICS
 
 WARM_SECONDS = 5.0
 """Not counted: connections, first blocks, and code that specialises itself."""
@@ -46,7 +44,7 @@ class Latency(msgspec.Struct, kw_only=True):
     lost: int
     inputs_per_second: int
     achieved_inputs_per_second: int
-    processes: int
+    contestant: str
 
 
 def percentile(ordered: Sequence[float], part: float) -> float:
@@ -90,19 +88,23 @@ class _Reader(threading.Thread):
         self._consumer.close()
 
 
-def measure_latency(address: str, prefix: str, rate: int, seconds: float, processes: int, now: str) -> Latency:
-    """Runs a worker under a steady load.
+def measure_latency(
+    address: str, prefix: str, rate: int, seconds: float, contestant: Contestant, now: str, partitions: int = 4
+) -> Latency:
+    """Runs a contestant under a steady load.
 
     Args:
         address: of the broker.
         prefix: of the topics, which are removed afterwards.
         rate: inputs a second.
         seconds: of load that count, after the warm-up.
-        processes: of the worker.
+        contestant: who.
         now: the time that stands in the records (RFC 3339).
+        partitions: of each topic.
 
     Raises:
-        FailedError: the worker ended, or admitted nothing.
+        FailedError: the contestant ended, or admitted nothing.
+        SetupError: it cannot be set up here.
     """
     emissions_per_second = max(rate / 2.8, 1.0)
     total = int((WARM_SECONDS + seconds) * emissions_per_second)
@@ -110,12 +112,12 @@ def measure_latency(address: str, prefix: str, rate: int, seconds: float, proces
     gc.collect()
     gc.freeze()  # nor may the collector walk through all of it then
     with tempfile.TemporaryDirectory(prefix="sluice-bench-", ignore_cleanup_errors=True) as folder:
-        course = Course(address, prefix, Path(folder), 4)
-        create(address, prefix, TOPICS, course.partitions)
-        environment = environment_with(sluice_environment(course))
+        course = Course(address, prefix, Path(folder), partitions)
+        command, environment = contestant.command(course), environment_with(contestant.environment(course))
+        create(address, prefix, topics_of(contestant), course.partitions)
         with (course.folder / "log").open("wb") as log:
             worker = subprocess.Popen(
-                sluice_command(processes), env=environment, cwd=folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+                command, env=environment, cwd=folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL
             )
         reader = _Reader(course)
         reader.start()
@@ -142,14 +144,14 @@ def measure_latency(address: str, prefix: str, rate: int, seconds: float, proces
         lost=len(counted) - len(ordered),
         inputs_per_second=rate,
         achieved_inputs_per_second=round(sum(map(len, made)) / took),
-        processes=processes,
+        contestant=contestant.name,
     )
 
 
 def _await_first(course: Course, worker: subprocess.Popen[bytes], reader: _Reader, now: str) -> None:
-    """Until one emission a partition or so has come through: then all lanes run."""
+    """Until some emissions a partition have come through: then all lanes run."""
     sender, probes = producer(course.address), list[str]()
-    for number in range(10**9, 10**9 + 40):
+    for number in range(10**9, 10**9 + 10 * course.partitions):
         if is_admitted(number):
             probes.append(f"em-{number}")
         for topic, key, value in records(number, now):
@@ -168,7 +170,7 @@ def _load(
     """Produces at the rate; (call, seconds since the beginning) of each id to be admitted, and how long it all took."""
     sender = producer(course.address, **{"linger.ms": LINGER_MS})
     # Positional arguments, and names made once: at 80,000 calls a second the rest would take a tenth of a core more.
-    produce, names = sender.produce, {name: course.prefix + name for name in TOPICS}
+    produce, names = sender.produce, {name: course.prefix + name for name in ("emissions", "observations")}
     sent: dict[str, tuple[float, float]] = {}
     began, number = time.perf_counter(), 0
     while number < len(made):

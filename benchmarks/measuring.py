@@ -10,7 +10,7 @@ from __future__ import annotations
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -18,6 +18,7 @@ from completeness import Verdict, committed, judge
 from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 from contestants import Contestant, Course, SetupError, environment_with
+from transactions import commits
 from usage import Sample, cpu_between, usage
 from workload import admitted_ids, create, delete, open_admin, preload
 
@@ -51,6 +52,7 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
         missing, doubled, foreign: outputs that are not as they must be.
         start_seconds: from its start to its first record.
         inputs_per_block: of sluice.
+        transactions_per_second: committed while it ran, by the broker's log of transactions.
     """
 
     family: str
@@ -67,11 +69,17 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     doubled: int = 0
     foreign: int = 0
     inputs_per_block: int = 0
+    transactions_per_second: int = 0
     failed: str = ""
 
 
 class FailedError(Exception):
     """A contestant did not come to its end."""
+
+
+def topics_of(contestant: Contestant) -> Iterable[str]:
+    """The topics that a contestant reads and writes."""
+    return TOPICS if contestant.family == "sluice" else ("emissions", "observations", "admitted")
 
 
 def measure(
@@ -105,8 +113,7 @@ def measure(
             result.failed = str(error)
             return result
         try:
-            names = TOPICS if contestant.family == "sluice" else ("emissions", "observations", "admitted")
-            create(course.address, prefix, names, partitions)
+            create(course.address, prefix, topics_of(contestant), partitions)
             tell("preload", 0, 0)
             result.inputs = preload(course.address, prefix, emissions, now)
             _run(contestant, command, course, broker, emissions, result, tell)
@@ -149,6 +156,8 @@ def _run(
     verdict = judge(committed(course.address, course.prefix + "admitted", course.partitions), expected)
     fill(result, samples, begin, end, verdict)
     result.start_seconds = round(begin - started, 1)
+    committed_then = commits(course.address, begin, end)
+    result.transactions_per_second = round(committed_then / max(end - begin, 1e-3))
 
 
 def fill(result: Result, samples: list[Sample], begin: float, end: float, verdict: Verdict) -> None:

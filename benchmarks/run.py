@@ -4,6 +4,7 @@
     python benchmarks/run.py --quick [--update]       # instruction counts of the fold against the stored figure
     python benchmarks/run.py --quick --verdicts WHAT  # the same under that key of the policy, compared with nothing
     python benchmarks/run.py --scale                  # partitions, processes, and live assertions
+    python benchmarks/run.py --many-lanes [64 128]    # so many partitions, beside Kafka Streams with as many tasks
     python benchmarks/run.py --hand-over [--small] [--cold]  # pauses of lanes when a third worker joins two
     python benchmarks/run.py --restore [INPUTS]…      # restarts without a snapshot
 
@@ -33,7 +34,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from capacity import Measured, disk_bytes, section
 from confluent_kafka import KafkaException
-from contestants import CONTESTANTS, SLUICE, Contestant, Course, environment_with, sluice_environment
+from contestants import CONTESTANTS, SLUICE, Contestant, Course, environment_with, sluice, sluice_environment
 from latency import measure_latency
 from measuring import FailedError, Result, Tell, measure
 from ratios import Goal, best, goals, ratios
@@ -202,7 +203,12 @@ def latency_of(broker: RealBroker, results: dict[str, Result], seconds: float) -
     try:
         found = [
             measure_latency(
-                broker.address, f"latency{turn}.", ours.inputs_per_second // 2, seconds, int(name.split()[1]), now()
+                broker.address,
+                f"latency{turn}.",
+                ours.inputs_per_second // 2,
+                seconds,
+                sluice(int(name.split()[1])),
+                now(),
             )
             for turn in range(WARM_TURNS + TURNS)
         ]
@@ -311,6 +317,8 @@ def parse(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--hand-over", action="store_true", help="how long lanes stand when a third worker joins two")
     parser.add_argument("--small", action="store_true", help="with --hand-over: little state, to see that it works")
     parser.add_argument("--cold", action="store_true", help="with --hand-over: lanes move at once, as they did before")
+    many = "with so many partitions, beside Kafka Streams with as many tasks [64 128]"
+    parser.add_argument("--many-lanes", type=int, nargs="*", metavar="PARTITIONS", help=many)
     inputs = "restarts without a snapshot, after so many inputs [1000000 10000000]"
     parser.add_argument("--restore", type=int, nargs="*", metavar="INPUTS", help=inputs)
     live = "live assertions of --scale %(default)s; 10 million take 7 GB"
@@ -324,7 +332,17 @@ def parse(given: list[str] | None = None) -> argparse.Namespace:
         parser.error("--small and --cold go with --hand-over")
     if arguments.emissions is None:
         arguments.emissions = 20_000 if arguments.scale else 100_000
-    if min(arguments.emissions, arguments.partitions, arguments.runs, *arguments.live, *(arguments.restore or ())) < 1:
+    if (
+        min(
+            arguments.emissions,
+            arguments.partitions,
+            arguments.runs,
+            *arguments.live,
+            *(arguments.restore or ()),
+            *(arguments.many_lanes or ()),
+        )
+        < 1
+    ):
         parser.error("numbers are from 1 on")
     return arguments
 
@@ -347,6 +365,10 @@ def main() -> int:
             from hand_over import hand_over
 
             return hand_over(arguments)
+        if arguments.many_lanes is not None:
+            from many_lanes import many_lanes
+
+            return many_lanes(arguments)
         if arguments.restore is not None:
             from restoring import restore
 

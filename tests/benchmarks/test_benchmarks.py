@@ -17,12 +17,15 @@ import hand_over
 import instructions
 import join
 import latency
+import many_lanes
 import pytest
 import ratios
 import report
 import restoring
 import run
+import transactions
 import workload
+from contestants import Contestant
 from hypothesis import given
 from hypothesis import strategies as st
 from measuring import Result, fill, measure
@@ -232,7 +235,7 @@ def test_of_the_turns_that_count_the_middle_one_is_reported(monkeypatch: pytest.
     """What warms the broker up counts as little as the best turn does, and every turn is kept."""
     said = iter([900, 800, 700, 1, 300, 100, 200])
 
-    def measured(address: str, prefix: str, rate: int, seconds: float, processes: int, now: str) -> latency.Latency:
+    def measured(address: str, prefix: str, rate: int, seconds: float, who: Contestant, now: str) -> latency.Latency:
         p99 = next(said)
         return latency.Latency(
             p50=p99 / 2,
@@ -243,14 +246,14 @@ def test_of_the_turns_that_count_the_middle_one_is_reported(monkeypatch: pytest.
             lost=0,
             inputs_per_second=rate,
             achieved_inputs_per_second=rate,
-            processes=processes,
+            contestant=who.name,
         )
 
     monkeypatch.setattr(run, "measure_latency", measured)
     found = run.latency_of(SimpleNamespace(address="a"), {"sluice, 2 processes": result("sluice", 9_000)}, 1)
 
     assert (found["p50"], found["p99"]) == (100, 200)
-    assert found["inputs_per_second"] == 4_500
+    assert (found["inputs_per_second"], found["contestant"]) == (4_500, "sluice, 2 processes")
     assert [turn["p99"] for turn in found["turns"]] == [900, 800, 700, 1, 300, 100, 200]
     assert "150.0 and 300; 50.0 and 100; 100.0 and 200" in report.turns_of(found)
 
@@ -450,3 +453,41 @@ def test_the_page_tells_what_restarts_cost() -> None:
     document = {"at": NOW, "cores": 2, "load": 0.1, "restores": [{**one, "resident_mb": 300}]}
 
     assert restoring.section(document).endswith("| 1,000,000 | 400 | 8.5 | 9.1 | 109,890 | 300 |")
+
+
+# ---------------------------------------------------------------- many lanes
+
+
+@pytest.mark.parametrize(
+    ("value", "is_commit"),
+    [
+        (bytes.fromhex("000000000000000003e8000000004e2004") + bytes(20), True),
+        (bytes.fromhex("000100000000000003e8000000004e2004") + bytes(20), True),
+        (bytes.fromhex("000000000000000003e8000000004e2001") + bytes(20), False),  # under way
+        (bytes.fromhex("000000000000000003e8000000004e2005") + bytes(20), False),  # aborted
+        (b"\x00\x00", False),
+        (None, False),
+    ],
+)
+def test_a_commit_is_told_from_the_other_steps(value: bytes | None, is_commit: bool) -> None:
+    """As Kafka writes its log of transactions; an id that ended leaves a record without a value."""
+    assert transactions.is_commit(value) is is_commit
+
+
+def test_many_lanes_are_told_beside_one_another() -> None:
+    """Who did not run says why, and who was not put under load has no latency."""
+    ran = {"inputs_per_second": 90_000, "cpu_us_per_input": 8.0, "broker_cpu_us_per_input": 3.0, "complete": True}
+    late = {"p50": 50.0, "p99": 120.0, "achieved_inputs_per_second": 44_990}
+    lanes = [
+        {"partitions": 64, "name": "a", "result": {**ran, "transactions_per_second": 400}, "latency": late},
+        {"partitions": 64, "name": "b", "result": ran, "latency": {}},
+        {"partitions": 64, "name": "c", "result": {"failed": "no Maven"}, "latency": {}},
+    ]
+    page = many_lanes.section(
+        {"at": NOW, "python": "3", "cores": 2, "load": 0.1, "emissions": 100, "lanes": lanes}
+    ).splitlines()
+
+    assert page[-3] == "| 64 | a | 90,000 | 8.0 | 3.0 | 400 | 50.0 | 120.0 | 44,990 | yes |"
+    assert page[-2] == "| 64 | b | 90,000 | 8.0 | 3.0 | 0 |  |  |  | yes |"
+    assert page[-1].endswith("| not run: no Maven |")
+    assert {line.count("|") for line in page[2:]} == {11}
