@@ -22,6 +22,7 @@ from sluice.topology.brokers import RealCluster
 from sluice.topology.kafka.claiming import Member
 from sluice.topology.kafka.connect import open_reader
 from sluice.topology.kafka.topics import create_topics, topic_name
+from sluice.topology.kafka.transactions import FencedError
 from sluice.topology.ledger.ledger import KafkaLedger
 from sluice.topology.settings.settings import Settings, bootstrap
 
@@ -92,6 +93,99 @@ async def test_a_part_that_moves_in_the_middle_of_transactions(
         assert worker.poll() is None
         owners = [[one.claim.worker for one in found] for found in (await claims(settings)).values()]
     assert len({name for found in owners for name in found}) == 1
+
+
+async def test_lanes_are_taken_over_while_their_ledgers_leaders_move(
+    cluster: RealCluster, settings: Settings, tmp_path: Path
+):
+    """Leaders move all the while, and the claims' own leader is killed once the first of them stands.
+
+    Whoever reads to its claim then reads it from another leader than the one that took it.
+    """
+    view, moved = View(settings), 0
+    with Workers(settings, tmp_path) as workers:
+        first = workers.start()
+        await workers.until_taken_over(first)
+        under_load = asyncio.create_task(load(settings, 0, 600, 12))
+        await until_read(settings, 100)
+
+        async def move() -> None:
+            nonlocal moved
+            while True:
+                for lane in range(LANES):
+                    place, now = (
+                        TopicPartition(topic_name(settings, "ledger"), lane),
+                        await view.partition("ledger", lane),
+                    )
+                    others = [node for node in now.in_sync if node != now.leader]
+                    if others:
+                        rest = [node for node in now.replicas if node != others[0]]
+                        await view.move_leader(place, [others[0], *rest])
+                        moved += 1
+
+        moving = asyncio.create_task(move())
+        first.kill()
+        second = workers.start()
+        await workers.until_said(second, "lane taken over")
+        moving.cancel()
+        await asyncio.wait([moving])
+        node = await leader_of(view, 0)
+        cluster.kill(node)
+        await workers.until_taken_over(second)
+        await assert_exactly_once(settings, await under_load)
+        assert second.poll() is None
+    assert moved > 0
+    assert await leader_of(view, 0) != node
+    for found in (await claims(settings)).values():
+        owners = [one.claim.worker for one in found]
+        assert owners == sorted(owners, key=owners.index)  # each owner once, and never back to the former one
+        assert len(set(owners)) == 2
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+async def test_a_claim_that_was_written_to_the_old_leader(cluster: RealCluster, settings: Settings, is_killed: bool):
+    """It is read from the new one, with every block of every former owner before it; the next block follows upon them.
+
+    In order or by a kill, between the claim and the reading; the former owner, which has a block under way, is fenced.
+    """
+    view, blocks = View(settings), [b"block %d" % number for number in range(4)]
+    place = TopicPartition(topic_name(settings, "ledger"), 0)
+    consumer = AIOKafkaConsumer(
+        topic_name(settings, "emissions"), bootstrap_servers=bootstrap(settings), group_id=settings.app_id
+    )
+    former, own = KafkaLedger(settings, 0), KafkaLedger(settings, 0)
+    claim = Claim(lane=0, worker="w", member="m", generation=1, package="1", claimed_at="2026-11-21T09:00:00Z")
+    await consumer.start()
+    try:
+        await former.open()
+        for block in blocks:
+            await former.write(block, [])
+        member = Member(settings.app_id, consumer._coordinator.member_id, consumer._coordinator.generation)
+        await own.open()
+        await own.claim(write_claim(claim, "o/ledger/0", None), member)
+        before = await view.partition("ledger", 0)
+        if is_killed:
+            cluster.kill(before.leader)
+        else:
+            others = [node for node in before.replicas if node != before.leader]
+            await view.move_leader(place, [*others, before.leader])
+
+        async def has_moved() -> bool:
+            return await leader_of(view, 0) not in (before.leader, -1)
+
+        await until(has_moved)
+        found = [data async for _, data in own.blocks()]
+        with pytest.raises(FencedError):
+            await former.write(b"a second block of the height", [])
+        await own.write(b"block 4", [])
+        again = [data async for _, data in own.blocks()]
+    finally:
+        await consumer.stop()
+        await own.close()
+        await former.close()
+
+    assert found == blocks
+    assert again == [*blocks, b"block 4"]
 
 
 async def test_a_take_over_behind_a_leader_that_was_just_elected(cluster: RealCluster, settings: Settings):
