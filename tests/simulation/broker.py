@@ -1,5 +1,9 @@
 """The simulated broker: topics, transactions with their coordinator, and offsets of groups.
 
+Partitions have leaders that change, each with a later epoch: for a while the new one takes no batches, its fetch
+answers tell an older end than there is, and it does not say where the log ends (KIP-207). Coordinators of groups and of
+transactions move too: for a while nobody answers for them.
+
 After Kafka 4's transactions as aiokafka speaks them: taking a transactional id over raises its epoch and ends the
 former owner's transaction; the end of a transaction is answered before its markers stand in the partitions, each of
 which comes in its own time; a transaction that takes too long is aborted. Requests arrive through network.py.
@@ -19,11 +23,13 @@ from aiokafka.errors import (
     InvalidProducerIdMapping,
     InvalidTxnState,
     LeaderNotAvailableError,
+    NotCoordinatorForGroupError,
     NotEnoughReplicasError,
+    NotLeaderForPartitionError,
     OffsetOutOfRangeError,
 )
 
-from sluice.topology.kafka.requests import id_text
+from sluice.topology.kafka.requests import End, id_text
 
 from .loop import SimulatedLoop
 from .network import Answer, Network
@@ -64,6 +70,8 @@ class Broker:
         self.retired: dict[Place, list[tuple[str, Partition]]] = {}
         """Partitions of topics that were deleted and made again, with the ids that these had, the oldest first."""
         self._remade: dict[str, float] = {}
+        self.coordinated_from = 0.0
+        """From then on somebody answers for groups and transactional ids again."""
         loop.later(LOOK_SECONDS, self._look)
 
     def partition(self, topic: str, number: int) -> Partition:
@@ -107,6 +115,7 @@ class Broker:
         Raises:
             ConcurrentTransactions: the former owner's transaction has to end first; ask again.
         """
+        self.demand_coordinator()
         one = self._ids.get(name)
         if one is None:
             one = self._ids[name] = Transactional(next(self._numbers))
@@ -146,6 +155,7 @@ class Broker:
 
         `member` is an id and a generation: the group refuses whom it has replaced.
         """
+        self.demand_coordinator()
         self.check_member(*member)
         one = self._owned(name, producer, epoch)
         if one.state != "ongoing" or group not in one.groups:
@@ -157,6 +167,8 @@ class Broker:
         self._refuse_at_times(NotEnoughReplicasError)
         place, one, now = (topic, number), self._ids[name], self._loop.now_ms()
         partition = self.partition(topic, number)
+        if self._loop.time() < partition.led_from:
+            raise NotLeaderForPartitionError
         epoch = int.from_bytes(data[51:53], "big")
         if not partition.is_open(one.producer):  # a transaction's first batch is checked with the coordinator
             if epoch != one.epoch:
@@ -177,7 +189,17 @@ class Broker:
             raise InvalidTxnState
         self._end(one, commit)
 
+    def demand_coordinator(self) -> None:
+        """That somebody answers for groups and transactional ids.
+
+        Raises:
+            NotCoordinatorForGroupError: the coordinator has moved, and the new one has not begun.
+        """
+        if self._loop.time() < self.coordinated_from:
+            raise NotCoordinatorForGroupError
+
     def _owned(self, name: str, producer: int, epoch: int) -> Transactional:
+        self.demand_coordinator()
         one = self._ids.get(name)
         if one is None or one.producer != producer:
             raise InvalidProducerIdMapping
@@ -263,15 +285,15 @@ class Broker:
         self._demand_known(places)
         return {place: (self.partition(*place).first, self.partition(*place).end) for place in places}
 
-    def ends(self, places: Sequence[Place], committed: bool) -> dict[Place, int]:
-        """`ListOffsets`: the last stable offset of each partition, or its end.
+    def ends(self, places: Sequence[Place], committed: bool) -> dict[Place, End]:
+        """`ListOffsets`: the last stable offset of each partition, or its end, and its leader's epoch.
 
         Raises:
             LeaderNotAvailableError: a new leader does not know its own high watermark yet (KIP-207).
         """
         self._demand_known(places)
         found = {place: self.partition(*place) for place in places}
-        return {place: one.stable if committed else one.end for place, one in found.items()}
+        return {place: End(one.stable if committed else one.end, one.epoch) for place, one in found.items()}
 
     def _demand_known(self, places: Sequence[Place]) -> None:
         if any(self.partition(*place).aged is not None for place in places):

@@ -235,7 +235,7 @@ class Consumer:
             found = await self._broker.network.ask(handled(self._broker.ends, [self._place], committed))
         except KafkaError:
             return None
-        return End(found[self._place], 0)
+        return found[self._place]
 
     def last_poll_timestamp(self, place: TopicPartition) -> int | None:
         return self._answered

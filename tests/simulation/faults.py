@@ -117,11 +117,20 @@ class Faults:
             return
         partition.aged = self._random.randint(max(partition.first, partition.end - 12), partition.end)
         self._world.tell(f"{topic}/{number} has a new leader, which tells {partition.aged} of {partition.end}")
-        self._world.loop.later(self._random.choice((0.3, 1.5, 4.0)), self._know, partition)
+        wait = self._random.choice((0.3, 1.5, 4.0))
+        partition.epoch += 1
+        partition.led_from = self._world.loop.time() + wait / 3  # it leads before it knows its own end
+        self._world.loop.later(wait, self._know, partition)
 
     def _know(self, partition: Partition) -> None:
         partition.aged = None
         self._world.broker.stir()
+
+    def move_coordinators(self) -> None:
+        """Somebody else coordinates groups and transactions from now on, and begins after a while."""
+        if not self._world.is_calm:
+            self._world.broker.coordinated_from = self._world.loop.time() + self._random.choice((0.2, 1.0, 3.5))
+            self._world.tell("the coordinators move")
 
     def make_anew(self, topic: str) -> None:
         """Somebody deletes an input, and makes it again."""

@@ -7,7 +7,7 @@ gets what it had, and nobody else is disturbed. Who gets what is partly chance: 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 
 from aiokafka.errors import IllegalGenerationError, UnknownMemberIdError
@@ -35,6 +35,8 @@ class Group:
     def __init__(self, loop: SimulatedLoop, random: Random, lanes: int) -> None:
         self._loop, self._random, self._lanes = loop, random, lanes
         self._members: dict[str, _Member] = {}
+        self.demand_coordinator: Callable[[], None] = lambda: None
+        """Set by the world: raises while nobody coordinates the group."""
         self.generation = 0
         self._joining_until: float | None = None
         loop.later(LOOK_SECONDS, self._look)
@@ -45,6 +47,7 @@ class Group:
 
     def join(self, name: str, held: Sequence[int], is_new: bool, answer: Answer) -> None:
         """Answers with (generation, lanes, standbys) once all members have joined, or had their time for it."""
+        self.demand_coordinator()
         now = self._loop.time()
         known = self._members.get(name)
         if is_new and known is not None and self._joining_until is None:
@@ -59,6 +62,7 @@ class Group:
 
     def heartbeat(self, name: str, generation: int) -> bool:
         """Whether the member may keep its lanes."""
+        self.demand_coordinator()
         member = self._members.get(name)
         if member is None:
             return False

@@ -113,14 +113,17 @@ def blocks_of(partition: Partition) -> list[Block]:
 def check_claims(partition: Partition, where: str) -> None:
     """Each block names the newest claim before it: nobody writes once somebody else has claimed the lane.
 
-    And whom the group has replaced cannot claim: generations never go back.
+    And whom the group has replaced cannot claim: generations never go back, and in one of them a lane has one owner, so
+    that no two members fence one another in turn.
     """
-    newest, generation = None, 0
+    newest, generation, owner = None, 0, ""
     for record, _ in partition.visible():
         if is_claim(record.key):
             claim = read_claim(record.value).claim
             demand(claim.generation >= generation, "claims", f"{where}: claimed in an earlier generation again")
-            newest, generation = claim_hash(record.value or b""), claim.generation
+            if claim.generation == generation:
+                demand(claim.member == owner, "claims", f"{where}: claimed by two members of one generation")
+            newest, generation, owner = claim_hash(record.value or b""), claim.generation, claim.member
         else:
             header = unseal(record.value or b"").header
             demand(header.claim == newest, "claims", f"{where}, block {header.height}: it is of another claim")

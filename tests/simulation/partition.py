@@ -92,7 +92,9 @@ class Partition:
     """
 
     def __init__(self) -> None:
-        self.first = self.end = 0
+        self.first = self.end = self.epoch = 0
+        self.led_from = 0.0
+        """Simulated time from which on its newest leader takes batches."""
         self.aged: int | None = None
         """Where a new leader's fetch answers end for a while, although more is committed; None: at the end."""
         self.batches: list[Batch] = []

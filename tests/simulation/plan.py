@@ -38,6 +38,14 @@ def elections_of(seed: int, plan: Plan) -> list[tuple[float, str]]:
     return [(random.uniform(0.2, plan.seconds + 4), "elect") for _ in range(random.choice((1, 3, 8, 20)))]
 
 
+def moves_of(seed: int, plan: Plan) -> list[tuple[float, str]]:
+    """When the coordinators move, by dice of their own: in a fifth of the worlds."""
+    random = Random(f"{seed} coordinators")
+    if random.random() > 0.2:
+        return []
+    return [(random.uniform(0.2, plan.seconds + 4), "move_coordinators") for _ in range(random.choice((1, 2, 6)))]
+
+
 REMADE = ("emissions", "reviews", "attestations", "sightings")
 """Inputs that may be deleted and made again: those to which no lane writes."""
 

@@ -30,7 +30,7 @@ from .invariants import ViolationError
 from .loop import OWNER, LivelockError, Process, SimulatedLoop, State, inhabited
 from .network import CALM, Network
 from .partition import Fate, Record
-from .plan import elections_of, plan_of, remakes_of
+from .plan import elections_of, moves_of, plan_of, remakes_of
 from .shelf import Shelves
 from .worker import MakeLedger, Worker, make_ledger
 from .workload import INPUTS, Sending, Workload, policy_of
@@ -72,12 +72,14 @@ class World:
         self._tell = tell
         self.plan = plan = plan_of(random)
         self._elections, self._remakes = elections_of(seed, plan), remakes_of(seed, plan)
+        self._moves = moves_of(seed, plan)
         self._mutation = mutation or Mutation()
         self.network = Network(self.loop, random)
         self.network.weather = plan.weather
         self.broker = Broker(self.loop, random, self.network, plan.lanes)
         self.group = Group(self.loop, random, plan.lanes)
         self.broker.check_member = self.group.check
+        self.group.demand_coordinator = self.broker.demand_coordinator
         self._policy, self._other = policy_of(random), policy_of(random)  # they differ in what adjudication does
         self._shelves = Shelves(random, plan.lanes, Adjudicate().version, shared=plan.shared_folder)
         self._signers = [Signer(f"sluice/{name}", bytes([place]) * 32) for place, name in enumerate("ab")]
@@ -143,7 +145,7 @@ class World:
         sendings = Workload(random, EPOCH, plan.lanes, plan.seconds, plan.emissions).sendings
         for sending in sendings:
             self.loop.later(sending.seconds, self._send, sending)
-        for at, kind in [*plan.faults, *self._elections]:
+        for at, kind in [*plan.faults, *self._elections, *self._moves]:
             self.loop.later(at, getattr(faults, kind))
         for at, topic in self._remakes:
             self.loop.later(at, faults.make_anew, topic)

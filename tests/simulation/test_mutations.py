@@ -179,6 +179,35 @@ def unchecked() -> Mutation:
     return Mutation(patches=[(transactions, "check_member", check)])
 
 
+def nameless() -> Mutation:
+    """Blocks go on to name the claim of before: the hash of a lane's own one is never taken up."""
+
+    async def claim_with(lane_: lane.Lane, draft: Any) -> None:
+        kept = lane_._claim
+        await claim_as_ever(lane_, draft)
+        lane_._claim = kept
+
+    claim_as_ever = lane.Lane._claim_with
+    return Mutation(patches=[(lane.Lane, "_claim_with", claim_with)])
+
+
+def told_by_fetches() -> Mutation:
+    """What a fetch answer tells of an input's end makes a mark, as it did before: after an election it may be older."""
+
+    def answered(lane_: lane.Lane, topic: str, end: int, time: int) -> None:
+        lane_._watermark.ended(topic, end, time)
+        answered_as_ever(lane_, topic, end, time)
+
+    answered_as_ever = lane.Lane.answered
+    return Mutation(patches=[(lane.Lane, "answered", answered)])
+
+
+def asked_at_the_answer() -> Mutation:
+    """A mark is of when the answer came, instead of when the leader was asked."""
+    ended = lane.Lane.ended
+    return Mutation(patches=[(lane.Lane, "ended", lambda one, topic, end, asked: ended(one, topic, end, asked + 500))])
+
+
 def careless() -> Mutation:
     """Nobody looks which topic stands behind a name: neither the lane nor whoever follows the chain."""
     return Mutation(
@@ -214,6 +243,9 @@ MUTATIONS: dict[str, tuple[Callable[[], Mutation], str]] = {
     "a ledger that is not read to its end": (lambda: adjudicating(Hasty), "heights|failure"),
     "a ledger that is read to where a fetch answer ends": (lambda: adjudicating(Believing), "heights|failure|claims"),
     "claims that nobody checks": (unchecked, "claims"),
+    "blocks that name another claim": (nameless, "claims"),
+    "a mark that a fetch answer makes": (told_by_fetches, "watermark"),
+    "a mark of later than it was asked for": (asked_at_the_answer, "watermark"),
     "words that are not remembered": (
         lambda: Mutation(make_folds=lambda: (Adjudicate(), Bind(), Forgetting())),
         "outputs|fold|failure",

@@ -19,8 +19,9 @@ from aiokafka.errors import IllegalStateError, KafkaError
 from sluice.codecs.notes import Signer
 from sluice.streams.adjudication.fold import event_for
 from sluice.topology.checkpoints.checkpointing import Checkpoints, Tips, checkpoints_of, origin_of
-from sluice.topology.kafka.claiming import Member
+from sluice.topology.kafka.claiming import Member, NotAMemberError
 from sluice.topology.kafka.fetched import Bounds, Fetched
+from sluice.topology.kafka.membership import Standing
 from sluice.topology.ledger.folds import folds
 from sluice.topology.ledger.interfaces import Fold
 from sluice.topology.ledger.ledger import Ledger, ledger_of
@@ -35,13 +36,14 @@ from sluice.topology.worker.lanes import Lanes
 
 from .broker import Broker, Place, handled
 from .clients import insist
-from .group import Group
+from .group import SESSION_SECONDS, Group
 from .loop import Process, SimulatedLoop
 from .partition import Read, Record
 from .shelf import Shelves
 
 POLL_SECONDS = 0.25
 HEARTBEAT_SECONDS = 0.5
+LISTEN_SECONDS = 0.3
 STALL_SECONDS = 20.0
 ASK_SECONDS = 1.0
 ID_SECONDS = 2.0
@@ -124,7 +126,7 @@ class Fetcher:
             except KafkaError:
                 continue
             for (topic, number), end in found.items():
-                self.lanes.ended(number, topic, end, asked)
+                self.lanes.ended(number, topic, end.offset, asked)
 
     async def ask_for_ids(self) -> None:
         """Asks which topics the inputs are, about every two seconds."""
@@ -229,6 +231,7 @@ class Worker:
         is_static: bool,
     ) -> None:
         self.process, self._group, self._network, self._random = process, group, broker.network, random
+        self._loop = loop
         self.name = process.name if is_static else f"{process.name}-{loop.time()}"
         self._is_static, self._has_standbys = is_static, snapshots_every is not None
         self.generation = -1
@@ -247,7 +250,11 @@ class Worker:
                 return None
             return checkpoints_of(settings, signer, number, tips[fold.name], None, fold.ledger, fold.checkpoints)
 
+        self._standing = Standing(SESSION_SECONDS - LISTEN_SECONDS)
+
         def member() -> Member:
+            if self._standing.is_lost(loop.time()):
+                raise NotAMemberError("the group's coordinator is silent")
             return Member(settings.app_id, self.name, self.generation)
 
         def claimant(fold: Fold, number: int) -> Claimant:
@@ -279,6 +286,7 @@ class Worker:
         process.spawn(self.fetcher.run())
         process.spawn(self.fetcher.ask_for_ends())
         process.spawn(self.fetcher.ask_for_ids())
+        process.spawn(self._listen())
         self._member = process.spawn(self._belong())
 
     async def _belong(self) -> None:
@@ -294,12 +302,24 @@ class Worker:
             await asyncio.sleep(self._network.delay())
             self.fetcher.assignment, self.fetcher.assigned = object(), frozenset(numbers)
             self.lanes.assign(numbers)
+            self._standing.answered(self._loop.time())
+            self._standing.joining = False
             if self._has_standbys:
                 for of_fold in self.standbys.values():
                     of_fold.assign(standbys)
             while await self._may_stay(generation):  # noqa: ASYNC110 -- the group is asked, not waited for
                 await asyncio.sleep(HEARTBEAT_SECONDS)
+            self._standing.joining = True
             await self.lanes.suspend()
+
+    async def _listen(self) -> None:
+        """Stops the lanes once the group's coordinator has been silent for a session, as consumer.py does."""
+        was_lost = False
+        while True:
+            await asyncio.sleep(LISTEN_SECONDS)
+            if (is_lost := self._standing.is_lost(self._loop.time())) != was_lost:
+                was_lost = is_lost
+                (self.lanes.give_up if is_lost else self.lanes.take_back)()
 
     async def _join(self, is_new: bool) -> tuple[int, list[int], list[int]]:
         held = sorted(self.lanes.numbers)
@@ -310,10 +330,14 @@ class Worker:
         return await self._network.ask(join, may_be_late=False)
 
     async def _may_stay(self, generation: int) -> bool:
+        asked = self._loop.time()
         try:
-            return await self._network.ask(handled(self._group.heartbeat, self.name, generation), may_be_late=False)
+            stays = await self._network.ask(handled(self._group.heartbeat, self.name, generation), may_be_late=False)
         except KafkaError:
             return True
+        if stays:
+            self._standing.answered(asked)
+        return stays
 
     async def stop(self) -> None:
         """Ends in order: what is in flight is committed, and the group knows."""
