@@ -239,7 +239,7 @@ def believed_at_once() -> Mutation:
 
 MUTATIONS: dict[str, tuple[Callable[[], Mutation], str]] = {
     "outputs outside the transaction": (lambda: adjudicating(OutputsFirst), "outputs|twice"),
-    "a failed commit that is not noticed": (lambda: adjudicating(Deaf), "heights|exactly-once|failure"),
+    "a failed commit that is not noticed": (lambda: adjudicating(Deaf), "heights|exactly-once|failure|checkpoints"),
     "a ledger that is not read to its end": (lambda: adjudicating(Hasty), "heights|failure"),
     "a ledger that is read to where a fetch answer ends": (lambda: adjudicating(Believing), "heights|failure|claims"),
     "claims that nobody checks": (unchecked, "claims"),

@@ -355,6 +355,65 @@ def test_a_bomb_is_put_aside(codec: int, monkeypatch: pytest.MonkeyPatch) -> Non
     assert one.next_fetch_offset == 2
 
 
+def packed_as(codec: int, payload: bytes) -> bytes:
+    """A batch at offset 1 whose records are packed into these bytes, as it says."""
+    plain = batch(1, [b"b"])
+    data = bytearray(plain[:61] + payload)
+    data[8:12], data[22] = (len(data) - 12).to_bytes(4, "big"), data[22] | codec
+    return bytes(signed(data))
+
+
+LIES = {
+    "zstd, two gigabytes": (4, pack("<IBQ", 0xFD2FB528, 0xE0, 2**31) + b"\x01\0\0" * 8),
+    "zstd, all that there may be": (4, pack("<IBQ", 0xFD2FB528, 0xE0, 2**27 - 1) + b"\x01\0\0" * 8),
+    "zstd, a window of two gigabytes": (4, pack("<IBB", 0xFD2FB528, 0x00, 21 << 3) + b"\x01\0\0" * 8),
+    "snappy, two gigabytes": (2, b"\xff\xff\xff\xff\x07" + b"\0a" * 8),
+    "snappy in pieces of two gigabytes": (
+        2,
+        b"\x82SNAPPY\0" + pack(">II", 1, 1) + (pack(">I", 7) + b"\xff\xff\xff\xff\x07\0a") * 8,
+    ),
+    "lz4, two gigabytes": (3, pack("<IBBQB", 0x184D2204, 0x68, 0x70, 2**31, 0) + b"\0" * 16),
+    "gzip, two gigabytes": (1, bytes(cramjam.gzip.compress(b"b"))[:-4] + pack("<I", 2**31)),
+}
+"""A hundred bytes at the most, each of which says how much is in it."""
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_size_that_is_claimed_is_not_made_room_for(lie: str) -> None:
+    """The batch is put aside, and no memory is taken for what it says that it has."""
+    codec, payload = LIES[lie]
+    liar = packed_as(codec, payload)
+    assert len(liar) < 200
+    tracemalloc.start()
+    values, one = put_aside(liar + batch(2, [b"d"]), 3, start=1)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert [value[:8] for value in values] == [b"(1, 2, '"]
+    assert one.next_fetch_offset == 2
+    assert peak < 2 * unpacking_module.MOST_UNPACKED
+
+
+@pytest.mark.parametrize("outer", [1, 3, 4])
+def test_what_is_packed_twice_is_unpacked_once(outer: int) -> None:
+    """A bomb within a bomb: what comes out of the first is no record, so its bytes are taken for one as they are."""
+    inner = bytes(cramjam.zstd.compress(bytes(2_000_000)))
+    packing: Any = {1: cramjam.gzip, 3: cramjam.lz4, 4: cramjam.zstd}[outer]
+
+    first, second = drained(ours(packed_as(outer, bytes(packing.compress(inner))) + batch(2, [b"d"]), start=1))
+
+    assert (first.value or b"-") in inner
+    assert (first.offset, second.offset, second.value) == (1, 2, b"d")
+
+
+def test_a_record_that_is_a_batch_is_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bomb as a value stays as it came."""
+    monkeypatch.setattr(unpacking_module, "MOST_UNPACKED", 100_000)
+    bomb = batch(0, [bytes(2_000_000)], codec=4)
+
+    assert [one.value for one in drained(ours(batch(0, [bomb], codec=1)))] == [bomb]
+
+
 def test_snappy_in_one_piece_is_undone_too() -> None:
     """As librdkafka writes it."""
     plain = batch(0, [b"a" * 1000])
