@@ -215,6 +215,28 @@ async def test_a_topic_made_anew_while_the_lane_runs_is_noticed(world: World):
     assert world.log.values == [b"a", b"x", b"y"]
 
 
+async def test_what_is_read_before_anybody_looks_stands_under_the_old_id(world: World):
+    """docs/limits.md: it is read once more after the adoption, and the ledger has it twice, at one offset of two ids."""
+    feed = Feed(world)
+    world.make(policies=feed)
+    async with world.running():
+        world.inputs.send("emissions", b"a")
+        await world.until(lambda: world.log.values == [b"a"])
+        made_anew(world, NEW, b"x", b"y")
+        world.inputs.fetch()
+        await world.until(lambda: world.log.values == [b"a", b"y"])
+        world.lane.identified({"emissions": NEW, "observations": OTHER})
+        await world.until(lambda: world.lane.status.reason)
+        feed.adopt(OLD, NEW)
+        await world.until(lambda: len(world.log.values) == 4)
+
+    assert world.log.values == [b"a", b"y", b"x", b"y"]
+    read = [(one.first, one.next, one.id) for block in world.log.blocks for one in block.header.sources[:1]]
+    assert [one for one in read if one[0] != one[1]] == [(0, 1, OLD), (1, 2, OLD), (0, 2, NEW)]
+    (gap,) = [event for block in world.log.blocks for event in block.events if event.kind == EventKind.GAP]
+    assert (gap.offset, gap.value) == (2, b"2")
+
+
 async def test_a_broker_that_is_late_costs_only_a_moment(world: World):
     """Two brokers say different things for a while; once they agree, the lane reads on where it was."""
     feed = Feed(world)
