@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaConsumer
-from lanes_on_kafka import Workers, assert_exactly_once, claims, ledger, load, until_read
+from lanes_on_kafka import Workers, assert_exactly_once, claims, ledger, load, read_all, until_read
 from msgspec.structs import replace
 
-from sluice.codecs.lane_claims import Claim, write_claim
+from sluice.codecs.lane_claims import KEY, Claim, is_claim, write_claim
 from sluice.codecs.notes import signers_of
 from sluice.topology.audit.run import AuditRequest, audit
 from sluice.topology.checkpoints.checkpointing import KEY_FILE
 from sluice.topology.checkpoints.signing import load_signer
 from sluice.topology.kafka.claiming import Member, NotAMemberError
+from sluice.topology.kafka.connect import open_producer
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.kafka.transactions import FencedError
 from sluice.topology.ledger.ledger import KafkaLedger
@@ -103,6 +104,41 @@ async def test_only_a_current_member_can_claim(settings: Settings):
 
     assert written is not None
     assert [one.claim for one in (await claims(settings))[0]] == [claim, replace(claim, worker="other")]
+
+
+async def test_claims_that_nobody_may_write_take_a_lane_from_nobody(settings: Settings, tmp_path: Path):
+    """Whoever can write to a ledger puts claims there: bytes that are none, the lane's own once more, a later one.
+
+    Each costs the owner a take-over at the most. It keeps the lane, every input stands in one block, and the audit
+    tells of what is not signed as it stands.
+    """
+    with Workers(settings, tmp_path) as workers:
+        worker = workers.start("--instance", "w-0")
+        await workers.until_taken_over(worker)
+        sent = await load(settings, 0, 100)
+        await until_read(settings, sent)
+        own = (await read_all(settings, "ledger"))[0]
+        (kept,) = [one.value for one in own if is_claim(one.key)]
+        later = Claim(lane=0, worker="x", member="x", generation=10**6, package="1", claimed_at="2026-11-21T09:00:00Z")
+        async with open_producer(settings) as producer:
+            for forged in (b"no claim", kept, write_claim(later, "o/l/0", None)):
+                await producer.send_and_wait(settings.topic_prefix + "ledger", forged, KEY, 0)
+                sent += await load(settings, sent, 60)
+                await until_read(settings, sent)
+        assert worker.poll() is None
+        worker.kill()
+        second = workers.start("--instance", "w-0")
+        await workers.until_taken_over(second)
+        sent += await load(settings, sent, 60)
+        await until_read(settings, sent)
+        assert second.poll() is None
+        heights = {lane: [block.header.height for block in chain] for lane, chain in (await ledger(settings)).items()}
+        verifier = load_signer(tmp_path / settings.state_dir / KEY_FILE).verifier
+        report = await audit(AuditRequest(settings, verifiers=(verifier,)), "2026-11-21T09:00:00Z")
+
+    assert all(some == list(range(len(some))) for some in heights.values())
+    told = {one.kind for one in report.divergences}
+    assert told, "an audit sees that somebody wrote claims"
 
 
 FENCED = "fenced: another worker has taken this lane over"

@@ -216,7 +216,7 @@ async def test_a_topic_made_anew_while_the_lane_runs_is_noticed(world: World):
 
 
 async def test_what_is_read_before_anybody_looks_stands_under_the_old_id(world: World):
-    """docs/limits.md: it is read once more after the adoption, and the ledger has it twice, at one offset of two ids."""
+    """docs/limits.md: it is read again after the adoption, and the ledger has it twice, at one offset of two ids."""
     feed = Feed(world)
     world.make(policies=feed)
     async with world.running():
