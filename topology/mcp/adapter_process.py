@@ -21,6 +21,7 @@ from ..settings.settings import Settings
 from ..worker.web import Web
 from .adapter import Adapter
 from .adapter_metrics import AdapterMetrics
+from .door import until_stopped
 from .http import Door, open_sessions, serve
 from .readers import Readers
 from .server import create_server, sentence
@@ -55,27 +56,12 @@ async def _run(settings: Settings, path: Path, door: Door | None) -> None:
     web = _web(settings, meter, adapter)
     try:
         await _listen(web, needed=door is not None)
-    except BaseException:
-        await _stop(web, readers, watching)
-        raise
-    follows: asyncio.Task[object] = asyncio.create_task(following.run(), name="view-follows")
-    serving: asyncio.Task[object] = asyncio.create_task(
-        _stdio(server) if door is None else serve(server, door, meter), name="adapter-serves"
-    )
-    stop = asyncio.Event()
-    if door is not None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    until_stopped: asyncio.Task[object] = asyncio.create_task(stop.wait(), name="until-stopped")
-    tasks = {follows, serving, until_stopped}
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()  # with the reason why it ended
+        follows: asyncio.Task[object] = asyncio.create_task(following.run(), name="view-follows")
+        answers = _stdio(server) if door is None else serve(server, door, meter)
+        serving: asyncio.Task[object] = asyncio.create_task(answers, name="adapter-serves")
+        # A session on standard input ends with its client.
+        await until_stopped((follows, serving), asyncio.Event() if door is None else None)
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
         await _stop(web, readers, watching)
 
 

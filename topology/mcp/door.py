@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import signal
 import socket
 import ssl
 from collections import OrderedDict
@@ -162,6 +163,38 @@ async def served(application: Application, door: Door, connections: int, of_one:
         running.should_exit = True
         await asyncio.wait({serving}, timeout=5)
         raise
+
+
+async def until_stopped(
+    work: Sequence[asyncio.Task[object]],
+    stop: asyncio.Event | None,
+    last: Callable[[], Awaitable[None]] | None = None,
+) -> None:
+    """Waits until one of the tasks ends or a stop is asked for, then runs `last` and cancels the tasks.
+
+    Args:
+        work: the tasks.
+        stop: asks for the stop once it is set; None: SIGINT and SIGTERM do.
+        last: runs before the tasks are cancelled; None: nothing does.
+
+    Raises:
+        Exception: whatever ended a task with an error.
+    """
+    if stop is None:
+        stop = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    tasks: list[asyncio.Task[object]] = [*work, asyncio.create_task(stop.wait(), name="until-stopped")]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()  # with the reason why it ended
+    finally:
+        if last is not None:
+            await last()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class _Serving(uvicorn.Server):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ from ..checkpoints.signing import signing_of
 from ..client import AsyncEmitter
 from ..kafka import connect
 from ..kafka.topics import TOPICS
-from ..mcp.door import Door, served
+from ..mcp.door import Door, served, until_stopped
 from ..mcp.readers import Readers
 from ..mcp.tokens import Tokens
 from ..mcp.view_follower import Following
@@ -164,32 +163,3 @@ async def run(settings: Settings, service: Service, stop: asyncio.Event | None =
         earlier.cancel()
         await asyncio.gather(earlier, return_exceptions=True)
         readers.close()
-
-
-async def until_stopped(
-    work: list[asyncio.Task[object]], stop: asyncio.Event | None, last: Callable[[], Awaitable[None]]
-) -> None:
-    """Waits until one of the tasks ends or a stop is asked for, then runs `last` and cancels the tasks.
-
-    Args:
-        work: the tasks.
-        stop: asks for the stop once it is set; None: SIGINT and SIGTERM do.
-        last: runs before the tasks are cancelled.
-
-    Raises:
-        Exception: whatever ended a task with an error.
-    """
-    if stop is None:
-        stop = asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    tasks: list[asyncio.Task[object]] = [*work, asyncio.create_task(stop.wait(), name="until-stopped")]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()  # with the reason why it ended
-    finally:
-        await last()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
