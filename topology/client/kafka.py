@@ -11,7 +11,6 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import (
     InvalidTopicError,
-    KafkaError,
     KafkaTimeoutError,
     MessageSizeTooLargeError,
     RecordListTooLargeError,
@@ -26,7 +25,7 @@ from ..kafka.connect import (
     open_consumer,
     open_producer,
     partitions_of,
-    unreachable,
+    reaching,
 )
 from ..kafka.input_records import Prepared
 from ..kafka.partition_reader import EMPTY_ANSWERS, EMPTY_SECONDS
@@ -211,10 +210,8 @@ class KafkaSource:
         return self._places
 
     async def fetch(self, seconds: float) -> Sequence[AdmittedRead]:
-        try:
+        with reaching(self._settings):
             fetched = await self.consumer.getmany(timeout_ms=max(1, int(seconds * 1000)))
-        except (KafkaError, OSError) as error:
-            raise unreachable(self._settings, error) from None
         return [
             AdmittedRead(place.partition, record.offset, record.key, record.value)
             for place, records in fetched.items()
@@ -223,29 +220,23 @@ class KafkaSource:
 
     async def at(self, partition: int) -> int:
         (place,) = (one for one in self._places if one.partition == partition)
-        try:
+        with reaching(self._settings):
             async with asyncio.timeout(SILENCE_SECONDS):
                 return await self.consumer.position(place)
-        except (KafkaError, OSError) as error:
-            raise unreachable(self._settings, error) from None
 
     def goal(self) -> KafkaGoal:
         return KafkaGoal(self, self._settings)
 
     async def first_offsets(self) -> Mapping[int, int]:
-        try:
+        with reaching(self._settings):
             found = await self.consumer.beginning_offsets(list(self._places))
-        except (KafkaError, OSError) as error:
-            raise unreachable(self._settings, error) from None
         return {place.partition: offset for place, offset in found.items()}
 
     async def seek(self, offsets: Mapping[int, int]) -> None:
         wanted = [place for place in self._places if place.partition in offsets]
-        try:
+        with reaching(self._settings):
             ends: Mapping[Any, int] = await self.consumer.end_offsets(wanted)
             first = await self.first_offsets()
-        except (KafkaError, OSError) as error:
-            raise unreachable(self._settings, error) from None
         demand_there(offsets, {place.partition: end for place, end in ends.items()}, self._topic)
         for place in wanted:
             self.consumer.seek(place, max(offsets[place.partition], first[place.partition]))
@@ -253,11 +244,9 @@ class KafkaSource:
     async def committed(self) -> Position | None:
         if self._group is None:
             return None
-        try:
+        with reaching(self._settings):
             async with open_admin(self._settings) as admin:
                 found: Mapping[Any, Any] = await admin.list_consumer_group_offsets(self._group)
-        except (KafkaError, OSError) as error:
-            raise unreachable(self._settings, error) from None
         ours = {place: found[place] for place in self._places if place in found and found[place].offset >= 0}
         if not ours:
             return None
@@ -273,12 +262,10 @@ class KafkaSource:
             for one in self._places
             if one.partition in position.offsets
         }
-        try:
+        with reaching(self._settings):
             if offsets:
                 async with asyncio.timeout(COMMIT_SECONDS):  # without a coordinator aiokafka would wait for ever
                     await self.consumer.commit(offsets)
-        except (KafkaError, OSError) as error:
-            raise unreachable(self._settings, error) from None
 
     async def close(self) -> None:
         await self._stack.aclose()

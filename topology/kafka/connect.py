@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import zlib
-from collections.abc import AsyncIterator, Collection, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Protocol, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -44,6 +44,19 @@ def unreachable(settings: Settings, error: BaseException) -> UnreachableError:
     said = "" if isinstance(error, KafkaConnectionError | OSError) else str(error).strip()
     what = f"the Kafka broker refuses: {said[:200]}" if said else "no Kafka broker answers"
     return UnreachableError(what, path=settings.broker, hint="check --broker; `sluice broker run` starts a broker")
+
+
+@contextmanager
+def reaching(settings: Settings) -> Iterator[None]:
+    """What a broker is asked within the block is answered, or the error says in a sentence that it was not.
+
+    Raises:
+        UnreachableError: the broker does not answer, or refuses.
+    """
+    try:
+        yield
+    except (KafkaError, OSError) as error:  # a TimeoutError is an OSError
+        raise unreachable(settings, error) from None
 
 
 class _Client(Protocol):

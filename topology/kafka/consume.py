@@ -10,11 +10,10 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
-from aiokafka.errors import KafkaError
 
 from ...codecs.errors import UnreachableError, UsageError
 from ..settings.settings import Settings
-from .connect import open_consumer, partitions_of, unreachable
+from .connect import open_consumer, partitions_of, reaching
 from .topics import topic_name
 
 SILENCE_SECONDS = 20
@@ -42,12 +41,10 @@ async def read(
         name = topic_name(settings, topic)
         places = [TopicPartition(name, number) for number in await partitions_of(consumer, settings, name)]
         consumer.assign(places)
-        try:
+        with reaching(settings):
             await _seek(settings, consumer, places, since)
             async for record in _records(settings, consumer, places, follow):
                 yield record
-        except (KafkaError, OSError) as error:
-            raise unreachable(settings, error) from None
 
 
 async def _seek(

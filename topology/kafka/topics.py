@@ -12,13 +12,12 @@ from typing import Any, Literal, NamedTuple
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from aiokafka.errors import KafkaError
 
 from ...codecs.blocks import MAX_INPUT_BYTES
 from ...codecs.errors import UnreachableError, UsageError
 from ...codecs.times import format_duration, parse_duration
 from ..settings.settings import Settings, bootstrap
-from .connect import open_admin, unreachable
+from .connect import open_admin, reaching
 
 __all__ = ["TOPICS", "TopicSpec", "bootstrap", "check_topics", "create_topics", "topic_name"]
 
@@ -190,7 +189,7 @@ async def create_topics(settings: Settings) -> list[str]:
         UsageError: the broker refuses a topic, with its reason (too few brokers for the replication, no permission).
     """
     async with open_admin(settings) as admin:
-        try:
+        with reaching(settings):
             cluster = await admin.describe_cluster()
             wanted = [declared(settings, spec, len(cluster["brokers"])) for spec in TOPICS.values()]
             if not _has_admin_api(cluster):
@@ -203,8 +202,6 @@ async def create_topics(settings: Settings) -> list[str]:
             answer: Any = await admin.create_topics(missing, timeout_ms=10_000)
             made = [_made(settings, entry) for entry in answer.topic_errors]
             await _await_leaders(settings, admin, [topic.name for topic in missing])
-        except (KafkaError, OSError) as error:
-            raise unreachable(settings, error) from None
     return [name for name in made if name]
 
 
@@ -221,7 +218,7 @@ async def keep_topics(settings: Settings) -> list[str]:
     if not wanted:
         return []
     async with open_admin(settings) as admin:
-        try:
+        with reaching(settings):
             if not _has_admin_api(await admin.describe_cluster()):
                 return []
             there = await _describe(admin)
@@ -232,8 +229,6 @@ async def keep_topics(settings: Settings) -> list[str]:
                 for name, config in changed.items()
             ]
             answers: list[Any] = list(await admin.alter_configs(resources)) if resources else []
-        except (KafkaError, OSError) as error:
-            raise unreachable(settings, error) from None
     for answer in answers:
         for code, message, _, name in answer.resources:
             if code:
@@ -290,15 +285,13 @@ async def check_topics(settings: Settings, policy_max_validity_ms: int | None = 
         UsageError: the broker has no admin API (the embedded one), or does not let us read the settings.
     """
     async with open_admin(settings) as admin:
-        try:
+        with reaching(settings):
             cluster = await admin.describe_cluster()
             if not _has_admin_api(cluster):
                 raise UsageError("the embedded broker does not tell the settings of its topics", path=settings.broker)
             there = await _describe(admin)
             names = [topic_name(settings, logical) for logical in TOPICS]
             configs = await _configs(settings, admin, [name for name in names if name in there])
-        except (KafkaError, OSError) as error:
-            raise unreachable(settings, error) from None
     found: list[str] = []
     for spec in TOPICS.values():
         wanted = declared(settings, spec, len(cluster["brokers"]))

@@ -20,7 +20,7 @@ from aiokafka.errors import CorruptRecordException, KafkaError
 from ...codecs.errors import UsageError
 from ...streams.adjudication.outputs import VERDICTS
 from ..kafka.batches.unpacking import RecordDecoder
-from ..kafka.connect import open_consumer, open_reader, partitions_of, unreachable
+from ..kafka.connect import open_consumer, open_reader, partitions_of, reaching, unreachable
 from ..kafka.partition_reader import HangsError, fetches_to_end
 from ..kafka.stored_records import take_stored, unreadable
 from ..kafka.topics import topic_name
@@ -137,10 +137,8 @@ class KafkaLogs:
         if lane >= await self._count(topic):
             return Range(0, 0)
         asked = self._consumer.beginning_offsets([place]), self._consumer.end_offsets([place])
-        try:
+        with reaching(self._settings):
             first, end = await asyncio.gather(*asked)
-        except (KafkaError, OSError) as error:
-            raise unreachable(self._settings, error) from None
         return Range(first[place], end[place])
 
     async def cut(self) -> Cut:
@@ -236,10 +234,8 @@ class KafkaLogs:
             for topic in topics
         }
         asked = [place for places in there.values() for place in places]
-        try:
+        with reaching(self._settings):
             found = await (consumer or self._consumer).end_offsets(asked) if asked else {}
-        except (KafkaError, OSError) as error:
-            raise unreachable(self._settings, error) from None
         return {
             topic: [found[place] for place in places] + [0] * (self.lanes - len(places))
             for topic, places in there.items()

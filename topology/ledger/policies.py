@@ -26,7 +26,7 @@ from ...streams.adjudication.versions import POLICIES, number_of
 from ...streams.policy.policy import Policy, policy_of_document
 from ...streams.policy.signed_policies import HEADER, follow, signature_of, signer_of
 from ..kafka.batches.unpacking import UnreadableError
-from ..kafka.connect import open_consumer, open_producer, open_reader, partitions_of, unreachable
+from ..kafka.connect import open_consumer, open_producer, open_reader, partitions_of, reaching
 from ..kafka.partition_reader import last_record, read_to_end
 from ..kafka.stored_records import take_stored, unreadable
 from ..kafka.topics import topic_name
@@ -198,12 +198,10 @@ async def write(
     name, offset = topic_name(settings, TOPIC), -1
     async with open_producer(settings) as producer:
         await partitions_of(producer, settings, name)
-        try:
+        with reaching(settings):
             async with asyncio.timeout(PATIENCE_SECONDS):
                 for key, value in records:
                     offset = (await producer.send_and_wait(name, value, key, 0, headers=[*headers])).offset
-        except (KafkaError, OSError) as error:
-            raise unreachable(settings, error) from None
     return offset
 
 
