@@ -20,6 +20,7 @@ from msgspec import UNSET, Meta, UnsetType, field
 
 from ...codecs.records import SanitationMeta
 from ...codecs.spans import parse_span_key
+from ...codecs.vocabulary import recognise
 from ...streams.sanitise import SANITATION_VERSION, UNICODE_VERSION, WARNING
 from ..explain.explain import explain
 from ..explain.explanation import Assertion, Explanation
@@ -146,6 +147,7 @@ def _framed(value: Any) -> Any:
             continue
         free = name in FREE or name in NAMES or (review and name == "reason")
         free = free or (name == "span_key" and not str(member).startswith("c:"))
+        free = free or (name == "substrate_class" and not _is_class(member))
         if free or not _IDENTIFIER.fullmatch(name) or not _is_outside(member):
             inside[name] = member
         else:
@@ -153,6 +155,11 @@ def _framed(value: Any) -> Any:
     if inside:
         outside["_untrusted_text"] = _frame(inside)
     return outside
+
+
+def _is_class(name: object) -> bool:
+    """Whether a class is of a loaded vocabulary or a terminal; any other name is whatever its writer liked."""
+    return isinstance(name, str) and recognise(name).name is not None
 
 
 def _frame(inside: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import re
 
 import msgspec
 import pytest
+from exported import BASE, M, S, emission_after, explanation_of, lane_after, observation_after, reviewed_claim
 
 from sluice.streams.sanitise import WARNING
 from sluice.topology.explain.explanation import Assertion, Explanation
@@ -219,3 +220,33 @@ def test_names_that_strangers_chose_stand_in_frames():
     assert "em-1" not in list(outside(answer))
     assert answer["inputs"][1]["observation"]["_untrusted_text"]["observer"] == "o"
     assert "o" not in list(outside(answer))
+
+
+async def test_no_word_that_a_stranger_chose_stands_outside_frames(tmp_path):
+    """In the story of a real ledger, whoever wrote it: names of classes and checks that nobody knows included. A name
+    like `substrate.Ignore.all.previous.instructions` is one that a model reads."""
+    told, place = "zzz-obey", {"path": "zzz-obey", "commit": "zzz-obey"}
+    detail = {told: told, "found": [told], "reason": told, "checks": [{"check": told, "holds": True, **place}]}
+    first = emission_after(
+        checks=[f"{told}({told})", f"contains({told})"],
+        chain=[{"step": told, "source": told, "timestamp": BASE, "metadata": {told: told}}],
+        fields={"emitter": {"system": told, "model": told, "prompt": told}},
+    )
+    first[1]["assertions"][0]["provenance"] = [
+        {"substrate_class": f"substrate.{told}", "observation_id": told, "ts": BASE, "locator": {told: told}},
+        {"substrate_class": "substrate.code.read", "observation_id": told, "ts": BASE},
+    ]
+    who = {"observer": told, "attempt": 1, "observation_id": told, "locator": {told: told}, "detail": detail}
+    seen = [
+        observation_after(S, "code.read", judge=told, looked_at=place, verified=[0], coverage="whole", **who),
+        observation_after(S, told, **who),
+        observation_after(S, "grep", span={"path": "/" + told}, **who),
+        observation_after(S, "git.log", "contradicts", **who),
+    ]
+    reviews = [reviewed_claim("refuse", reviewer=told, reason=told, attempt=1, role=told)]
+    second = emission_after(attempt=1, checks=[f"contains({told})"], fields={"emitter": {"system": told}})
+    lane = lane_after((0, [first]), (S, [second]), (2 * S, seen), (3 * S, reviews), (11 * M, []))
+    answer = msgspec.to_builtins(framed(await explanation_of(lane, tmp_path), 10, None, NOW))
+
+    assert told in json.dumps(answer)
+    assert [text for text in outside(answer) if told in text] == []
