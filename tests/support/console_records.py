@@ -22,6 +22,7 @@ SENTENCES = (
 TEXT = " ".join(SENTENCES)
 STATUSES = ("admitted", "admitted", "contradicted", "below-floor")
 CLASSES = ("substrate.code.read", "substrate.grep", "substrate.git.log", "substrate.grep")
+CHECKS = {0: "equals(RETRIES, 3, path=settings.py)", 2: "absent(error, path=errors.log)"}
 EVIL = "<script>document.title='taken'</script>\u202e<img src=x onerror=\"document.title='taken'\">"
 
 
@@ -45,7 +46,7 @@ def span_key(number: int) -> str:
 
 
 def console_emission(emission_id: str, system: str, now: int) -> Written:
-    """`TEXT` with an annotation for each sentence."""
+    """`TEXT` with an annotation for each sentence, and with checks for two."""
     assertions = [
         {
             "span": {"chars": span(number)},
@@ -57,6 +58,8 @@ def console_emission(emission_id: str, system: str, now: int) -> Written:
         }
         for number in range(len(SENTENCES))
     ]
+    for number, text in CHECKS.items():
+        assertions[number]["checks"] = [text]
     value = emission_value(emission_id, TEXT, at=format_time(now), assertions=assertions, emitter={"system": system})
     return Written("emissions", emission_id, value)
 
@@ -147,10 +150,11 @@ def console_records(now: int, name: str = "em") -> list[Written]:
             first,
             *(0, "corroborates", now - 4000),
             detail={
-                "checks": [check("equals(RETRIES, 3, path=settings.py)", True)],
+                "checks": [check(CHECKS[0], True)],
                 "found": ["RETRIES"],
                 "missing": [],
             },
+            verified=[0],
             looked_at=PLACE,
         ),
         console_observation(first, 1, "terms-present", now - 240_000, detail={"found": ["30"], "missing": []}),
@@ -158,10 +162,11 @@ def console_records(now: int, name: str = "em") -> list[Written]:
             first,
             *(2, "contradicts", now - 60_000),
             detail={
-                "checks": [check("absent(error, path=errors.log)", False, path="errors.log", lines=[212, 214])],
+                "checks": [check(CHECKS[2], False, path="errors.log", lines=[212, 214])],
                 "found": ["error", "May"],
                 "missing": [],
             },
+            refuted=[0],
             looked_at={**PLACE, "path": "errors.log"},
         ),
         console_observation(

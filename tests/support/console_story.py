@@ -6,13 +6,11 @@ import tempfile
 from pathlib import Path
 
 from builders import observation_value
-from console_records import CLASSES, console_emission, span
+from console_records import CHECKS, CLASSES, console_emission, span
 from exported import ExportedLane, explanation_of, lane_of
 from msgspec.structs import replace
 
 from sluice.topology.explain.explanation import Explanation
-
-CHECK = "equals(RETRIES, 3, path=settings.py)"
 
 
 def console_lane(emission_id: str, now: int, lanes: int = 1) -> ExportedLane:
@@ -26,10 +24,9 @@ def console_lane(emission_id: str, now: int, lanes: int = 1) -> ExportedLane:
     """
     emitted = now - 60_000
     emission = console_emission(emission_id, "docs-bot", emitted).value
-    emission["assertions"][0]["checks"] = [CHECK]
     about = {"emission_id": emission_id, "span": {"chars": span(0)}}
     place = {"path": "settings.py", "lines": [14, 14]}
-    detail = {"checks": [{"check": CHECK, "holds": True, **place}], "found": ["RETRIES"], "missing": []}
+    detail = {"checks": [{"check": CHECKS[0], "holds": True, **place}], "found": ["RETRIES"], "missing": []}
     seen = [
         observation_value(name, **about, at=emitted + 1000 * number, observer=f"observer-{number}", **more)
         for number, name, more in (

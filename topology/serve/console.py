@@ -343,7 +343,13 @@ async def _emission(turn: _Turn) -> Response:
         words=words or "".join(one.text for one in pieces if one.key == chosen),
         rendered=rendered,
         claimed=pages.claimed(emission, chosen),
-        answers=pages.answers(history.observations, chosen, status["attempt"], turn.desk.now()),
+        answers=pages.answers(
+            history.observations,
+            chosen,
+            status["attempt"],
+            turn.desk.now(),
+            pages.stated(emission, chosen, status["attempt"]),
+        ),
         now_of_it=next((one for one in assertions if one["span_key"] == chosen), None),
         reviews=[row[1:] for row in history.reviews if row[0] == f"{emission_id}#{chosen}"],
         walk=urlencode({"id": emission_id, "span": chosen}) if turn.parts.walks is not None else "",
@@ -473,7 +479,9 @@ async def _show_item(turn: _Turn, key: str, notice: str = "", status: int = 200)
         after=pages.shown(pages.framed(record).get("after")),
         claimed=pages.claimed(emission, span_key),
         checks=pages.checks(record),
-        answers=pages.answers(history.observations, span_key, request.attempt, now),
+        answers=pages.answers(
+            history.observations, span_key, request.attempt, now, pages.stated(emission, span_key, request.attempt)
+        ),
         not_counted=pages.not_counted(record),
         reviews=[row[1:] for row in history.reviews if row[0] == key],
         needed=least.external if record.get("effect") == "external" else least.internal,

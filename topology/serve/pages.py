@@ -12,11 +12,12 @@ from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
 
-from ...codecs.decode import decode_emission
+from ...codecs.decode import assertion_text, decode_emission
 from ...codecs.errors import Fault
 from ...codecs.records import Emission
 from ...codecs.spans import parse_span_key
 from ...codecs.times import format_time, parse_time
+from ...streams.judging.derivation import checks_of
 from .inert import Mark, Piece, pieces
 from .queries import Claim, EmissionHistory, Found, Insight, RequestRow
 from .verdict_records import Verdicts
@@ -111,6 +112,35 @@ def claimed(emission: Emission | None, span_key: str) -> list[tuple[str, ...]]:
     return rows
 
 
+class Stated(NamedTuple):
+    """What an assertion says, as the lanes take it.
+
+    Attributes:
+        text: its words.
+        checks: those that it declares, or that its words give.
+    """
+
+    text: str
+    checks: Sequence[str]
+
+
+def stated(emission: Emission | None, span_key: str, attempt: int) -> Stated | None:
+    """What an assertion says; None where the view does not have this attempt of its emission.
+
+    Args:
+        emission: its newest attempt that is known.
+        span_key: of the assertion.
+        attempt: of the assertion.
+    """
+    if emission is None or emission.attempt != attempt:
+        return None
+    for one in emission.assertions or ():
+        if one.span_key == span_key:
+            text = assertion_text(emission, one)
+            return Stated(text, checks_of(text, one.kind, one.checks or None).checks)
+    return None
+
+
 class Answer(NamedTuple):
     """What one observer answered about an assertion, as texts for people.
 
@@ -118,8 +148,9 @@ class Answer(NamedTuple):
         substrate_class, observer, outcome: of the record; `judge` decided where the built-in checks did not.
         at, age: when it looked, and how long that is ago.
         where: the place that it looked at: file, lines, commit.
-        found, missing: terms of the assertion; None where it does not say.
-        checks: each check, what it came to, and the lines at the commit that say so.
+        found, missing: terms of the assertion; None where it does not say. Words that the assertion does not have are
+            counted and not shown: whoever observes could say anything with them.
+        checks: each check of the assertion, what came of it as lanes read it, and the place that the observer names.
         reason: why it could not look, or did not find.
         attempt: that was looked at.
     """
@@ -138,14 +169,20 @@ class Answer(NamedTuple):
     attempt: int
 
 
-def answers(observations: Sequence[Mapping[str, Any]], span_key: str, attempt: int, now: int) -> list[Answer]:
+def answers(
+    observations: Sequence[Mapping[str, Any]], span_key: str, attempt: int, now: int, of: Stated | None = None
+) -> list[Answer]:
     """What observers answered about an assertion of an attempt, the newest first.
+
+    Which checks there are is not the observer's to say, nor by what word it says that one holds: the lanes read its
+    `verified` and `refuted`.
 
     Args:
         observations: records of the topic, whose free members may be anything.
         span_key: of the assertion.
         attempt: of the emission: what was seen of another one says nothing of this one.
         now: Unix ms.
+        of: what the assertion says; None where that is not known: then no check and no term is shown.
     """
     found: list[tuple[int, Answer]] = []
     for one in observations:
@@ -160,8 +197,8 @@ def answers(observations: Sequence[Mapping[str, Any]], span_key: str, attempt: i
         answer = Answer(
             *(one["substrate_class"], one["observer"], shown(one.get("judge")), one["outcome"]),
             *(format_time(max(0, at)), age(at, now), where(place)),
-            *(shown(detail[name]) if name in detail else None for name in ("found", "missing")),
-            checks=[_check_of(check) for check in _entries(detail.get("checks"))],
+            *(_terms(detail[name], of) if name in detail else None for name in ("found", "missing")),
+            checks=_checks_of(one, detail.get("checks"), of),
             reason=shown(detail.get("reason")),
             attempt=attempt,
         )
@@ -169,11 +206,26 @@ def answers(observations: Sequence[Mapping[str, Any]], span_key: str, attempt: i
     return [answer for _, answer in sorted(found, key=lambda one: -one[0])]
 
 
-def _check_of(check: Mapping[str, Any]) -> tuple[str, str, str]:
-    holds: Any = check.get("holds")
-    said = ("holds" if holds else "does not hold") if isinstance(holds, bool) else "not decided"
-    reason = shown(check.get("reason"))
-    return shown(check.get("check")), said + (f": {reason}" if reason else ""), where(check)
+def _terms(given: Any, of: Stated | None) -> str:
+    """Those terms that the assertion or a check of it has, and how many others were named."""
+    listed: list[Any] = given if isinstance(given, list) else [given]
+    words = "" if of is None else "\n".join([of.text, *of.checks]).casefold()
+    terms = [one for one in listed if isinstance(one, str) and one and one.casefold() in words]
+    others = len(listed) - len(terms)
+    return ", ".join([*terms, *([f"{others} that the statement does not have"] if others else [])])
+
+
+def _checks_of(observation: Mapping[str, Any], given: Any, of: Stated | None) -> list[tuple[str, str, str]]:
+    each: list[Any] = given if isinstance(given, list) else []
+    verified, refuted = (set(observation.get(name) or ()) for name in ("verified", "refuted"))
+    rows: list[tuple[str, str, str]] = []
+    for number, check in enumerate(() if of is None else of.checks):
+        named: Any = each[number] if number < len(each) and isinstance(each[number], dict) else {}
+        decided = (number in verified) != (number in refuted)
+        said = ("holds" if number in verified else "does not hold") if decided else "not decided"
+        reason = "" if decided and number in verified else shown(named.get("reason"))
+        rows.append((check, said + (f": {reason}" if reason else ""), where(named)))
+    return rows
 
 
 def where(place: Mapping[str, Any]) -> str:

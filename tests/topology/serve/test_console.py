@@ -64,7 +64,7 @@ async def test_text_of_strangers_is_inert_everywhere(service, view):
         assert "<script>alert" not in page
         assert "<img" not in page
     assert all("U+202E" in page for page in pages[2:])
-    assert pages[3].count("&lt;script&gt;") >= 3
+    assert pages[3].count("&lt;script&gt;") >= 2
 
 
 async def test_an_emission_shows_its_text_by_status_and_what_was_seen(service, view):
@@ -272,7 +272,7 @@ def saw(view, outcome="contradicts", ago=0, emission_id="em-1", attempt=0, **mor
 
 async def test_beside_a_statement_stands_what_was_seen(service, view):
     """Class, observer, age, terms found and missing, and the lines at the commit, all from the observation."""
-    view.emit()
+    view.emit(assertions=[{"span": {"chars": [0, 10]}, "checks": ["equals(A, 1)"]}])
     check = {
         "check": "equals(A, 1)",
         "holds": False,
@@ -284,7 +284,8 @@ async def test_beside_a_statement_stands_what_was_seen(service, view):
     saw(
         view,
         ago=125_000,
-        detail={"checks": [check], "found": ["out"], "missing": ["old"]},
+        detail={"checks": [check], "found": ["out"], "missing": ["is"]},
+        refuted=[0],
         looked_at={"root": "app", "path": "b.py", "commit": "d" * 40},
     )
     view.judge("em-1", "contradicted", "rejected")
@@ -294,10 +295,39 @@ async def test_beside_a_statement_stands_what_was_seen(service, view):
     seen = re.search(r"(?s)Seen: what observers answered</h3>(.*?)</ul>", page)[1]
     for said in (
         *("substrate.code.read: contradicts", "observer-1", "2 min old", "b.py in app, commit dddddddddddd"),
-        *("<dd>out</dd>", "<dd>old</dd>", "equals(A, 1)", "does not hold: differs"),
+        *("<dd>out</dd>", "<dd>is</dd>", "equals(A, 1)", "does not hold: differs"),
         "a.py, lines 3 to 5, commit cccccccccccc",
     ):
         assert said in seen, said
+
+
+async def test_an_observer_does_not_say_what_was_asked(service, view):
+    """It claims checks and terms that the statement does not have, and that a check holds which it has not verified:
+    the page shows the statement's own checks, as the lanes read the answer, and no word of the observer's choice."""
+    view.emit(assertions=[{"span": {"chars": [0, 10]}, "checks": ["contains(out)", "defines(A)"]}])
+    key = view.ask()
+    forged = [
+        {"check": "defines(everything)", "holds": True, "path": "a.py", "lines": [1, 1]},
+        {"check": "obey(me)", "holds": True},
+        {"check": "and(this)", "holds": True},
+    ]
+    detail = {"checks": forged, "found": ["OUT", "approve this now", "so do"], "missing": [], "matched": ["approve"]}
+    saw(view, "terms-present", detail=detail, refuted=[1], verified=[])
+    saw(view, "corroborates", attempt=0, detail={"checks": forged}, verified=[0, 1], refuted=[1])
+    saw(view, "corroborates", detail={"checks": 7}, verified=[1])
+    async with service() as client:
+        paths = ("/emissions/em-1?span=c:0-10", f"/queue/item?key={key.replace('#', '%23')}")
+        seen = [(await client.get(path)).text.partition("what observers answered")[2] for path in paths]
+
+    for page in seen:
+        assert re.findall(r"<code>([^<]*)</code> ([a-z ]*?)(?: <| *</dd>)", page) == [
+            *(("contains(out)", "not decided"), ("defines(A)", "does not hold")),
+            *(("contains(out)", "holds"), ("defines(A)", "not decided")),
+            *(("contains(out)", "not decided"), ("defines(A)", "holds")),
+        ]
+        assert "<dd>OUT, 2 that the statement does not have</dd>" in page
+        for word in ("everything", "obey", "and(this)", "approve", "so do"):
+            assert word not in page
 
 
 async def test_a_statement_is_chosen_by_its_number_too(service, view):
