@@ -21,6 +21,7 @@ MOST_LINES = 6
 MOST_TERMS = 8
 MANY = 60
 """Statements from which on a table says of the admitted ones no more than that."""
+_INNER = str.maketrans("«»", "‹›")
 EVERYWHERE = "all tracked files"
 """Where an observer looked that was told no path."""
 
@@ -28,6 +29,21 @@ EVERYWHERE = "all tracked files"
 def one_line(text: str) -> str:
     """Text as it may be shown, on one line."""
     return escaped(" ".join(text.split()))
+
+
+def quoted(text: str, most: int | None = None) -> str:
+    """Words of a stranger between « and », on one line; no mark in them ends the quotation.
+
+    Args:
+        text: the words.
+        most: characters of them that are shown.
+    """
+    return f"«{_within(text, most)}»"
+
+
+def _within(text: str, most: int | None = None) -> str:
+    shown = one_line(text).translate(_INNER)
+    return shown if most is None or len(shown) <= most else shown[:most] + "…"
 
 
 def place_line(place: Place) -> str:
@@ -47,11 +63,11 @@ def lines_in_words(lines: tuple[int, int]) -> str:
 
 def missing_line(one: Missing) -> str:
     """What was not found, and why; escaped."""
-    what = one_line(one.check or "")
+    what = _within(one.check or "")
     if one.terms:
-        shown = ", ".join(f"«{one_line(term)}»" for term in one.terms[:MOST_TERMS])
+        shown = ", ".join(map(quoted, one.terms[:MOST_TERMS]))
         what = shown + (" …" if len(one.terms) > MOST_TERMS else "")
-    where = "" if one.path is None else f" ({one_line(one.path)}"
+    where = "" if one.path is None else f" ({_within(one.path)}"
     where += "" if one.path is None else f", {lines_in_words(one.lines)})" if one.lines else ")"
     return f"{what}: {one_line(one.reason)}{where}" if what else one_line(one.reason)
 
@@ -70,7 +86,7 @@ def checked_lines(verdict: Verdict) -> tuple[list[str], list[str]]:
     checked = list(dict.fromkeys(map(one_line, verdict.rendered)))  # two checks may say the same
     seen = [place_line(place) for place in verdict.seen]
     missing = [f"missing: {missing_line(one)}" for one in verdict.missing]
-    unchecked = [f"not checked: «{one_line(words)}»" for words in verdict.unchecked]
+    unchecked = [f"not checked: {quoted(words)}" for words in verdict.unchecked]
     return _some(checked), [*_some(seen), *_some(unchecked), *_some(missing)]
 
 
