@@ -136,6 +136,47 @@ def test_a_later_attempts_admission_ends_the_earlier_ones() -> None:
     assert sum(output.topic == "admitted" for block in found.outputs for output in block) >= 3
 
 
+_CHANGED_AFTER: dict[str, list[Raw | Policy]] = {
+    "nothing": [],
+    "a repetition": [("emissions", *raw_emission(1))],
+    "a later attempt": [("emissions", *raw_emission(1, attempt=1))],
+    "a contradiction": [("observations", *raw_observation(1, CLASSES[0], outcome="contradicts"))],
+    "newer evidence": [
+        ("observations", *raw_observation(1, CLASSES[0], observed_at=format_time(T + 1), observation_id="newer"))
+    ],
+    "evidence of another class": [("observations", *raw_observation(1, CLASSES[2]))],
+    "evidence that has no assertion": [
+        ("observations", *raw_observation(1, CLASSES[0], subject={"emission_id": "em-1", "span": {"chars": [1, 2]}}))
+    ],
+}
+
+
+@pytest.mark.parametrize("told", ["settled", "all"])
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize("after", _CHANGED_AFTER)
+def test_a_verdict_that_is_changed_in_its_block_is_told_as_it_is_in_the_end(after: str, early: bool, told: Any) -> None:
+    """What the core composed where the verdict fell does not hide what somebody brought later in the same block; other
+    emissions between them are told all the same."""
+    between: list[Raw | Policy] = [("emissions", *raw_emission(2)), *_both(2)]
+    first: list[Raw | Policy] = [("emissions", *raw_emission(1))]
+    records = [*_both(1), *first] if early else [*first, *_both(1)]
+
+    found = same(
+        [(T + 1, T, [*records, *between, *_CHANGED_AFTER[after]]), (T + 99 * MINUTE, T + 99 * MINUTE, [])],
+        Policy(verdicts=told),
+    )
+
+    said = {one.key: json.loads(one.value) for one in found.outputs[0] if one.topic == "verdicts"}
+    own = {one["attempt"]: one["status"] for one in said.get(b"em-1", {"assertions": []})["assertions"]}
+    assert [one["status"] for one in said[b"em-2"]["assertions"]] == ["admitted"]
+    if after == "a contradiction":
+        assert own == {0: "contradicted"}
+    elif after == "a later attempt":
+        assert own == ({} if told == "settled" else {0: "admitted", 1: "pending"})  # it is pending again
+    else:
+        assert own == {0: "admitted"}
+
+
 @pytest.mark.parametrize("observers", [1, 2])
 @pytest.mark.parametrize("early", [False, True])
 def test_observers_are_counted_alike(observers: int, early: bool) -> None:
