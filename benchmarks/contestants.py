@@ -20,6 +20,7 @@ from typing import NamedTuple
 from workload import servers
 
 from sluice.codecs.errors import SluiceError
+from sluice.streams.policy.policy import PublishedVerdicts
 from sluice.topology.brokers.jars import find_java
 
 HERE = Path(__file__).parent
@@ -76,6 +77,17 @@ def sluice(processes: int) -> Contestant:
     """A worker, whole: ledger, sanitiser, frame, hash, transactions."""
     name = f"sluice, {processes} process{'es' if processes > 1 else ''}"
     return Contestant(name, "sluice", "exactly-once", lambda course: sluice_command(processes), sluice_environment)
+
+
+def sluice_telling(told: PublishedVerdicts, processes: int) -> Contestant:
+    """The same under a policy that has so much told on `verdicts`."""
+
+    def environment(course: Course) -> dict[str, str]:
+        policy = course.folder / "policy.toml"
+        policy.write_text(f'verdicts = "{told}"\n', "utf-8")
+        return sluice_environment(course) | {"SLUICE_POLICY": str(policy)}
+
+    return sluice(processes)._replace(name=f'verdicts = "{told}"', environment=environment)
 
 
 def sluice_command(processes: int) -> list[str]:

@@ -23,13 +23,16 @@ import ratios
 import report
 import restoring
 import run
+import throughput
 import transactions
 import workload
 from contestants import Contestant
 from hypothesis import given
 from hypothesis import strategies as st
-from measuring import Result, fill, measure
+from measuring import FailedError, Result, fill, measure
 from usage import Sample, Usage, cpu_between, usage
+
+from sluice.streams.policy.toml_reader import load_policy
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -360,6 +363,43 @@ def test_a_count_under_another_key_is_compared_with_nothing(monkeypatch: pytest.
     for arguments in (["--verdicts", "none"], ["--quick", "--update", "--verdicts", "none"]):
         with pytest.raises(SystemExit):
             run.parse(arguments)
+
+
+# ---------------------------------------------------------------- what verdict records cost
+
+
+def test_what_a_setting_takes_more_is_the_middle_of_ratios_within_a_turn() -> None:
+    """A turn on a slow machine counts as much as one on a fast one: only its own runs are compared."""
+    turns = [
+        {
+            told: result("sluice", 1000, cpu_us_per_input=slow * cost)
+            for told, cost in (("none", 8.0), ("settled", more))
+        }
+        for slow, more in ((1.0, 8.4), (3.0, 8.8), (1.5, 10.0))
+    ]
+    found = throughput.costs(turns)
+    assert (found["none"]["more"], found["settled"]["more"]) == (0.0, 0.1)
+    assert found["none"]["cpu_us_per_input"] == 12.0
+
+
+@pytest.mark.parametrize(
+    ("told", "records", "fine"),
+    [("none", 0, True), ("none", 1, False), ("settled", 80, True), ("settled", 79, False), ("all", 80, False)],
+)
+def test_a_run_that_tells_another_number_of_verdicts_does_not_count(told, records: int, fine: bool) -> None:
+    """A worker that ignored its policy would show no cost at all."""
+    if fine:
+        throughput.demand_told(told, records, 80)
+    else:
+        with pytest.raises(FailedError, match=f"wrote {records} records"):
+            throughput.demand_told(told, records, 80)
+
+
+def test_a_contestant_that_tells_so_much_has_that_policy(tmp_path: Path) -> None:
+    """Its file is one that the policy's reader takes."""
+    course = contestants.Course("kafka://127.0.0.1:1", "p.", tmp_path, 4)
+    environment = contestants.sluice_telling("none", 1).environment(course)
+    assert load_policy(Path(environment["SLUICE_POLICY"]).read_text("utf-8")).verdicts == "none"
 
 
 # ---------------------------------------------------------------- who takes part
