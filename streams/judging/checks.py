@@ -138,6 +138,12 @@ TABLE: Final[Mapping[str, Signature]] = {
 }
 
 
+_PLACES: Final[Mapping[str, Mapping[str, int]]] = {
+    name: {one.name: place for place, one in enumerate(signature.parameters)} for name, signature in TABLE.items()
+}
+"""Where each check has its positional arguments."""
+
+
 class Check(msgspec.Struct, frozen=True, gc=False):
     """One check, well formed.
 
@@ -155,10 +161,10 @@ class Check(msgspec.Struct, frozen=True, gc=False):
 
     def value(self, parameter: str) -> Value:
         """The argument of a parameter, positional or named; None where it was not given."""
-        for one, argument in zip(TABLE[self.name].parameters, self.arguments, strict=False):
-            if one.name == parameter:
-                return argument
-        return next((argument for name, argument in self.named if name == parameter), None)
+        place = _PLACES[self.name].get(parameter)
+        if place is not None and place < len(self.arguments):
+            return self.arguments[place]
+        return next((argument for name, argument in self.named if name == parameter), None) if self.named else None
 
     def text(self, parameter: str) -> str:
         """The argument of a parameter that is always text; empty where it was not given."""
@@ -251,7 +257,7 @@ class _Reader:
         if self.at != len(self.text):
             raise _Malformed("there is more behind the closing bracket")
         check = Check(signature.name, _positional(signature, given), _named(signature, named), negated)
-        if len(canonical(check)) > MAX_CANONICAL:
+        if not _is_short(self.text) and len(canonical(check)) > MAX_CANONICAL:
             raise _Malformed(f"written out it has more than {MAX_CANONICAL} characters")
         return check
 
@@ -321,6 +327,18 @@ class _Reader:
         if self._take(end):
             return False
         raise _Malformed(f"expected a comma or {end} at character {self.at}")
+
+
+def _is_short(text: str) -> bool:
+    """Whether what is read from a text is surely written out within `MAX_CANONICAL`, which is then not tried.
+
+    Of plain ASCII without an escape only numbers may become longer, up to `MAX_DIGITS` and a mark each, and what stands
+    between arguments by a space. A check has few arguments, a list any number of items.
+    """
+    return len(text) <= _SHORT and "[" not in text and "\\" not in text and text.isascii()
+
+
+_SHORT: Final = (MAX_CANONICAL - 8 * (MAX_DIGITS + 4)) // 2
 
 
 def _positional(signature: Signature, given: list[_Raw]) -> tuple[Value, ...]:

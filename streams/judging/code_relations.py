@@ -92,7 +92,8 @@ def _verify(
     if not wanted:
         return NOT_FOUND
     unclear = outside = False
-    for node, part in () if spelled and _lacks(code, one, wanted) else nodes_of(code, one):
+    near = _places(code, one, wanted) if spelled else None
+    for node, part in nodes_of(code, one, near) if near is None or near else ():
         hit = matches(node)
         if hit is False:
             continue
@@ -107,11 +108,24 @@ def _verify(
     return Held(None, "syntax-error", one.lines) if code.errors else Held(False, "differs", one.lines)
 
 
-def _lacks(code: Code, one: Definition, words: Sequence[str]) -> bool:
-    """Whether a definition cannot have one of these texts in it; told without a walk, and of ASCII alone, since other
-    characters are compared in NFKC."""
-    written = code.data[one.node.start_byte : one.node.end_byte]
-    return written.isascii() and any(word.encode("utf-8", "surrogatepass") not in written for word in words)
+def _places(code: Code, one: Definition, words: Sequence[str]) -> list[int] | None:
+    """The bytes of a definition at which the last of these texts stands; none where one of them does not stand in it.
+
+    Found without a walk, and of ASCII alone, since other characters are compared in NFKC: None for any other.
+    """
+    begin = one.node.start_byte
+    written = code.data[begin : one.node.end_byte]
+    if not written.isascii() or not words:
+        return None
+    encoded = [word.encode("utf-8", "surrogatepass") for word in words]
+    if any(word not in written for word in encoded):
+        return []
+    found: list[int] = []
+    at = written.find(encoded[-1])
+    while at >= 0:
+        found.append(begin + at)
+        at = written.find(encoded[-1], at + 1)
+    return found
 
 
 def body_of(symbol: str, code: Code, source: Source, scope: Scope) -> Definition | Held:
@@ -144,7 +158,10 @@ def verify_returns(check: Check, code: Code, source: Source, scope: Scope) -> He
     if one.role is Role.TYPE or one.body is None:
         return NOT_FOUND
     quote, hits, others = check.text("quote"), list[tuple[int, int]](), 0
-    if _lacks(code, one, quote.split()):
+    near = _places(code, one, quote.split())
+    if near is not None and not any(
+        node is not None and quote in _written(code, node) for node in _returned(code, one, near)
+    ):
         return NOT_FOUND
     for node in _returned(code, one):
         if node is not None and quote in _written(code, node):
@@ -166,11 +183,14 @@ def _written(code: Code, node: Node) -> tuple[str, ...]:
     return (text,)
 
 
-def _returned(code: Code, one: Definition) -> list[Node | None]:
-    """The expressions that a definition returns; None for what returns none of them, or is never reached."""
+def _returned(code: Code, one: Definition, near: Sequence[int] | None = None) -> list[Node | None]:
+    """The expressions that a definition returns; None for what returns none of them, or is never reached.
+
+    With `near`, see `nodes_of`, those in which none of these bytes stands may be left out.
+    """
     grammar = code.grammar
     found_here: list[Node | None] = []
-    for node, part in nodes_of(code, one):
+    for node, part in nodes_of(code, one, near):
         if part not in (Part.BODY, Part.DEAD):
             continue
         if node.type in grammar.returns:

@@ -6,7 +6,8 @@ The walk goes by a cursor and is linear in the nodes. `ends_with` compares what 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -27,8 +28,15 @@ class Part(IntEnum):
     DEAD = 4  # where nothing ever comes to
 
 
-def nodes_of(code: Code, definition: Definition) -> Iterator[tuple[Node, Part]]:
-    """Every node of a definition, in the order of the text, with the part of it that it is in."""
+def nodes_of(code: Code, definition: Definition, near: Sequence[int] | None = None) -> Iterator[tuple[Node, Part]]:
+    """Every node of a definition, in the order of the text, with the part of it that it is in.
+
+    Args:
+        code: the file.
+        definition: whose nodes are wanted.
+        near: the bytes at which something stands, in order: then what is inside a node without any of these is left
+            out. Every other node has the same part as in a walk over all.
+    """
     grammar, body = code.grammar, definition.body if definition.body is not None else definition.value
     nested, anonymous, branches, bodies = grammar.nested, grammar.anonymous, grammar.branches, code.bodies
     blocks, labels = grammar.blocks, grammar.labels
@@ -56,7 +64,7 @@ def nodes_of(code: Code, definition: Definition) -> Iterator[tuple[Node, Part]]:
         if sort in branches:
             dead.update(unreached(code, grammar, node))
         yield node, part
-        if cursor.goto_first_child():
+        if (near is None or _has_one(near, node)) and cursor.goto_first_child():
             parts.append(part)
             left.append(False)
             parents.append(node)
@@ -73,6 +81,11 @@ def nodes_of(code: Code, definition: Definition) -> Iterator[tuple[Node, Part]]:
             parts.pop()
             left.pop()
             parents.pop()
+
+
+def _has_one(near: Sequence[int], node: Node) -> bool:
+    place = bisect_left(near, node.start_byte)
+    return place < len(near) and near[place] < node.end_byte
 
 
 def _leaves(code: Code, node: Node) -> bool:

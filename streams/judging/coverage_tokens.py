@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from ...codecs.unicode_text import nfkc
@@ -46,7 +47,8 @@ _YEAR: Final = re.compile(r"[12]\d{3}", re.ASCII)
 _STRAIGHT: Final = {ord("’"): "'"}
 
 
-def tokens_of(sentence: str) -> list[Token]:
+@lru_cache(maxsize=64)  # claim forms and coverage read one sentence, the latter with several checks
+def tokens_of(sentence: str) -> tuple[Token, ...]:
     """The tokens of a sentence, in order."""
     spans = _spans(sentence)
     found: list[Token] = []
@@ -59,7 +61,7 @@ def tokens_of(sentence: str) -> list[Token]:
             past = span.end
     if len(found) > 1 and found[0].text in ("-", "*") and found[0].end < found[1].start:
         del found[0]  # a list's bullet
-    return _emphasised(_unglued(found))
+    return tuple(_emphasised(_unglued(found)))
 
 
 def _spans(sentence: str) -> list[Token]:

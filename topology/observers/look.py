@@ -222,7 +222,10 @@ class _Eyes:
         locator = annotation.locator or {}
         bounds = self._settings
         question = checks_of_assertion(assertion.kind, checks_of(said, assertion.kind, assertion.checks))
-        terms = terms_of(text, name, locator)
+        is_below = name in LOCATORS and self._instruments.observer(name) is None
+        # Where checks and a path say what is looked at, none of our observers asks for the words.
+        is_told = is_below and not question.is_sentence and isinstance(locator.get("path"), str)
+        terms = Terms(()) if is_told else terms_of(text, name, locator)
         if terms.exists and assertion.kind == "assertion" and negates(text):
             # That a place is not there is a denial's business: the place must not bear the opposite of itself out.
             terms = Terms(())

@@ -1,4 +1,4 @@
-"""A definition that cannot have what is asked for is not walked, and that changes no answer."""
+"""A definition is walked only where it has what is asked for, and that changes no answer."""
 
 from __future__ import annotations
 
@@ -30,6 +30,26 @@ def run(job):
     job.queue.stop()
     return inner
 
+def late(job):
+    if job:
+        return stop(
+            job
+        )
+        cap()
+    for run in job:
+        if True:
+            raise cap(run)
+        else:
+            stop(run)
+        run.stop()
+    with stop(job) as inner:
+        return inner
+    return cap
+
+def both(job):
+    return stop(job)
+    yield job
+
 class Pool:
     def start(self):
         return self.run(1)[0](2)
@@ -58,8 +78,28 @@ RUST = """\
 fn stop(a: u8) -> u8 { println!("{a} {cap}"); a }
 fn run() -> u8 { vec![stop(1)].pop().unwrap() }
 """
+SCRIPT = """\
+function stop(job: Job): number {
+  switch (job) { case 1: return cap(job); run(job); case 2: run(cap); }
+  return cap(job)
+}
+const run = (job) => stop(job).later(() => cap(job)).run;
+class Pool { start() { if (false) { stop(1) } else { cap(1) } return this.run?.(stop) } }
+"""
+JAVA = """\
+class A { int stop(int a) { for (;;) { break; run(a); } return cap(a); } int run(int a) { return (stop(a)); } }
+"""
 SHELL = 'stop() { eval run; cap "$1"; }\nrun() { stop | cap; }\n'
-FILES = {"a.py": PYTHON, "a.go": GO, "a.rb": RUBY, "a.c": C, "a.rs": RUST, "a.sh": SHELL}
+FILES = {
+    "a.py": PYTHON,
+    "a.go": GO,
+    "a.rb": RUBY,
+    "a.c": C,
+    "a.rs": RUST,
+    "a.sh": SHELL,
+    "a.ts": SCRIPT,
+    "A.java": JAVA,
+}
 
 
 @pytest.mark.parametrize("path", FILES)
@@ -73,9 +113,11 @@ def test_what_is_not_walked_has_the_answer_of_a_walk(path: str, monkeypatch: pyt
     names = sorted(set(re.findall(r"[^\W\d]\w*", text)))
     texts = [f"{name}({one}, {other})" for name in ("calls", "uses", "returns") for one, other in product(names, names)]
     texts += ['returns(stop, "(job.run)")', 'returns(start, "self.run(1)[0](2)")', "calls(run, queue.stop)"]
+    texts += ['returns(late, "stop( job )")', 'returns(both, "stop(job)")', 'returns(run, "stop(a)")']
+    texts += ['returns(stop, "cap(job)")', 'returns(stop, "cap(a)")', "calls(stop, job.run)"]
     checks = [check for check in map(parse_check, texts) if isinstance(check, Check)]
     quick = [verify_code(check, code, source) for check in checks]
-    monkeypatch.setattr(code_relations, "_lacks", lambda *_: False)
+    monkeypatch.setattr(code_relations, "_places", lambda *_: None)
     walked = [verify_code(check, code, source) for check in checks]
     assert quick == walked
     assert {held.holds for held in walked} >= {True, None}
