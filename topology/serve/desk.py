@@ -21,9 +21,9 @@ from ...codecs.times import format_time
 from ..kafka.input_records import Prepared, prepare
 from .access import Principal
 from .bodies import Refused, Taken, refusal_body, refusal_of
-from .leases import SECONDS, Lease, LeaseWord, key_of
+from .leases import MOST_HELD, SECONDS, Lease, LeaseWord, key_of
 from .outbox import Outbox
-from .queries import lease_of, request_of
+from .queries import held_by, lease_of, request_of
 from .reading import Sight, not_ready
 from .record_intake import Conflict, Intake, Outcome, Stored
 from .review_decisions import Asked, No, OpenRequest, read_asked, refused, reviewer_of, wanted
@@ -117,7 +117,11 @@ class Desk:
         key = key_of(emission_id, span_key)
         word = LeaseWord(emission_id=emission_id, span_key=span_key, holder=holder, seconds=seconds)
         record = Prepared("review-leases", key.encode(), msgspec.json.encode(word))
-        before = await self.sight.readers.ask(lambda db: lease_of(db, key))
+        now = self.now()
+        before, held = await self.sight.readers.ask(lambda db: (lease_of(db, key), held_by(db, holder, now)))
+        is_mine = before is not None and before.is_live(now) and before.holder == holder
+        if seconds > 0 and held >= MOST_HELD and not is_mine:
+            return No(409, f"you hold {held} requests already: decide one, or give one back")
         outcome = await self.intake.take([Taken(key, record, b"lease " + secrets.token_bytes(12), b"")])
         if not isinstance(outcome, Stored):
             return No(503, "the broker does not take the claim now: try again")

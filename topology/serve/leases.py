@@ -16,6 +16,8 @@ from ...codecs.records import Identifier
 LONGEST_SECONDS: Final = 600
 """Far below the time for which the topic keeps every word (topics.py)."""
 SECONDS: Final = 300
+MOST_HELD: Final = 20
+"""Requests that one reviewer may hold at a time at the console: who holds all of them keeps the others from working."""
 
 
 class LeaseWord(msgspec.Struct, frozen=True, gc=False, kw_only=True):

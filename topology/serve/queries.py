@@ -80,6 +80,14 @@ def lease_of(db: sqlite3.Connection, key: str) -> Lease | None:
     return None if row is None else Lease(*row)
 
 
+def held_by(db: sqlite3.Connection, holder: str, now: int) -> int:
+    """How many open requests a reviewer holds at this time (Unix ms)."""
+    return db.execute(
+        "SELECT count(*) FROM leases l JOIN requests r ON r.key=l.key WHERE l.holder=? AND l.until>? AND NOT r.ended",
+        (holder, now),
+    ).fetchone()[0]
+
+
 _OPEN: Final = (
     " FROM requests r LEFT JOIN emissions e ON e.emission_id=r.emission_id AND e.attempt=r.attempt"
     " LEFT JOIN leases l ON l.key=r.key"

@@ -238,6 +238,35 @@ async def _sign_in(client, tokens, name="desk-1", *scopes):
 ORIGIN = {"origin": "http://localhost"}
 
 
+async def test_nobody_holds_the_whole_queue(service, view, tokens, monkeypatch):
+    """A further claim is refused, and goes to no topic. What has ended by its time, or was decided, does not count, and
+    what somebody holds can be lengthened; the others claim as before."""
+    monkeypatch.setattr(desk_module, "READ_SECONDS", 0.05)
+    keys = [view.ask(f"em-{number}") for number in range(23)]
+    for key in keys[:20]:
+        view.lease(key, "token:desk-1")
+    async with service(tokens=tokens.file) as client:
+        await _sign_in(client, tokens)
+
+        async def claim(key):
+            before = len(client.intake._known)
+            answer = await client.post("/queue/claim", data={"key": key}, headers=ORIGIN)
+            return answer, len(client.intake._known) - before
+
+        refused, none = await claim(keys[20])
+        _, again = await claim(keys[0])
+        view.lease(keys[1], "token:desk-1", 0)
+        _, free = await claim(keys[20])
+        view.lease(keys[21], "token:desk-1")
+        _, full = await claim(keys[20])
+        view.put("review-requests", keys[2], None)
+        _, decided = await claim(keys[20])
+
+    assert refused.status_code == 409
+    assert "You hold 20 requests already" in refused.text or "you hold 20 requests already" in refused.text
+    assert (none, again, free, full, decided) == (0, 1, 1, 0, 1)
+
+
 async def test_a_person_signs_in_claims_decides_and_takes_back(service, view, fake, tokens, monkeypatch):
     """From the queue to the record, by forms alone; the undo leaves nothing behind."""
     monkeypatch.setattr(desk_module, "READ_SECONDS", 0.05)
