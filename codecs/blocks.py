@@ -328,6 +328,15 @@ def events_of_kind(events: Sequence[Event], kind: EventKind) -> Sequence[Event]:
     return [event for event in events if event.kind == kind]
 
 
+def events_of_source(events: Sequence[Event], source: int) -> Sequence[Event]:
+    """The events of one source, in their order."""
+    if compiled_core.codecs is not None and isinstance(events, list):
+        found = compiled_core.codecs.of_source(events, source)
+        if found is not None:
+            return found
+    return [event for event in events if event.source == source]
+
+
 def by_topic(outputs: Sequence[Output]) -> dict[str, list[Output]]:
     """Outputs by their topics, each topic's in their order, and the topics in the order of their first."""
     if compiled_core.codecs is not None and isinstance(outputs, list):

@@ -502,26 +502,30 @@ static PyObject *stretches(PyObject *Py_UNUSED(module), PyObject *args)
     return list;
 }
 
-/* of_kind([Event, …], kind) -> those of that kind; None where Python has to look. */
-static PyObject *of_kind(PyObject *Py_UNUSED(module), PyObject *args)
+/* The events of which one number is the one that is wanted; None where Python has to look. */
+static PyObject *events_with(int part, PyObject *args)
 {
     PyObject *events;
-    long long wanted, kind;
+    long long wanted, number;
     if (!PyArg_ParseTuple(args, "O!L", &PyList_Type, &events, &wanted))
         return NULL;
     PyObject *list = PyList_New(0);
     for (Py_ssize_t place = 0; list != NULL && place < PyList_GET_SIZE(events); place++) {
         PyObject *one = PyList_GET_ITEM(events, place);
-        if (!event_number(one, EVENT_KIND, &kind)) {
+        if (!event_number(one, part, &number)) {
             PyErr_Clear(); /* Python says what is wrong */
             Py_DECREF(list);
             Py_RETURN_NONE;
         }
-        if (kind == wanted && PyList_Append(list, one) < 0)
+        if (number == wanted && PyList_Append(list, one) < 0)
             Py_CLEAR(list);
     }
     return list;
 }
+
+/* of_kind([Event, …], kind) and of_source([Event, …], source) -> those events. */
+static PyObject *of_kind(PyObject *Py_UNUSED(module), PyObject *args) { return events_with(EVENT_KIND, args); }
+static PyObject *of_source(PyObject *Py_UNUSED(module), PyObject *args) { return events_with(EVENT_SOURCE, args); }
 
 /* ---------------------------------------------------------------- outputs */
 
@@ -819,6 +823,7 @@ static PyMethodDef methods[] = {
     {"stretches", stretches, METH_VARARGS,
      "How many inputs of each source, with their first and last offset; None where Python has to look."},
     {"of_kind", of_kind, METH_VARARGS, "The events of one kind; None where Python has to look."},
+    {"of_source", of_source, METH_VARARGS, "The events of one source; None where Python has to look."},
     {"portion", portion, METH_VARARGS, "How many events fit into a block, and their bytes."},
     {"read_events", (PyCFunction)(void (*)(void))read_events, METH_FASTCALL, "Records of a batch as events."},
     {"read_stored", (PyCFunction)(void (*)(void))read_stored, METH_FASTCALL, "Records of a batch as they are stored."},

@@ -531,11 +531,20 @@ enum { FEW = 16, SMALL = 32768, BESIDE = 256 }; /* as in waiting.py */
 
 int64_t waiting_cost(const PendingEvidence *one) { return (int64_t)one->record.length + BESIDE; }
 
+/* As `Table.hold`: a slot of which nothing waits any more has no entry. */
 int folder_hold(Folder *self, View slot, int64_t more)
 {
-    PyObject *done = PyObject_CallMethod(self->state, "hold", "s#L", (const char *)slot.at, (Py_ssize_t)slot.length, (long long)more);
-    Py_XDECREF(done);
-    return done != NULL;
+    PyObject *name = PyUnicode_DecodeUTF8((const char *)slot.at, (Py_ssize_t)slot.length, NULL);
+    PyObject *before = name == NULL ? NULL : PyDict_GetItemWithError(self->held, name), *now = NULL;
+    long long held = more + (before == NULL ? 0 : PyLong_AsLongLong(before));
+    int done = !PyErr_Occurred();
+    if (done && held)
+        done = (now = PyLong_FromLongLong(held)) != NULL && PyDict_SetItem(self->held, name, now) == 0;
+    else if (done && before != NULL)
+        done = PyDict_DelItem(self->held, name) == 0;
+    Py_XDECREF(now);
+    Py_XDECREF(name);
+    return done;
 }
 
 /* Whether one more record may wait, as waiting.py has it: DONE with its slot, PYTHON where that has to look or makes a

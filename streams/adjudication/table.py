@@ -290,7 +290,7 @@ class Table:
         self._forget_if_empty(emission_id, known)
 
     def hold(self, slot: str, more: int) -> None:
-        """So many bytes more of a slot wait, or fewer; the compiled core tells of what it does as well."""
+        """So many bytes more of a slot wait, or fewer; the compiled core does the same for what it takes in."""
         held = self.held.get(slot, 0) + more
         if held:
             self.held[slot] = held

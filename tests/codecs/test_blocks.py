@@ -24,6 +24,7 @@ from sluice.codecs.blocks import (
     by_topic,
     count_headers,
     events_of_kind,
+    events_of_source,
     stretches,
 )
 from sluice.codecs.errors import DoesNotHoldError
@@ -329,12 +330,14 @@ def test_the_inputs_of_each_source_are_reported_where_they_are_in_order(
 
 @pytest.mark.parametrize("core", [True, False])
 @given(events=st.lists(INPUT, max_size=8))
-def test_the_events_of_one_kind_keep_their_order(core: bool, events: list[Event]) -> None:
+def test_the_events_of_one_kind_or_source_keep_their_order(core: bool, events: list[Event]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         if not core:
             patch.setattr(compiled_core, "codecs", None)
         found = {kind: list(events_of_kind(events, kind)) for kind in EventKind}
+        by_source = [list(events_of_source(events, source)) for source in range(3)]
     assert found == {kind: [event for event in events if event.kind == kind] for kind in EventKind}
+    assert by_source == [[event for event in events if event.source == source] for source in range(3)]
 
 
 def test_a_kind_beyond_64_bits_is_of_no_kind() -> None:

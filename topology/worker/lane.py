@@ -25,7 +25,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import astuple, replace
 
 from ...codecs.adoptions import is_adoption, read_adoption
-from ...codecs.blocks import INPUT_KINDS, Event, EventKind, Output, Source, source_of, unseal
+from ...codecs.blocks import INPUT_KINDS, Event, EventKind, Output, Source, events_of_source, source_of, unseal
 from ...codecs.errors import DoesNotHoldError
 from ...codecs.lane_claims import claim_hash
 from ...streams.adjudication.state import MAX_TIMERS
@@ -648,7 +648,7 @@ class Lane:
             for topic, first, next in map(astuple, self.intake.sources())
         ]
         first = self._tip.positions.get(POLICIES)
-        taken = [event.offset for event in events if event.source == len(inputs)]
+        taken = [event.offset for event in events_of_source(events, len(inputs))]
         if first is None and not taken:
             return inputs
         first = first or 0
