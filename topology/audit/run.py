@@ -105,7 +105,10 @@ async def audit(
         async def marked() -> Sequence[Task]:
             """The binding lanes come last: others need not wait until it is known where their marks stand."""
             binding = [task for task in tasks if task.fold == last]
-            marks = await find_marks(logs, cut, asked) if binding else {}
+            if not binding:
+                return []
+            with _collecting(callback) if collects else nullcontext():  # no lane is folded here meanwhile
+                marks = await find_marks(logs, cut, asked)
             return [task._replace(marked=marks[task.lane]) for task in binding]
 
         if crew is not None:
