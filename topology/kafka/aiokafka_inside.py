@@ -496,10 +496,17 @@ def abandon(producer: AIOKafkaProducer) -> None:
 
 
 def hear(producer: AIOKafkaProducer) -> None:
-    """Marks the failure of a transaction that nobody awaited as heard of: asyncio would complain of it."""
-    waiter: Any = getattr(producer._txn_manager, "_transaction_waiter", None)
-    if waiter is not None and waiter.done() and not waiter.cancelled():
-        waiter.exception()
+    """Marks the failures of a producer that nobody awaited as heard of: asyncio would complain of each.
+
+    That is the transaction's own, and those of batches that were never sent, which aiokafka tells twice: whoever handed
+    one over has heard of it, and nobody waits for it to be sent.
+    """
+    batches: Any = producer._message_accumulator._batches.values()
+    waiters = [batch._drain_waiter for some in batches for batch in some]
+    waiters.append(getattr(producer._txn_manager, "_transaction_waiter", None))
+    for waiter in waiters:
+        if waiter is not None and waiter.done() and not waiter.cancelled():
+            waiter.exception()
 
 
 def pass_refused(producer: Any, partition: TopicPartition) -> None:

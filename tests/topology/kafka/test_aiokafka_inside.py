@@ -242,6 +242,28 @@ async def test_a_transaction_that_nobody_awaited_is_heard_of(servers: Any):
     await inside.client_of(producer).close()
 
 
+async def test_a_batch_that_was_never_sent_is_heard_of(servers: Any):
+    """Its producer is fenced before it goes out: whoever handed it over is told, and asyncio complains of nothing."""
+    async with opened(AIOKafkaProducer(bootstrap_servers=servers)) as producer:
+        await producer.client._wait_on_metadata("t")
+        accumulator: Any = producer._message_accumulator
+        inside.sender_of(producer).sender_task.cancel()  # nothing goes out any more
+        batch = producer.create_batch()
+        batch.append(key=b"k", value=b"v", timestamp=5)
+        batch.close()
+        sent = await producer.send_batch(batch, "t", partition=0)
+        (kept,) = [one for some in accumulator._batches.values() for one in some]
+        accumulator.fail_all(RuntimeError("fenced"))
+        with pytest.raises(RuntimeError):
+            await sent
+        assert kept._drain_waiter._log_traceback  # what asyncio would tell of
+
+        inside.hear(producer)
+
+        assert not kept._drain_waiter._log_traceback
+        accumulator._batches.clear()
+
+
 async def test_a_client_connects_and_asks_by_other_methods(servers: Any):
     """Those that are put in the place of its own get its calls, and keep no client alive."""
     async with opened(AIOKafkaProducer(bootstrap_servers=servers)) as producer:
