@@ -5,6 +5,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Where Python may not keep what it has compiled, each of some thousand processes compiles every module anew.
+unexport PYTHONDONTWRITEBYTECODE
 TOOLS := $(VENV)/.tools-installed
 RUN := $(VENV)/.run-installed
 DEV := $(VENV)/.dev-installed
@@ -32,7 +34,7 @@ $(BIN)/python:
 
 INSTALL := install --quiet --disable-pip-version-check
 # pip does it where uv does not run, or does not reach an index that only pip is told of.
-LOCKED = $(BIN)/uv pip install --quiet --python $(1)/bin/python --require-hashes -r $(2) \
+LOCKED = $(BIN)/uv pip install --quiet --compile-bytecode --python $(1)/bin/python --require-hashes -r $(2) \
   || $(BIN)/python -m pip --python $(1)/bin/python $(INSTALL) --require-hashes -r $(2)
 # uv would not see that a source of the core has changed, so pip does this.
 EDITABLE = $(BIN)/python -m pip --python $(1)/bin/python $(INSTALL) --no-deps --no-build-isolation --editable .
