@@ -60,6 +60,7 @@ class StuckProducer:
         self.client = SimpleNamespace(close=self.closed)
         self._sender = SimpleNamespace(sender_task=None)
         self._txn_manager = None
+        self._message_accumulator = SimpleNamespace(_batches={})
         self.is_closed = False
 
     async def start(self) -> None: ...
