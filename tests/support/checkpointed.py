@@ -37,7 +37,7 @@ class CheckpointedLane(ExportedLane):
         head = Head(len(blocks), merkle.root([leaf_of(block.hash) for block in blocks]))
         tips = [head if lane == self.lane else Head() for lane in range(self.lanes)]
         previous = self.checkpoints[-1].digest if self.checkpoints else NO_CHECKPOINT
-        name = origin("sluice", "ledger", self.lane)
+        name = origin("sluice", self.fold.ledger, self.lane)
         checkpoint = Checkpoint(name, head, blocks[-1].hash, blocks[-1].header.time, previous, tips)
         self.checkpoints.append(checkpoint)
         self.notes.append(signer.sign(checkpoint.text()))
@@ -45,9 +45,10 @@ class CheckpointedLane(ExportedLane):
 
     def export(self, folder: Path) -> Path:
         super().export(folder)
-        with open(folder / file_name("checkpoints", self.lane), "wb") as file:
+        name = origin("sluice", self.fold.ledger, self.lane).encode()
+        with open(folder / file_name(self.fold.checkpoints, self.lane), "wb") as file:
             for at, note in enumerate(self.notes):
-                write_record(file, Stored(at, 0, origin("sluice", "ledger", self.lane).encode(), note.encode(), []))
+                write_record(file, Stored(at, 0, name, note.encode(), []))
         return folder
 
 

@@ -18,6 +18,7 @@ from sluice.topology.explain.explain import explain
 from sluice.topology.explain.explanation import Explanation
 from sluice.topology.ledger.block_builder import BlockBuilder
 from sluice.topology.ledger.folds import Adjudicate
+from sluice.topology.ledger.interfaces import Fold
 from sluice.topology.ledger.log_reader import (
     AUDITED,
     LATER,
@@ -46,8 +47,9 @@ class ExportedLane:
         partitioner: Partitioner = "murmur2",
         secrets: Secrets = NO_SECRETS,
         raised: int = 0,
+        fold: Fold | None = None,
     ) -> None:
-        self.fold = Adjudicate(partitioner, secrets, raised)
+        self.fold: Fold = Adjudicate(partitioner, secrets, raised) if fold is None else fold
         self._builder = BlockBuilder(self.fold, lane, lanes, policy.hash)
         self.lane, self.lanes = lane, lanes
         self.blocks: list[bytes] = []
@@ -87,7 +89,7 @@ class ExportedLane:
         folder.mkdir(parents=True, exist_ok=True)
         stored: dict[str, list[Stored]] = {topic: [] for topic in (*AUDITED, *LATER)}
         # Offsets with holes, as transactions' markers leave them.
-        stored["ledger"] = [Stored(2 * at, 0, None, data, []) for at, data in enumerate(self.blocks)]
+        stored[self.fold.ledger] = [Stored(2 * at, 0, None, data, []) for at, data in enumerate(self.blocks)]
         for topic, key, value, headers in (one for one in self.outputs if one.topic in stored):
             stored[topic].append(Stored(len(stored[topic]), 0, key, value, headers))
         ranges: dict[str, list[tuple[int, int]]] = {}

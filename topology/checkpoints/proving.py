@@ -84,6 +84,35 @@ async def prove(logs: Logs, name: str, lane: int | None = None, progress: Progre
     return found
 
 
+async def prove_input(
+    logs: Logs, key: str, topics: Sequence[str], lane: int | None = None, progress: Progress = lambda *_: None
+) -> Proof:
+    """The proof of the first input with a key; of other ledgers than the adjudicating lanes' as well.
+
+    Args:
+        logs: the stored topics; of another ledger `other_ledgers.LedgerLogs`.
+        key: of the record: of an attestation its claim's hash, of a sighting or citation the observation's id.
+        topics: that it may be of.
+        lane: where to look; None: where the key belongs.
+        progress: how far it has come.
+
+    Raises:
+        DoesNotHoldError: there is no such record, no checkpoint covers it yet, or the ledger does not hold.
+        UsageError: there is no such lane.
+        UnreachableError: no broker answers.
+    """
+    partitioner = await partitioner_of(logs)
+    own = _lane(logs, PARTITIONERS[partitioner](key.encode(), logs.lanes) if lane is None else lane)
+    found = await _seek(logs, own, Inputs(key.encode(), topics), progress)
+    if found is None:
+        raise DoesNotHoldError(
+            f"no input with the key {key!r} stands in lane {own} of {logs.ledger}",
+            path=logs.where,
+            expected=f"the key of a record of {' or '.join(topics)}",
+        )
+    return found
+
+
 def _no_such_span(logs: Logs, lane: int, name: str, keys: Iterable[bytes]) -> DoesNotHoldError:
     emission, _, span = name.partition("#")
     spans = sorted(key.decode().removeprefix(f"{emission}#") for key in keys)

@@ -50,12 +50,17 @@ class Seeker(Protocol):
 
 
 class Inputs:
-    """Looks for the first emission with a key."""
+    """Looks for the first input with a key.
+
+    Args:
+        key: of the record.
+        topics: by their logical names, those that it may be of.
+    """
 
     takes_last = False
 
-    def __init__(self, key: bytes) -> None:
-        self._key = key
+    def __init__(self, key: bytes, topics: Sequence[str] = (EMISSIONS,)) -> None:
+        self._key, self._topics = key, topics
 
     def look(self, block: Block) -> Hit | None:
         found = next((place for place, event in enumerate(block.events) if self._is_it(block.header, event)), None)
@@ -64,7 +69,7 @@ class Inputs:
     def _is_it(self, header: Header, event: Event) -> bool:
         if event.key != self._key or event.kind not in INPUT_KINDS:
             return False
-        return event.source < len(header.sources) and header.sources[event.source].topic == EMISSIONS
+        return event.source < len(header.sources) and header.sources[event.source].topic in self._topics
 
 
 class Outputs:

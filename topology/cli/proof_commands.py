@@ -35,6 +35,13 @@ ASK_ANEW = "do not rely on it; see that file and key are the right ones, or ask 
 @click.argument("ids", nargs=-1, required=True, metavar="ID | --consistency OLD [NEW]")
 @click.option("--consistency", is_flag=True, help="Prove that one checkpoint's history is the beginning of another's.")
 @click.option("--lane", type=click.IntRange(0), help="Look in this lane [where the key belongs].")
+@click.option(
+    "--ledger",
+    type=click.Choice(["ledger", "bind-ledger", "frame-ledger"]),
+    default="ledger",
+    show_default=True,
+    help="Whose history: of emissions, of sightings, of attestations.",
+)
 @click.option("--offline", metavar="DIR", type=click.Path(file_okay=False), help="Read an export, not a broker.")
 @click.option("--out", metavar="FILE", type=click.Path(dir_okay=False), help="Write the proof there.")
 @broker
@@ -45,6 +52,7 @@ def prove(
     ids: tuple[str, ...],
     consistency: bool,
     lane: int | None,
+    ledger: str,
     offline: str | None,
     out: str | None,
     **flags: Any,
@@ -53,11 +61,13 @@ def prove(
 
     ID is that of an emission (its first input record), one with # and a span key (the last verdict about that
     assertion), or an output record's own `id`. With --consistency, OLD and NEW are two checkpoints' sizes in blocks;
-    NEW is the newest where it is left out.
+    NEW is the newest where it is left out. Of another --ledger, ID is the key of an input: a claim's hash of an
+    attestation, an observation's id of a sighting.
 
     \b
     Example:
       sluice prove em-7f3a#c:0-43 --out proof.json
+      sluice prove 0x5f…9e --ledger frame-ledger
       sluice prove --consistency 100 4712 --lane 2 --offline export/
     """
     from ..checkpoints.proof_files import render
@@ -70,7 +80,7 @@ def prove(
         what = "there is a file already, and a proof never overwrites one"
         raise UsageError(what, path=out, hint="name another file")
     folder = None if offline is None else Path(offline)
-    proof = asyncio.run(_prove(settings, folder, lane, ids[0], sizes))
+    proof = asyncio.run(_prove(settings, folder, ledger, lane, ids[0], sizes))
     data = render(proof)
     if out is None:
         sys.stdout.buffer.write(data)
@@ -90,15 +100,20 @@ def _sizes(ids: tuple[str, ...]) -> list[int]:
 
 
 async def _prove(
-    settings: Settings, folder: Path | None, lane: int | None, name: str, sizes: list[int]
+    settings: Settings, folder: Path | None, ledger: str, lane: int | None, name: str, sizes: list[int]
 ) -> Proof | ConsistencyProof:
-    from ..checkpoints.proving import prove, prove_consistency
+    from ..checkpoints.other_ledgers import DEFAULT, FOLDS, LedgerLogs
+    from ..checkpoints.proving import prove, prove_consistency, prove_input
     from ..ledger.log_reader import open_logs
 
     async with open_logs(settings, folder) as logs:
         with _ReadingProgress() as progress:
+            if ledger != DEFAULT:
+                logs = LedgerLogs(logs, ledger)
             if sizes:
                 return await prove_consistency(logs, lane, *sizes, progress=progress)
+            if ledger != DEFAULT:
+                return await prove_input(logs, name, FOLDS[ledger].inputs, lane, progress)
             return await prove(logs, name, lane, progress)
 
 

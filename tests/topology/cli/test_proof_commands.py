@@ -8,12 +8,14 @@ import stat
 from pathlib import Path
 
 import pytest
-from checkpointed import SIGNER, history
+from builders import attestation_value
+from checkpointed import SIGNER, CheckpointedLane, T, history
 from click.testing import CliRunner, Result
 
 from sluice.codecs.notes import Signer
 from sluice.topology.cli import main
 from sluice.topology.cli import proof_commands as commands
+from sluice.topology.ledger.folds import FrameAttestations
 
 KEY = str(SIGNER.verifier)
 
@@ -119,6 +121,31 @@ def test_two_checkpoints_are_shown_to_be_of_one_history(export: Path, tmp_path: 
 
     assert checked.stdout.startswith("holds: the first 4 of 8 blocks of sluice/ledger/0 are those of the earlier")
     assert (found["what"], found["old"]["size"], found["new"]["size"], found["lane"]) == ("consistency", 4, 8, 0)
+
+
+def test_another_ledger_has_proofs_as_well(tmp_path: Path) -> None:
+    """Of an attestation by its claim's hash, and of two checkpoints; each names the ledger, and is of no other one."""
+    lane, claim = CheckpointedLane(fold=FrameAttestations(), start=T), "0x" + "ab" * 32
+    attestation = attestation_value(claim_hash=claim)
+    lane.block(T + 1000, [("attestations", (claim.encode(), json.dumps(attestation).encode()))])
+    sizes = [lane.checkpoint().head.size]
+    lane.block(T + 2000, ())
+    lane.checkpoint()
+    export = lane.export(tmp_path / "export")
+    frame = ("--ledger", "frame-ledger", "--offline", export)
+
+    made = run("prove", claim, *frame)
+    shown = run("verify", "-", "--key", KEY, stdin=made.stdout_bytes)
+    both = run("prove", "--consistency", str(sizes[0]), *frame)
+    consistent = run("verify", "-", "--key", KEY, stdin=both.stdout_bytes)
+    unknown = run("prove", "0xcd", *frame)
+    elsewhere = run("prove", claim, "--ledger", "bind-ledger", "--offline", export)
+
+    assert "the input attestations/0/0" in shown.stdout
+    assert "in the history of sluice/frame-ledger/0" in shown.stdout
+    assert "of sluice/frame-ledger/0 are those" in consistent.stdout
+    assert (unknown.exit_code, elsewhere.exit_code) == (1, 1)
+    assert "no input with the key '0xcd' stands in lane 0 of frame-ledger" in said(unknown)
 
 
 def test_a_changed_proof_is_reported_with_the_step_that_does_not_hold(proof: Path) -> None:
