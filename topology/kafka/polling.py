@@ -110,7 +110,8 @@ async def drain(
 ) -> dict[Any, Drained]:
     """What has come of the wanted partitions; waits up to `patience` seconds for the first records.
 
-    As aiokafka's `Fetcher.fetched_records`, by bytes.
+    As aiokafka's `Fetcher.fetched_records`, by bytes. Where a batch has come that finds no room to be unpacked, nothing
+    is waited for: a fetch answer gives no room, and none comes of a partition of which records lie here.
 
     Args:
         fetcher: aiokafka's.
@@ -127,9 +128,10 @@ async def drain(
     end = asyncio.get_running_loop().time() + patience
     while True:
         await assignment_settled(fetcher)
-        drained = _drain_now(fetcher, wanted, most, decoder_of, _Unpacked(fetcher, unpacked, beside))
+        here = _Unpacked(fetcher, unpacked, beside)
+        drained = _drain_now(fetcher, wanted, most, decoder_of, here)
         left = end - asyncio.get_running_loop().time()
-        if drained or left <= 0:
+        if drained or here.lacks_room or left <= 0:
             return drained
         waiter = next_answer(fetcher)
         done, _ = await asyncio.wait([waiter], timeout=left)
@@ -173,6 +175,7 @@ def _drain_now(
                 unpacked.make_room(partition, wanted)
                 found = take(result, *bounds, unpacked.room(partition))
         except NoRoomError:
+            unpacked.lacks_room = True
             continue
         except FetchAgainError:
             release(partition)
@@ -197,12 +200,13 @@ class _Unpacked:
     """The batches that lie unpacked in a fetcher, by partition: so many bytes together, beside a single one.
 
     One may always be unpacked. What others read is read to its end first; what lies there of partitions that nobody
-    reads now would be waited for in vain, and is let go of.
+    reads now would be waited for in vain, and is let go of. `lacks_room` says whether a wanted batch found no room.
     """
 
     def __init__(self, fetcher: Any, most: int, beside: Callable[[], int]) -> None:
         self._waiting, self._most, self._beside = waiting_in(fetcher), most, beside
         self._records: dict[Any, Unpacking] = {}
+        self.lacks_room = False
         for partition in self._waiting:
             self.note(partition)
 

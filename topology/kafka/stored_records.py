@@ -3,8 +3,11 @@
 The inputs of all lanes come through one consumer, and share one budget (polling.py). Whatever else is read has a
 consumer for each partition: a restore, a standby, the policies, an audit. aiokafka's own way unpacks each batch whole,
 however large that is, so that sixteen bad batches at once would take more memory than there is. Here a batch has a
-bound, and the readers of one event loop share a budget of so many bytes together, beside a single one. Who finds no
-room waits until another has read its batch to the end; whoever has not read for a while gives way.
+bound, and the readers of one event loop share a budget of so many bytes together, beside a single one.
+
+A reader whose next batch finds no room waits until other readers have read theirs to the end. The reader that has
+waited longest is served first: until then no other reader unpacks a further batch. A reader that has not taken records
+for a while loses its room to those that wait.
 """
 
 from __future__ import annotations
@@ -18,16 +21,16 @@ from weakref import WeakKeyDictionary
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from ...codecs.errors import DoesNotHoldError
-from .aiokafka_inside import fetcher_of, is_fetcher_closed, records_in, waiting_in
+from .aiokafka_inside import error_of, fetcher_of, is_fetcher_closed, records_in, waiting_in
 from .batches.unpacking import MOST_UNPACKED, RecordDecoder, Unpacking
 from .polling import NOTHING, drain
 
 TAKEN: Final = 4000
 """So many records are taken at once; polling.py bounds their bytes."""
 ROOM_SECONDS: Final = 0.02
-"""How long who found no room waits before it looks again."""
+"""How long a reader without room waits before it looks again."""
 IDLE_SECONDS: Final = 5.0
-"""Who has not read for so long holds no room that another one needs."""
+"""A reader that has not taken records for so long holds no room that another reader needs."""
 
 
 class StoredRecord(NamedTuple):
@@ -44,16 +47,27 @@ AS_RECORDS: Final = RecordDecoder(StoredRecord)
 
 
 class _Readers:
-    """The readers of one event loop: which partition each reads, and when it did so last."""
+    """The readers of one event loop: which partition each reads, when it did so last, and which of them lack room."""
 
     def __init__(self) -> None:
         self._reads: WeakKeyDictionary[Any, tuple[TopicPartition, float]] = WeakKeyDictionary()
+        self._without_room: dict[Any, None] = {}  # fetchers, the one that has waited longest first
 
     def reads(self, fetcher: Any, partition: TopicPartition, now: float) -> None:
         self._reads[fetcher] = partition, now
 
-    def beside(self, fetcher: Any) -> int:
-        """How many bytes all others hold unpacked."""
+    def waits(self, fetcher: Any) -> None:
+        """A reader lacks room: it takes its turn behind those that have lacked it for longer."""
+        self._without_room.setdefault(fetcher)
+
+    def waits_no_more(self, fetcher: Any) -> None:
+        self._without_room.pop(fetcher, None)
+
+    def beside(self, fetcher: Any, most: int) -> int:
+        """How many bytes all others hold unpacked; all that there are (`most`) while another reader is to be served
+        first."""
+        if next(iter(self._without_room), fetcher) is not fetcher:
+            return most
         others = [(other, partition) for other, (partition, _) in self._reads.items() if other is not fetcher]
         return sum(one.unpacked for other, partition in others if (one := _unpacked(other, partition)) is not None)
 
@@ -71,7 +85,9 @@ _readers_of: WeakKeyDictionary[asyncio.AbstractEventLoop, _Readers] = WeakKeyDic
 def _unpacked(fetcher: Any, partition: TopicPartition) -> Unpacking | None:
     """What a reader has begun to read, if there is anything."""
     result = waiting_in(fetcher).get(partition)
-    records = None if result is None or is_fetcher_closed(fetcher) else records_in(result)
+    if result is None or error_of(result) is not None or is_fetcher_closed(fetcher):
+        return None
+    records = records_in(result)
     return records if isinstance(records, Unpacking) else None
 
 
@@ -100,16 +116,20 @@ async def take_stored(
     """
     loop, fetcher = asyncio.get_running_loop(), fetcher_of(consumer)
     readers = _readers_of.setdefault(loop, _Readers())
-    within = partial(drain, unpacked=most_unpacked, beside=partial(readers.beside, fetcher))
-    while True:
-        readers.reads(fetcher, partition, loop.time())
-        drained = await within(fetcher, (partition,), patience, TAKEN, lambda _: decoder)
-        readers.reads(fetcher, partition, loop.time())
-        one = _unpacked(fetcher, partition)
-        if drained or one is None or not one.lacks_room:
-            return drained.get(partition, NOTHING).events
-        readers.give_way(fetcher, loop.time())
-        await asyncio.sleep(ROOM_SECONDS)
+    within = partial(drain, unpacked=most_unpacked, beside=partial(readers.beside, fetcher, most_unpacked))
+    try:
+        while True:
+            readers.reads(fetcher, partition, loop.time())
+            drained = await within(fetcher, (partition,), patience, TAKEN, lambda _: decoder)
+            readers.reads(fetcher, partition, loop.time())
+            one = _unpacked(fetcher, partition)
+            if drained or one is None or not one.lacks_room:
+                return drained.get(partition, NOTHING).events
+            readers.waits(fetcher)
+            readers.give_way(fetcher, loop.time())
+            await asyncio.sleep(ROOM_SECONDS)
+    finally:
+        readers.waits_no_more(fetcher)
 
 
 def unreadable(error: Exception, partition: TopicPartition) -> DoesNotHoldError:

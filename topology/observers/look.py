@@ -227,7 +227,7 @@ class _Eyes:
         is_told = is_below and not question.is_sentence and isinstance(locator.get("path"), str)
         terms = Terms(()) if is_told else terms_of(text, name, locator)
         if terms.exists and assertion.kind == "assertion" and negates(text):
-            # That a place is not there is a denial's business: the place must not bear the opposite of itself out.
+            # The text denies that a place exists: an observer that finds the place must not confirm the text.
             terms = Terms(())
         if len(terms.terms) > MAX_TERMS and question.is_sentence:
             raise CannotLook(f"the assertion has more than {MAX_TERMS} terms")

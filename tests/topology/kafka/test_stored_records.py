@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
+from aiokafka.consumer.fetcher import FetchError
+from aiokafka.errors import TopicAuthorizationFailedError
 from fetch_answers import Fetcher, packed
 
 from sluice.topology.kafka import stored_records
@@ -20,10 +22,18 @@ LARGE = packed([500_000] * 30)
 """Fifteen megabytes, of which a hundred kilobytes travel."""
 
 
+def moved(batch: bytes, offset: int) -> bytes:
+    """A batch at another offset, which its checksum does not cover."""
+    return offset.to_bytes(8) + batch[8:]
+
+
 class Idle(Fetcher):
-    """One that nothing more comes to."""
+    """One that nothing more comes to; `waits` counts how often somebody has waited for another answer."""
+
+    waits = 0
 
     def _create_fetch_waiter(self) -> asyncio.Future[Any]:
+        self.waits += 1
         return asyncio.get_running_loop().create_future()
 
 
@@ -72,7 +82,7 @@ async def test_one_batch_may_always_be_unpacked():
     assert peak < 16_000_000
 
 
-async def test_who_does_not_read_gives_way(monkeypatch: pytest.MonkeyPatch):
+async def test_a_reader_that_does_not_read_gives_way(monkeypatch: pytest.MonkeyPatch):
     """A standby that nobody lets go on holds no room for ever; it unpacks anew when it reads on."""
     monkeypatch.setattr(stored_records, "IDLE_SECONDS", 0.1)
     first, second = reader(LEDGERS[0], LARGE), reader(LEDGERS[1], LARGE)
@@ -109,7 +119,68 @@ async def test_a_bomb_is_refused_unread(monkeypatch: pytest.MonkeyPatch):
     assert (refused.value.reason, refused.value.offset, refused.value.next) == ("too-large", 0, 1)
 
 
-async def test_nothing_comes_of_nothing():
+async def test_an_error_of_one_reader_is_told_to_that_reader_alone():
+    """The access to one topic was taken away while its reader folds: all other readers of the loop read on."""
+    first, second = reader(LEDGERS[0], LARGE), reader(LEDGERS[1], LARGE)
+    await take_stored(first, LEDGERS[0], 0.0, 16_000_000)
+    first._fetcher._records[LEDGERS[0]] = FetchError(error=TopicAuthorizationFailedError("ledger"), backoff=0)
+
+    assert await take_stored(second, LEDGERS[1], 0.0, 16_000_000)
+    with pytest.raises(TopicAuthorizationFailedError):
+        await take_stored(first, LEDGERS[0], 0.0, 16_000_000)
+
+
+async def test_a_reader_without_room_waits_for_room_and_for_no_answer():
+    """No answer comes while one lies there: a reader that waited for it would sleep through the room it is given."""
+    first, second = reader(LEDGERS[0], LARGE), reader(LEDGERS[1], LARGE)
+    await take_stored(first, LEDGERS[0], 0.5, 16_000_000)
+    waiting = asyncio.create_task(take_stored(second, LEDGERS[1], 0.5, 16_000_000))
+    for _ in range(5):
+        await asyncio.sleep(stored_records.ROOM_SECONDS)
+    assert not waiting.done()
+    while first._fetcher._records:
+        await take_stored(first, LEDGERS[0], 0.5, 16_000_000)
+
+    async with asyncio.timeout(60):
+        assert await waiting
+    assert second._fetcher.waits == 0
+
+
+async def test_readers_get_room_in_the_order_in_which_they_asked():
+    """A reader of one huge batch after the other opens no further one while somebody waits."""
+    endless = reader(LEDGERS[0], b"".join(moved(LARGE, place) for place in range(0, 120, 30)))
+    others = [reader(place, LARGE) for place in LEDGERS[1:3]]
+    order = list[int]()
+
+    async def read(number: int, consumer: Any) -> None:
+        while consumer._fetcher._records:
+            order.extend(number for _ in await take_stored(consumer, LEDGERS[number], 0.0, 16_000_000))
+            await asyncio.sleep(0)
+
+    async with asyncio.timeout(60):
+        begun = asyncio.create_task(read(0, endless))
+        await asyncio.sleep(0)
+        await asyncio.gather(begun, *(read(number, one) for number, one in enumerate(others, 1)))
+
+    turns = [number for place, number in enumerate(order) if place == 0 or order[place - 1] != number]
+    assert turns == [0, 1, 2, 0]
+    assert [order.count(number) for number in range(3)] == [120, 30, 30]
+
+
+async def test_a_reader_that_is_cancelled_gives_up_its_turn():
+    """A lane that was given up while it waited for room holds nobody up."""
+    first, second, third = (reader(place, LARGE) for place in LEDGERS[:3])
+    await take_stored(first, LEDGERS[0], 0.0, 16_000_000)
+    waiting = asyncio.create_task(take_stored(second, LEDGERS[1], 0.0, 16_000_000))
+    await asyncio.sleep(3 * stored_records.ROOM_SECONDS)
+    waiting.cancel()
+    first._fetcher._closed = True
+
+    async with asyncio.timeout(3):
+        assert await take_stored(third, LEDGERS[2], 0.0, 16_000_000)
+
+
+async def test_no_records_are_given_where_none_came():
     """And nobody waits for longer than it was told to."""
     consumer = reader(LEDGERS[0], packed([10]))
     assert len(await take_stored(consumer, LEDGERS[0], 0.0)) == 1
