@@ -192,7 +192,7 @@ async def last_record(settings: Settings, partition: TopicPartition, wanted: Cal
         while end > first:
             start = max(first, end - stretch)
             consumer.seek(partition, start)
-            records = await _records_before(end, consumer, partition, settings.transaction_timeout + GRACE_SECONDS)
+            records = await _records_before(end, consumer, partition, settings)
             for record in reversed(records):
                 if wanted(record):
                     return record
@@ -201,12 +201,13 @@ async def last_record(settings: Settings, partition: TopicPartition, wanted: Cal
 
 
 async def _records_before(
-    end: int, consumer: AIOKafkaConsumer, partition: TopicPartition, patience: float
+    end: int, consumer: AIOKafkaConsumer, partition: TopicPartition, settings: Settings
 ) -> list[Any]:
     """The records from where the consumer stands up to an offset."""
     found: list[Any] = []
+    patience, unpacked = settings.transaction_timeout + GRACE_SECONDS, settings.max_unpacked_bytes
     try:
-        async with aclosing(read_to_end(consumer, partition, patience)) as records:
+        async with aclosing(read_to_end(consumer, partition, patience, unpacked=unpacked)) as records:
             async for record in records:
                 if record.offset >= end:
                     break
@@ -233,7 +234,7 @@ async def nothing_follows(settings: Settings, partition: TopicPartition, offset:
     """
     async with open_reader(settings, partition, offset) as consumer:
         try:
-            async for _ in read_to_end(consumer, partition, EMPTY_SECONDS):
+            async for _ in read_to_end(consumer, partition, EMPTY_SECONDS, unpacked=settings.max_unpacked_bytes):
                 return False
         except HangsError:
             return False

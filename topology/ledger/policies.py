@@ -105,6 +105,7 @@ class PolicyFeed:
         async with open_reader(settings, place, start, FETCH_WAIT_MS) as consumer:
             async for record in read_to_end(consumer, place, PATIENCE_SECONDS, unpacked=unpacked):
                 self._take(record)
+            self._suspect = -1
             self.read_once.set()
             while True:
                 for record in await take_stored(consumer, place, FETCH_WAIT_MS / 1000, unpacked):
@@ -126,6 +127,8 @@ class PolicyFeed:
 
     def _take(self, record: Any) -> None:
         offset, value = record.offset, record.value or b""
+        if offset >= self._suspect:  # the batch could be read after all
+            self._suspect = -1
         if len(value) > MAX_INPUT_BYTES:
             log.error("a record of the topic policies is no policy: it is passed over", offset=offset)
             return

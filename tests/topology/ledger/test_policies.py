@@ -208,6 +208,35 @@ def test_a_batch_of_policies_that_is_damaged_is_fetched_once_more():
     assert made._behind == 9
 
 
+def test_a_batch_of_policies_that_was_read_is_no_longer_suspect():
+    """A checksum that fails once, long after another failure at the same offset, is one failure: nothing is passed."""
+    made = PolicyFeed(Settings())
+    damaged = UnreadableError("policies/0: damaged", 7, 9, "checksum", b"")
+
+    made._pass_over(damaged)
+    made._take(Came(6, b"before it"))
+    assert made._suspect == 7
+    made._take(Came(7, None))
+    made._pass_over(damaged)
+
+    assert made._behind == 0
+
+
+async def test_a_topic_of_policies_that_was_read_to_its_end_has_no_suspect(small: Settings):
+    """Also where the batch turned out to hold nothing that is given to a reader."""
+    await send(small, TOPIC, b"first")
+    made = PolicyFeed(small)
+    made._suspect = 5
+    task = asyncio.create_task(made.run())
+    try:
+        async with asyncio.timeout(60):
+            await made.read_once.wait()
+    finally:
+        task.cancel()
+
+    assert made._suspect == -1
+
+
 async def test_a_ledger_with_a_bomb_stops_its_lane_alone(small: Settings):
     """With one sentence that names the partition: a ledger is never passed over."""
     await send(small, "ledger", bytes(200_000))
