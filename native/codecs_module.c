@@ -635,8 +635,8 @@ static PyObject *header_named(PyObject *output, PyObject *name, int *plain)
     return NULL;
 }
 
-/* count_headers([Output, …], name) -> how many have which value in their first header of this name; None where one is not
- * plain. */
+/* count_headers([Output, …], name) -> how many have which value in their first header of this name, where it has one;
+ * None where an output is not plain. */
 static PyObject *count_headers(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *outputs, *name;
@@ -650,7 +650,7 @@ static PyObject *count_headers(PyObject *Py_UNUSED(module), PyObject *args)
             Py_DECREF(found);
             Py_RETURN_NONE;
         }
-        if (value != NULL && !count_on(found, value))
+        if (value != NULL && value != Py_None && !count_on(found, value))
             Py_CLEAR(found);
     }
     return found;

@@ -352,7 +352,9 @@ TOLD = st.builds(
     st.sampled_from(["admitted", "verdicts", "dead-letters"]),
     st.none(),
     st.just(b""),
-    st.lists(st.tuples(st.sampled_from(["kind", "kinds", "other"]), st.sampled_from([b"", b"a", b"b"])), max_size=3),
+    st.lists(
+        st.tuples(st.sampled_from(["kind", "kinds", "other"]), st.sampled_from([None, b"", b"a", b"b"])), max_size=3
+    ),
 )
 
 

@@ -6,11 +6,13 @@ import asyncio
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from time import monotonic
 
 import msgspec
 import pytest
 from lanes_on_kafka import Workers, assert_exactly_once, load, until_read
 
+from sluice.topology.kafka.handing_over import AGAIN_SECONDS
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.ledger.folds import folds
 from sluice.topology.settings.settings import Settings
@@ -62,6 +64,7 @@ async def test_a_third_worker_gets_lanes_that_it_has_followed(
     """Under load, without a snapshot and with `standby` as it is by default: no lane is folded again."""
     with Workers(settings, tmp_path, **VARIABLES) as workers:
         _, sent = await two_workers_with_a_history(workers, settings, names)
+        began = monotonic()
         under_load = asyncio.create_task(load(settings, 300, 600, 12))
         third = workers.start(**named(names[2]))
         await workers.until_said(third, "lane taken over", LANES // 3 * len(folds()))
@@ -71,8 +74,10 @@ async def test_a_third_worker_gets_lanes_that_it_has_followed(
         warm = [(one["fold"], one["lane"]) for one in told(workers, third, "restored") if one["start"] == "standby"]
         assert sorted(warm) == sorted(set(taken_over))
         assert len({lane for _, lane in taken_over}) == LANES // 3
-        # Once for both lanes, or once for each; the rest would be rebalances that change nothing.
-        assert len(told(workers, third, "ready for lanes: asking for a rebalance")) <= LANES // 3
+        # Once for both lanes, or once for each. A worker that fell behind again before it was given them, as on a busy
+        # machine, asks again after a pause.
+        asked = told(workers, third, "ready for lanes: asking for a rebalance")
+        assert 1 <= len(asked) <= LANES // 3 + (monotonic() - began) / AGAIN_SECONDS
 
 
 async def test_a_worker_that_is_never_ready_gets_lanes_after_the_time_limit(settings: Settings, tmp_path: Path):
@@ -84,9 +89,7 @@ async def test_a_worker_that_is_never_ready_gets_lanes_after_the_time_limit(sett
         third = others.start()
         await others.until_said(third, "lane taken over", LANES // 3 * len(folds()))
 
-        said = [
-            line for one in both for line in told(workers, one, "lanes move although their new workers are not ready")
-        ]
+        said = [line for one in both for line in told(workers, one, LATE)]
         assert len(said) == 1
         assert len(said[0]["lanes"]) == LANES // 3  # type: ignore[arg-type]
         await assert_exactly_once(settings, sent + await load(settings, 300, 60))

@@ -278,7 +278,8 @@ class LaneAssignor(AbstractPartitionAssignor):
         }
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
-        """What this member tells of itself when it joins."""
+        """What this member tells of itself when it joins, each time."""
+        self._hand_over.joins()
         return ConsumerProtocolMemberMetadata(VERSION, sorted(topics), self._claim().encoded)
 
     def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:

@@ -66,6 +66,10 @@ class HandOver:
 
     # ------------------------------------------------------------ as the leader
 
+    def joins(self) -> None:
+        """This worker joins its group anew: who leads it is not known until the lanes are shared out."""
+        self._leads = False
+
     def leads(self, awaited: Iterable[int], now: float) -> None:
         """This worker has shared the lanes out, and these are awaited, by whomever."""
         self._all_since = {lane: self._all_since.get(lane, now) for lane in awaited}

@@ -368,15 +368,6 @@ def verdicts_of(db: sqlite3.Connection, emission_id: str) -> tuple[int, dict[str
     return None if found is None else (found[0], msgspec.json.decode(found[1]))
 
 
-def emission_of(db: sqlite3.Connection, emission_id: str, attempt: int | None = None) -> dict[str, Any] | None:
-    """An emission as it was written; its newest attempt where none is named."""
-    found = db.execute(
-        "SELECT record FROM emissions WHERE emission_id=? AND (? IS NULL OR attempt=?) ORDER BY attempt DESC LIMIT 1",
-        (emission_id, attempt, attempt),
-    ).fetchone()
-    return None if found is None else msgspec.json.decode(found[0])
-
-
 def status_of(db: sqlite3.Connection, emission_id: str) -> dict[str, Any] | None:
     """What is known of an emission: its record on `verdicts`; where there is none of its newest attempt, each assertion
     by its last record on the output topics, or as pending.

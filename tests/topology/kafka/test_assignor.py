@@ -321,6 +321,23 @@ def test_the_leader_hands_over_what_was_awaited_for_too_long():
     assert not hand_over.ends_waiting(now)
 
 
+def test_a_leader_whose_assignment_reached_nobody_forgets_once_another_one_leads():
+    """It shared the lanes out, but the group was rebalanced before that was told, and another member led then."""
+    cluster: Any = SimpleNamespace(partitions_for_topic=lambda topic: {0, 1})
+    hand_over = HandOver(WITHIN, 60.0)
+    once = LaneAssignor(lambda: owning(0, 1), hand_over=hand_over, clock=lambda: 0.0)
+    other = LaneAssignor(lambda: owning(lane1=10**12), hand_over=HandOver(WITHIN, 60.0))
+
+    def members() -> dict[str, Any]:
+        return {"a": once.metadata(["emissions"]), "b": other.metadata(["emissions"])}
+
+    once.assign(cluster, members())
+    assert hand_over.overdue(60.0) == {1}
+    once.on_assignment(other.assign(cluster, members())["a"])
+
+    assert not hand_over.overdue(60.0)
+
+
 def test_a_member_is_told_what_it_awaits_and_follows_it():
     """In the assignment's user data, beside what it stands by for; an older version reads the plain list as ever."""
     cluster: Any = SimpleNamespace(partitions_for_topic=lambda topic: {0, 1})

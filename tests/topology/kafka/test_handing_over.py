@@ -82,6 +82,29 @@ def test_who_leads_no_more_ends_no_wait():
     assert not leader.ends_waiting(1000.0)
 
 
+def test_who_joins_anew_before_it_was_assigned_anything_may_lead_no_more():
+    """It shared the lanes out, and the group was rebalanced before anybody heard of that: now another member leads."""
+    leader = HandOver(10, 60.0)
+    leader.joins()
+    leader.leads([1], 0.0)
+    leader.joins()
+    leader.assigned([], 1.0)
+
+    assert not leader.overdue(1000.0)
+    assert not leader.ends_waiting(1000.0)
+
+
+def test_who_joins_anew_and_leads_again_remembers():
+    """A rebalance that fails does not begin anybody's wait anew."""
+    leader = HandOver(10, 60.0)
+    leader.leads([1], 0.0)
+    leader.joins()
+    leader.leads([1], 30.0)
+    leader.assigned([], 30.0)
+
+    assert leader.overdue(60.0) == {1}
+
+
 @given(st.lists(st.tuples(st.sets(st.integers(0, 5)), st.floats(0, 100)), max_size=30))
 def test_a_lane_is_never_awaited_longer_than_the_limit(steps: list[tuple[set[int], float]]):
     """Whatever the others do: while one leads, a lane that is still awaited at the limit is overdue."""
