@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
-from contextlib import aclosing, suppress
+from contextlib import aclosing
+from typing import Any
 
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -68,18 +69,28 @@ class Standby:
         return None if found is None or found.offset is None else found
 
     async def run(self) -> None:
-        """Follows the ledger until cancelled, or until it is one that only a newer package can follow."""
+        """Follows the ledger until cancelled, or until it is one that only a newer package can follow.
+
+        Whatever else ends it is told, and it begins again: until it has come so far once more, it is not ready.
+        """
+        task: Any = asyncio.current_task()
         structlog.contextvars.bind_contextvars(lane=self._lane, fold=self._fold.name)
         while True:
             try:
                 await self._follow(await self._begin())
             except LaterVersionError as error:
                 log.error("the standby ends", error=str(error))
-                self._restored = self._behind = None
                 return
             except (SluiceError, KafkaError, OSError) as error:
                 log.warning("the standby begins again", error=str(error) or repr(error), seconds=RETRY_SECONDS)
-            self._restored = self._behind = None
+            except asyncio.CancelledError as error:
+                if task.cancelling():
+                    raise
+                # What it awaited was cancelled, and not the standby.
+                log.warning("the standby begins again", error=repr(error), seconds=RETRY_SECONDS)
+            except Exception as error:  # whatever it is, nobody else would hear of it
+                why = str(error) or repr(error)
+                log.error("the standby begins again", error=why, seconds=RETRY_SECONDS, exc_info=error)
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _begin(self) -> Restored:
@@ -98,9 +109,12 @@ class Standby:
             log.info("standing by", height=start.tip.height)
             records = self._records(consumer, partition)
             async with aclosing(records), aclosing(replay(records, fold, lane=lane, lanes=lanes, start=start)) as found:
-                async for folded in found:
-                    self._restored = folded.restored
-                    await asyncio.sleep(0)  # the lanes that are ours come first
+                try:
+                    async for folded in found:
+                        self._restored = folded.restored
+                        await asyncio.sleep(0)  # the lanes that are ours come first
+                finally:  # at once: what was folded halfway must not be taken while the consumer stops
+                    self._restored = self._behind = None
 
     async def _records(
         self, consumer: AIOKafkaConsumer, partition: TopicPartition
@@ -164,13 +178,11 @@ class Standbys:
         return restored
 
     async def stop(self) -> None:
-        """Ends all of them."""
+        """Ends all of them, whatever has become of each."""
         tasks = [task for _, task in self._running.values()]
         for number in list(self._running):
             self._end(number)
-        for task in tasks:
-            with suppress(asyncio.CancelledError):
-                await task
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def _end_if(self, number: int, standby: Standby) -> None:
         if number not in self._wanted and number in self._running and self._running[number][0] is standby:

@@ -7,7 +7,7 @@ through the transport `lanes://` (transport.py) and an ordinary agent for each i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -47,6 +47,7 @@ from .exposures import Exposures
 from .interfaces import Meter
 from .lane import Lane
 from .lanes import Lanes
+from .supervising import supervised
 
 NEVER = 10**9
 HEARTBEAT_SECONDS = 0.3
@@ -126,14 +127,20 @@ class App(faust.App):
         # Without checkpoints no key is made for claims alone: they stand unsigned unless one is named.
         if self.settings.checkpoint_interval or (self.exactly_once and self.settings.signing_key is not None):
             self.signer = await asyncio.to_thread(load_key, self.settings)
-        following = [asyncio.create_task(self.policies.run(), name="policies-follow")]
+        self._follow()
+        await super().on_start()
+
+    def _follow(self) -> None:
+        """Follows policies and checkpoints from now on, whatever ends one of them in between (supervising.py)."""
+        following: dict[str, Callable[[], Awaitable[None]]] = {"policies-follow": self.policies.run}
         if self.signer is not None and self.settings.checkpoint_interval:
             self.trust = Trust(self.signer.verifier, self.policy, self.policies.newest_first)
             for fold in {fold.name: fold for fold in self.folds.values()}.values():
-                hearing = follow(self.settings, self.tips[fold.name], self.trust, fold.ledger, fold.checkpoints)
-                following.append(asyncio.create_task(hearing, name=f"{fold.checkpoints}-follow"))
-        self._following = tuple(following)
-        await super().on_start()
+                about = (self.tips[fold.name], self.trust, fold.ledger, fold.checkpoints)
+                following[f"{fold.checkpoints}-follow"] = partial(follow, self.settings, *about)
+        self._following = tuple(
+            asyncio.create_task(supervised(name, run), name=name) for name, run in following.items()
+        )
 
     async def on_stop(self) -> None:
         """Lanes first: what is in flight is committed while everything still runs."""

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from sluice.codecs.blocks import Event, EventKind, Header, Output, seal
 from sluice.codecs.errors import DoesNotHoldError
@@ -159,6 +160,55 @@ async def test_a_ledger_that_does_not_hold_leaves_no_state(owner: Owner, monkeyp
     await until(lambda: following.heights[1] == -1)
 
     assert following.take(1) is None
+    await following.stop()
+
+
+@pytest.mark.parametrize("error", [AttributeError("no such thing"), asyncio.CancelledError()], ids=["a", "c"])
+async def test_after_a_failure_it_is_unready(
+    owner: Owner, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    """Whatever the failure is, also a cancel that somebody else gave: a lane would move to a standby without state."""
+    monkeypatch.setattr(module, "RETRY_SECONDS", 0.5)
+    took, failures, found = module.take_stored, list[BaseException](), list[object]()
+
+    async def failing(*given: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return await took(*given)
+
+    async def pause(seconds: float) -> None:
+        if seconds == module.RETRY_SECONDS:
+            found.append((following.heights, following.behind))
+        await sleep(seconds)
+
+    sleep = asyncio.sleep
+    monkeypatch.setattr(module, "take_stored", failing)
+    following = standbys(owner)
+    following.assign([1])
+    await until(lambda: following.heights == {1: 1} and following.behind == {1: 0})
+    monkeypatch.setattr(module.asyncio, "sleep", pause)
+    with capture_logs() as told:
+        failures.append(error)
+        await until(lambda: found)
+    await until(lambda: following.heights == {1: 1} and following.behind == {1: 0})
+
+    assert found == [({1: -1}, {})]
+    assert [one["error"] for one in told if one["event"].startswith("the standby")] == [str(error) or repr(error)]
+    await following.stop()
+
+
+async def test_a_standby_that_has_failed_holds_up_nothing_that_stops() -> None:
+    """What comes behind it in the worker's stop is done too."""
+
+    class Broken:
+        async def run(self) -> None:
+            raise AttributeError("no such thing")
+
+    broken: Any = Broken()
+    following = Standbys(lambda number: broken)
+    following.assign([1, 2])
+    await asyncio.sleep(0)
+
     await following.stop()
 
 
