@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from functools import lru_cache
 from hashlib import sha256
 from typing import Final, NamedTuple
@@ -44,8 +44,9 @@ MOST_RESULTS: Final = 64
 MOST_PARSED: Final = 100
 """Files whose syntax is kept; one sentence after the other is about the same ones."""
 RANK: Final = ("line", "equals", "calls", "imports", "returns", "count", "order", "uses", "defines", "contains")
-OF_WHOLE: Final = frozenset(("count", "order"))
-"""Checks of which a part of a file says nothing."""
+OF_WHOLE: Final = frozenset(("count", "order", "contains"))
+"""Checks that need all of a file. Of `count` and `order` a part says nothing. `contains` copies a line, and only a
+tracked file that is at hand says that it is one to be seen."""
 _HASH: Final = re.compile(r"(?<![0-9a-zA-Z])[0-9a-f]{7,40}(?![0-9a-zA-Z])")
 _DATE: Final = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 
@@ -62,14 +63,20 @@ _LEVELS: Final = (
 
 
 class _Tried(NamedTuple):
-    """A check that might hold, and the file that it is held against."""
+    """A check that might hold, and the file that it is held against. It is read when its level is asked for."""
 
     written: str
-    check: Check
     source: Source
 
     def __hash__(self) -> int:
         return hash((self.written, self.source.digest, self.source.path))
+
+    def holds(self, level: Set[str], parser: Parser) -> bool:
+        """Whether it is a check of this level, and holds."""
+        if _name(self.written) not in level:
+            return False
+        check = parse_check(self.written)
+        return isinstance(check, Check) and bool(verify_content(check, self.source, parser).holds)
 
 
 class Deriver:
@@ -102,11 +109,7 @@ class Deriver:
         tried = list(dict.fromkeys(tried for one in seen for tried in self._of_files(text, one)))
         found = {check: None for one in seen if one.look.substrate_class == LOG for check in of_history(text, one)}
         for level in _LEVELS:  # what says less is not asked for where something says more
-            found |= {
-                one.written: None
-                for one in tried
-                if one.check.name in level and verify_content(one.check, one.source, self._parser).holds
-            }
+            found |= {one.written: None for one in tried if one.holds(level, self._parser)}
             if found:
                 break
         chosen = (check for check in found if len(check) <= MAX_CHECK_LENGTH)
@@ -136,15 +139,8 @@ class Deriver:
             # What holds in a part that came back is worth asking an observer, who has the whole file.
             source = Source(path, whole, digest=digest)
             for candidate in candidates(about, path, came, rows, lined):
-                check = parse_check(candidate)
-                if not isinstance(check, Check) or not TABLE[check.name].content:
-                    continue
-                if not is_whole and check.name in OF_WHOLE:
-                    continue
-                # It copies a line, and only a tracked file that is at hand says that the line is one to be seen.
-                if not is_whole and check.name == "contains":
-                    continue
-                yield _Tried(candidate, check, source)
+                if is_whole or _name(candidate) not in OF_WHOLE:
+                    yield _Tried(candidate, source)
 
     def _content(self, path: str, seen: LookResult) -> tuple[str, bool] | None:
         """The file's text, and whether that is all of it."""
@@ -199,8 +195,13 @@ def _with_folder(claimed: str, seen: Sequence[LookResult]) -> str:
     return whole if len(whole) <= MAX_CHECK_LENGTH else claimed
 
 
+def _name(check: str) -> str:
+    """The name of a check that is written without `not`."""
+    return check.partition("(")[0]
+
+
 def _rank(check: str, text: str) -> tuple[int, bytes]:
-    name = check.partition("(")[0]
+    name = _name(check)
     return RANK.index(name) if name in RANK else 0, sha256(f"{text}\x1f{check}".encode("utf-8", "replace")).digest()[:8]
 
 
