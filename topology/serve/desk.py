@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 from starlette.requests import Request
@@ -64,6 +64,50 @@ class Repeats:
         return at
 
 
+class _Claim(NamedTuple):
+    holder: str
+    key: str
+    until: int
+
+
+class Claims:
+    """Claims that are on their way to the view, so that they count before they are in it.
+
+    Those that have not come back count until they would have ended. So no more are remembered than can be under way or
+    held: `MOST_HELD` of a reviewer, and those that are being counted.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, _Claim] = {}
+        self._made = 0
+
+    def begin(self, holder: str, key: str, until: int, now: int) -> tuple[int, frozenset[str]]:
+        """A claim begins: its number, and the keys of the holder's other claims that began before it.
+
+        Args:
+            holder: who claims.
+            key: of the assertion.
+            until: when the claim ends if it is never seen, Unix ms.
+            now: Unix ms.
+        """
+        self._known = {number: one for number, one in self._known.items() if one.until > now}
+        others = frozenset(one.key for one in self._known.values() if one.holder == holder and one.key != key)
+        self._made += 1
+        self._known[self._made] = _Claim(holder, key, until)
+        return self._made, others
+
+    def end(self, number: int) -> None:
+        """It is in the view, or will never be."""
+        self._known.pop(number, None)
+
+    def given_back(self, holder: str, key: str) -> None:
+        """All of this holder's claims to it have ended."""
+        self._known = {number: one for number, one in self._known.items() if (one.holder, one.key) != (holder, key)}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
 @dataclass(frozen=True)
 class Desk:
     """What reviews are made of.
@@ -76,6 +120,7 @@ class Desk:
         role: whose key it is in the policy.
         now: Unix ms.
         repeats: tells a decision that is posted again from one that is made again.
+        claims: those of this service that the view may not hold yet.
     """
 
     sight: Sight
@@ -85,6 +130,7 @@ class Desk:
     role: str
     now: Callable[[], int]
     repeats: Repeats = field(default_factory=Repeats)
+    claims: Claims = field(default_factory=Claims)
 
     async def of(self, key: str) -> tuple[OpenRequest | None, Lease | None]:
         """How an assertion stands."""
@@ -116,27 +162,52 @@ class Desk:
         """Asks for a lease and waits until it can be read who has it; 0 seconds give it back (None)."""
         key = key_of(emission_id, span_key)
         word = LeaseWord(emission_id=emission_id, span_key=span_key, holder=holder, seconds=seconds)
-        record = Prepared("review-leases", key.encode(), msgspec.json.encode(word))
+        if seconds <= 0:
+            before, _ = await self._claimed(key, holder)
+            got, _ = await self._ask_for(word, before)
+            if got is None:
+                self.claims.given_back(holder, key)
+            return got
         now = self.now()
-        before, held = await self.sight.readers.ask(lambda db: (lease_of(db, key), held_by(db, holder, now)))
-        is_mine = before is not None and before.is_live(now) and before.holder == holder
-        if seconds > 0 and held >= MOST_HELD and not is_mine:
-            return No(409, f"you hold {held} requests already: decide one, or give one back")
+        # It counts before the view is asked, or claims that are posted side by side would not count each other.
+        number, others = self.claims.begin(holder, key, now + 1000 * seconds, now)
+        is_known = True
+        try:
+            before, held = await self._claimed(key, holder, others)
+            is_mine = before is not None and before.is_live(now) and before.holder == holder
+            if held >= MOST_HELD and not is_mine:
+                return No(409, f"you hold {held} requests already: decide one, or give one back")
+            is_known = False
+            got, is_known = await self._ask_for(word, before)
+            return got
+        finally:
+            if is_known:
+                self.claims.end(number)
+
+    async def _claimed(self, key: str, holder: str, others: Collection[str] = ()) -> tuple[Lease | None, int]:
+        """Who holds a request, and how many the reviewer holds or has claimed."""
+        now = self.now()
+        return await self.sight.readers.ask(lambda db: (lease_of(db, key), held_by(db, holder, now, others)))
+
+    async def _ask_for(self, word: LeaseWord, before: Lease | None) -> tuple[Lease | No | None, bool]:
+        """Writes a word and waits for what comes of it; whether that is known now."""
+        key = key_of(word.emission_id, word.span_key)
+        record = Prepared("review-leases", key.encode(), msgspec.json.encode(word))
         outcome = await self.intake.take([Taken(key, record, b"lease " + secrets.token_bytes(12), b"")])
         if not isinstance(outcome, Stored):
-            return No(503, "the broker does not take the claim now: try again")
+            return No(503, "the broker does not take the claim now: try again"), True
         end = asyncio.get_running_loop().time() + READ_SECONDS
         while asyncio.get_running_loop().time() < end:
             lease = await self.sight.readers.ask(lambda db: lease_of(db, key))
-            if lease is None and seconds == 0:
-                return None
+            if lease is None and word.seconds == 0:
+                return None, True
             if lease is not None and lease.is_live(self.now()):
-                if lease.holder != holder:
-                    return No(409, f"somebody else holds this request until {format_time(lease.until)}")
+                if lease.holder != word.holder:
+                    return No(409, f"somebody else holds this request until {format_time(lease.until)}"), True
                 if lease != before:
-                    return lease
+                    return lease, True
             await asyncio.sleep(0.05)
-        return No(503, "the claim has not come back from the broker yet: look again in a moment")
+        return No(503, "the claim has not come back from the broker yet: look again in a moment"), False
 
     async def send(self, records: Sequence[Taken]) -> Outcome:
         """To Kafka."""

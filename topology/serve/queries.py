@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Final, NamedTuple, get_args
 
 import msgspec
@@ -80,12 +80,31 @@ def lease_of(db: sqlite3.Connection, key: str) -> Lease | None:
     return None if row is None else Lease(*row)
 
 
-def held_by(db: sqlite3.Connection, holder: str, now: int) -> int:
-    """How many open requests a reviewer holds at this time (Unix ms)."""
-    return db.execute(
-        "SELECT count(*) FROM leases l JOIN requests r ON r.key=l.key WHERE l.holder=? AND l.until>? AND NOT r.ended",
+def held_by(db: sqlite3.Connection, holder: str, now: int, claimed: Collection[str] = ()) -> int:
+    """How many open requests a reviewer holds, or is about to.
+
+    Args:
+        db: of the view.
+        holder: the reviewer.
+        now: Unix ms.
+        claimed: keys of requests that the reviewer has asked for, whether the view holds that or not. Those that
+            somebody else holds do not count.
+    """
+    held = db.execute(
+        "SELECT l.key FROM leases l JOIN requests r ON r.key=l.key WHERE l.holder=? AND l.until>? AND NOT r.ended",
         (holder, now),
-    ).fetchone()[0]
+    )
+    found = {key for (key,) in held}
+    for key in claimed:
+        found.update(
+            row[0]
+            for row in db.execute(
+                "SELECT r.key FROM requests r LEFT JOIN leases l ON l.key=r.key WHERE r.key=? AND NOT r.ended"
+                " AND (l.key IS NULL OR l.until<=? OR l.holder=?)",
+                (key, now, holder),
+            )
+        )
+    return len(found)
 
 
 _OPEN: Final = (

@@ -8,6 +8,8 @@ import pytest
 from sluice.codecs.notes import Signer
 from sluice.codecs.signatures import Signing, domain_of, signed
 from sluice.topology.serve import desk as desk_module
+from sluice.topology.serve.desk import Claims
+from sluice.topology.serve.record_intake import Away
 
 
 @pytest.fixture
@@ -265,6 +267,80 @@ async def test_nobody_holds_the_whole_queue(service, view, tokens, monkeypatch):
     assert refused.status_code == 409
     assert "You hold 20 requests already" in refused.text or "you hold 20 requests already" in refused.text
     assert (none, again, free, full, decided) == (0, 1, 1, 0, 1)
+
+
+async def test_nobody_holds_the_whole_queue_by_claiming_all_of_it_at_once(service, view, tokens, monkeypatch):
+    """Claims that are posted side by side count each other, also those that the view does not hold yet."""
+    keys = [view.ask(f"em-{number}") for number in range(31)]
+    async with service(tokens=tokens.file) as client:
+        await _sign_in(client, tokens)
+        take, taken = client.intake.take, []
+
+        async def to_the_topic(records):
+            taken.append(records[0].prepared.key.decode())
+            asyncio.get_running_loop().call_later(0.01, view.lease, taken[-1], "token:desk-1")
+            return await take(records)
+
+        monkeypatch.setattr(client.intake, "take", to_the_topic)
+        answers = await asyncio.gather(
+            *(client.post("/queue/claim", data={"key": key}, headers=ORIGIN) for key in keys[:30])
+        )
+
+    assert sorted(answer.status_code for answer in answers) == [303] * 20 + [409] * 10
+    assert len(set(taken)) == 20
+
+
+def test_what_is_remembered_of_claims_does_not_grow():
+    """Whoever claims for ever and never hears of it: what has ended is forgotten, and so is what is given back."""
+    claims = Claims()
+    for now in range(1000):
+        claims.begin(f"holder-{now}", f"key-{now}", now + 10, now)
+    assert len(claims) == 10
+
+    claims.begin("holder-999", "key-0", 2000, 999)
+    claims.given_back("holder-999", "key-0")
+    _, others = claims.begin("holder-999", "key-1", 2000, 999)
+    assert others == {"key-999"}
+
+
+async def test_claims_that_the_view_does_not_hold_yet_count(service, view, fake, tokens, monkeypatch):
+    """A view that lags lets nobody hold more: they count for as long as they may hold, unless somebody else has the
+    request by now or it was decided. What did not reach Kafka does not count, and neither do another reviewer's."""
+    monkeypatch.setattr(desk_module, "READ_SECONDS", 0.01)
+    keys = [view.ask(f"em-{number}") for number in range(25)]
+    async with service(tokens=tokens.file) as client:
+        await _sign_in(client, tokens)
+        take, reached = client.intake.take, []
+
+        async def fails(records):
+            return Away("no broker")
+
+        async def reaches(key):
+            before = len(reached)
+            await client.post("/queue/claim", data={"key": key}, headers=ORIGIN)
+            return len(reached) - before
+
+        async def is_taken(records):
+            reached.append(records)
+            return await take(records)
+
+        monkeypatch.setattr(client.intake, "take", fails)
+        none = await reaches(keys[24])
+        monkeypatch.setattr(client.intake, "take", is_taken)
+        first = [await reaches(key) for key in keys[:21]]
+        again = await reaches(keys[3])
+        view.lease(keys[0], "token:desk-2")
+        view.put("review-requests", keys[1], None)
+        then = [await reaches(key) for key in keys[20:23]]
+        await _sign_in(client, tokens, "desk-3")
+        other = await reaches(keys[22])
+        await _sign_in(client, tokens)
+        fake.advance("6m")
+        view.tell()
+        later = await reaches(keys[23])
+
+    assert (none, first, again) == (0, [1] * 20 + [0], 1)
+    assert (then, other, later) == ([1, 1, 0], 1, 1)
 
 
 async def test_a_person_signs_in_claims_decides_and_takes_back(service, view, fake, tokens, monkeypatch):
