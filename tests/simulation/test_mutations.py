@@ -146,7 +146,7 @@ class Unknowing(Bind):
 
 def misplaced() -> Mutation:
     """What is for other lanes goes to the partition of the lane that writes it."""
-    return Mutation(patches=[(LaneProducer, "_place", lambda producer, topic, key: (topic, producer._lane))])
+    return Mutation(patches=[(LaneProducer, "_partition", lambda producer, key: producer._lane)])
 
 
 def adjudicating(kind: Callable[[Settings, int], Ledger]) -> Mutation:
