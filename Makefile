@@ -33,8 +33,11 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 INSTALL := install --quiet --disable-pip-version-check
-# pip does it where uv does not run, or does not reach an index that only pip is told of.
-LOCKED = $(BIN)/uv pip install --quiet --compile-bytecode --python $(1)/bin/python --require-hashes -r $(2) \
+# uv reads no setting of pip's, so it is told of pip's index. Where that stands in a file of pip's own, or uv does not run,
+# pip takes over: soon, since uv tries a silent index once more only. An index that uv is told of itself stays.
+LOCKED = UV_DEFAULT_INDEX="$${UV_DEFAULT_INDEX:-$${UV_INDEX_URL:-$$PIP_INDEX_URL}}" \
+  UV_HTTP_CONNECT_TIMEOUT="$${UV_HTTP_CONNECT_TIMEOUT:-5}" UV_HTTP_RETRIES="$${UV_HTTP_RETRIES:-1}" \
+  $(BIN)/uv pip install --quiet --compile-bytecode --python $(1)/bin/python --require-hashes -r $(2) \
   || $(BIN)/python -m pip --python $(1)/bin/python $(INSTALL) --require-hashes -r $(2)
 # uv would not see that a source of the core has changed, so pip does this.
 EDITABLE = $(BIN)/python -m pip --python $(1)/bin/python $(INSTALL) --no-deps --no-build-isolation --editable .
