@@ -33,6 +33,8 @@ MOST_EXACT: Final = 12
 """Calls whose results are read line by line for one sentence, of those that have its words."""
 MOST_MADE: Final = 64
 """Results and files of which it is kept what was made of them to find quotes."""
+MOST_MADE_BYTES: Final = 12_000_000
+"""Of the files, or characters of the results, together with what was made of them."""
 MOST_QUOTE: Final = 200
 """Characters of a quote."""
 MOST_COMPARED: Final = 50
@@ -113,8 +115,8 @@ class Annotator:
     def __init__(self, deriver: Deriver | None = None, read_data: ReadData | None = None) -> None:
         self._deriver, self.read_data = deriver or Deriver(), read_data
         self._index = _Index()
-        self._lined = MadeOnce(_folded, MOST_MADE)
-        self._ended = MadeOnce(_with_ended_lines, MOST_MADE)
+        self._lined = MadeOnce(_folded, MOST_MADE, _size_of_lines, MOST_MADE_BYTES)
+        self._ended = MadeOnce(_with_ended_lines, MOST_MADE, _size_of_file, MOST_MADE_BYTES)
 
     def note(self, text: str, calls: Sequence[CallText], kind: Kind = "assertion") -> Noted:
         """What the calls give a sentence; nothing where none of them has its terms.
@@ -358,6 +360,14 @@ def _chosen(ordered: Sequence[LookResult]) -> list[LookResult]:
 
 def _folded(lines: tuple[Line, ...]) -> LinedText:
     return LinedText("\n".join([line.text for line in lines]).casefold())
+
+
+def _size_of_lines(lines: tuple[Line, ...]) -> int:
+    return 2 * sum(len(line.text) + 1 for line in lines)
+
+
+def _size_of_file(data: bytes) -> int:
+    return 2 * len(data)
 
 
 def _with_ended_lines(data: bytes) -> bytes:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from sluice.record import Deriver, annotations_of, proposals
-from sluice.record.call_annotations import MOST_ANNOTATIONS, Annotator, CallText, Noted
+from sluice.record.call_annotations import MOST_ANNOTATIONS, MOST_MADE_BYTES, Annotator, CallText, Noted
 from sluice.record.call_results import time_of
 from sluice.record.looks import GREP, LOG, READ, Commit, Line, Look, LookResult
 
@@ -54,6 +55,19 @@ def test_calls_with_the_sentences_terms_bear_on_it() -> None:
     assert (READ, {"path": "a.py", "lines": [1, 6]}) in places(noted)
     assert all(locator["path"] != "c.py" for _, locator in places(noted))
     assert quotes(noted)[0] == "LIMIT = 42"
+
+
+def test_quotes_hold_no_more_files_than_there_is_room_for() -> None:
+    """An agent that reads one large file after the other: those that the checkout has dropped are not held here."""
+    annotator = Annotator(Deriver(), lambda path: b"LIMIT = 42\n" + bytes(1_000_000))
+    calls = [CallText(read(f"{number}.py", "LIMIT = 42\n")) for number in range(40)]
+    tracemalloc.start()
+    for one in calls:
+        assert quotes(annotator.note("`LIMIT` is 42.", [one])) == ["LIMIT = 42"]
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert held < 2 * MOST_MADE_BYTES
 
 
 @pytest.mark.parametrize("text", ["`nothing_here` is 7.", "The weather is nice.", ""])

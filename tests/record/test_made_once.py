@@ -24,3 +24,19 @@ def test_no_more_is_kept_than_was_said_and_an_object_that_is_gone_lends_its_id_t
     """Made for thousands of objects that live for a moment, it gives each its own."""
     once = MadeOnce(lambda one: one[0], 3)
     assert [once.of([number]) for number in range(1000)] == list(range(1000))
+
+
+def test_what_is_kept_has_a_bound_of_its_size():
+    """Large files one after the other are not all held; what is larger than the bound is held not at all."""
+    made: list[bytes] = []
+
+    def make(one: bytes) -> bytes:
+        made.append(one)
+        return one + b"!"
+
+    once = MadeOnce(make, 64, len, 100)
+    small, large, huge = bytes(40), bytes(61), bytes(101)
+    assert [once.of(one) for one in (small, small, large, small, huge, huge)] == [
+        one + b"!" for one in (small, small, large, small, huge, huge)
+    ]
+    assert list(map(len, made)) == [40, 61, 40, 101, 101]
