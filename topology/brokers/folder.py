@@ -7,7 +7,7 @@ import fcntl
 import os
 import subprocess
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -133,15 +133,17 @@ def write_properties(data: Path, ports: tuple[int, int], node: Node, further: Ma
     path.write_text("\n".join([*ours, *theirs, ""]), "utf-8")
 
 
-def format_folder(java: str, libs: Path, data: Path, users: Mapping[str, str], cluster: str) -> None:
+def format_folder(java: Sequence[str], libs: Path, data: Path, users: Mapping[str, str], cluster: str) -> None:
     """Gives a new data folder its cluster id, and users with their passwords (SCRAM); one that has it stays as it is.
+
+    `java` is the program and options of it.
 
     Raises:
         UnreachableError: Kafka's storage tool fails.
     """
     if (data / "log" / "meta.properties").exists():
         return
-    command = [java, "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", f"{libs}/*"]
+    command = [*java, "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", f"{libs}/*"]
     command += ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", "server.properties"]
     for name, password in users.items():
         command += ["--add-scram", f"SCRAM-SHA-512=[name={name},password={password}]"]

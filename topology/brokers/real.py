@@ -22,12 +22,15 @@ from pathlib import Path
 from types import TracebackType
 
 from ...codecs.errors import UnreachableError
+from .class_archive import class_archive, recording_options, share_classes
 from .folder import Node, check_folder, format_folder, lock_folder, new_cluster_id, write_properties
 from .jars import KAFKA_VERSION, fetch_kafka, find_java, tell_stderr
 
 START_SECONDS = 60
 """It is up in 2 to 3 s; a machine under load may take ten times as long, a broken one for ever."""
 STOP_SECONDS = 10
+RECORD_SECONDS = 60
+"""A Kafka that ends writes what it has loaded in 3 s (class_archive.py)."""
 READY = b"Kafka Server started"
 """What Kafka logs once its listener is open and the controller has let the broker in: earlier, requests still fail."""
 
@@ -80,6 +83,8 @@ class RealBroker:
         self._lock = -1
         self._ports: tuple[int, int] | None = None
         self._process: subprocess.Popen[bytes] | None = None
+        self._sharing: list[str] | None = None  # options of Java; None until the first start asks for them
+        self._recording: list[str] = []
         self._begun = 0  # where this start begins in Kafka's log
 
     @property
@@ -112,12 +117,14 @@ class RealBroker:
     def launch(self) -> None:
         """The first half of `start`: Kafka runs, and `await_ready` says when it answers. A node needs the others."""
         java, libs = find_java(), fetch_kafka(self._tell)
+        if self._sharing is None:
+            self._sharing = share_classes(class_archive(java, libs), _record_classes, self._tell)
         atexit.register(self.stop)
         data = self._take_data()
         self._ports = self._ports or self._find_ports()
         node = self._node or Node(1, {1: self._ports[1]}, new_cluster_id())
         write_properties(data, self._ports, node, self._properties)
-        format_folder(java, libs, data, self._users, node.cluster)
+        format_folder([java, *self._sharing], libs, data, self._users, node.cluster)
         self._launch(java, libs, data)
 
     def _find_ports(self) -> tuple[int, int]:
@@ -186,6 +193,8 @@ class RealBroker:
     def _launch(self, java: str, libs: Path, data: Path) -> None:
         command = [
             java,
+            *(self._sharing or []),
+            *self._recording,
             "-XX:+UseSerialGC",
             "-XX:+ExitOnOutOfMemoryError",
             f"-Xmx{self._heap}m",
@@ -228,16 +237,31 @@ class RealBroker:
             if time.monotonic() > end:
                 raise UnreachableError(f"Apache Kafka is not up after {START_SECONDS} s: {_complaint(log, begun)}")
 
-    def _end(self, first: signal.Signals) -> None:
+    def record_classes(self, archive: Path) -> None:
+        """Starts a Kafka that writes the archive of its classes when it ends, and ends it.
+
+        Raises:
+            UnreachableError: it does not come up.
+        """
+        self._sharing, self._recording = [], recording_options(archive)
+        self.start()
+        self._end(signal.SIGTERM, RECORD_SECONDS)
+        self.stop()
+
+    def _end(self, first: signal.Signals, seconds: float = STOP_SECONDS) -> None:
         process, self._process = self._process, None
         if process is None:
             return
         process.send_signal(first)
         try:
-            process.wait(STOP_SECONDS)
+            process.wait(seconds)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def _record_classes(archive: Path) -> None:
+    RealBroker(tell=lambda line: None).record_classes(archive)
 
 
 def free_ports(count: int, wanted: int | None = None) -> list[int]:
