@@ -237,8 +237,12 @@ async def log_ends(
     """
     client, known = client_of(owner), known or {}
     partitions = list(partitions)
-    strange = {one.topic for one in partitions if client.cluster.leader_for_partition(one) in (None, -1)}
-    if strange:
+    # Where an update is under way, aiokafka begins no other, also where topics are new since: it compares their set
+    # with itself. An update that begins after they were named asks for them, so the second one does.
+    for _ in range(2):
+        strange = {one.topic for one in partitions if client.cluster.leader_for_partition(one) in (None, -1)}
+        if not strange:
+            break
         for topic in strange:
             client.add_topic(topic)
         await asyncio.wait([client.force_metadata_update()], timeout=ANSWER_SECONDS)

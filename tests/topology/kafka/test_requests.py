@@ -111,7 +111,24 @@ async def test_a_partition_without_a_known_leader_is_left_out():
     client = Client({})
 
     assert await log_ends(client, [ONE]) == {}
-    assert client.updates == 1
+    assert client.updates == 2
+
+
+async def test_all_who_ask_through_one_client_get_the_ends_of_their_topics():
+    """Also who names a topic while an update of the metadata is under way that does not ask for it."""
+    with EmbeddedBroker() as broker:
+        consumer = AIOKafkaConsumer(bootstrap_servers=broker.address.removeprefix("kafka://"))
+        await consumer.start()
+        try:
+            places, asking = [TopicPartition(f"t{number}", 0) for number in range(12)], []
+            for place in places:
+                asking.append(asyncio.create_task(log_ends(consumer, [place])))
+                await asyncio.sleep(0)
+            ends = await asyncio.gather(*asking)
+        finally:
+            await consumer.stop()
+
+    assert [list(found) for found in ends] == [[place] for place in places]
 
 
 def test_an_answer_is_read_as_kafka_writes_it():
