@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +118,11 @@ def records(number: int) -> Iterator[tuple[str, bytes, bytes]]:
 
 async def load(settings: Settings, first: int, count: int, seconds: float = 0.0) -> int:
     """Sends emissions `first` to `first + count` with their evidence, over so long; returns how many records."""
+    return await send(settings, [list(records(number)) for number in range(first, first + count)], seconds)
+
+
+async def send(settings: Settings, groups: Sequence[Sequence[tuple[str, bytes, bytes]]], seconds: float = 0.0) -> int:
+    """Sends groups of (topic, key, value) in their order, over so long; returns how many records."""
     producer = AIOKafkaProducer(
         bootstrap_servers=bootstrap(settings),
         acks="all",
@@ -126,17 +131,16 @@ async def load(settings: Settings, first: int, count: int, seconds: float = 0.0)
         request_timeout_ms=120_000,  # a broker that was killed may take a minute to come back on a busy machine
     )
     await producer.start()
-    sent, began = 0, time.monotonic()
+    began = time.monotonic()
     try:
-        for number in range(first, first + count):
-            for topic, key, value in records(number):
+        for number, group in enumerate(groups):
+            for topic, key, value in group:
                 await producer.send(settings.topic_prefix + topic, key=key, value=value)
-                sent += 1
             if seconds and number % 10 == 0:
-                await asyncio.sleep(max(0.0, began + seconds * (number - first) / count - time.monotonic()))
+                await asyncio.sleep(max(0.0, began + seconds * number / len(groups) - time.monotonic()))
     finally:
         await producer.stop()
-    return sent
+    return sum(map(len, groups))
 
 
 async def read(settings: Settings, topic: str) -> dict[int, list[Any]]:
