@@ -19,7 +19,7 @@ from aiokafka import TopicPartition
 from aiokafka.errors import CorruptRecordException, KafkaError
 
 from ...codecs.adoptions import is_adoption
-from ...codecs.blocks import MAX_INPUT_BYTES, Block, EventKind, unseal
+from ...codecs.blocks import MAX_INPUT_BYTES, Block, EventKind, events_of_kind, unseal
 from ...codecs.errors import Fault, SluiceError
 from ...codecs.lane_claims import is_claim
 from ...streams.adjudication.versions import POLICIES, number_of
@@ -232,14 +232,24 @@ async def newest_blocks(settings: Settings, ledger: str) -> AsyncGenerator[tuple
     async with open_consumer(settings) as consumer:
         lanes = await partitions_of(consumer, settings, name)
     for lane in lanes:
-        newest = await last_record(settings, TopicPartition(name, lane), lambda one: not is_claim(one.key))
-        yield lane, None if newest is None else unseal(newest.value or b"")
+        yield lane, await newest_block(settings, TopicPartition(name, lane))
+
+
+async def newest_block(settings: Settings, place: TopicPartition) -> Block | None:
+    """The newest block of a lane's ledger; None before the first. `place` has the topic's full name.
+
+    Raises:
+        UnreachableError: no broker answers.
+        DoesNotHoldError: a transaction hangs over the end of the ledger.
+    """
+    newest = await last_record(settings, place, lambda one: not is_claim(one.key))
+    return None if newest is None else unseal(newest.value or b"")
 
 
 async def _in_force(settings: Settings, lane: int, block: Block) -> InForce:
     """By which policy the block after this one is decided: one that this one has taken in, or its own."""
     header = block.header
-    digest, events = header.policy, [event for event in block.events if event.kind == EventKind.POLICY]
+    digest, events = header.policy, events_of_kind(block.events, EventKind.POLICY)
     before = await document_of(settings, digest) if events and header.height else None
     for event in events:
         asks = number_of(header.fold) >= POLICIES

@@ -15,15 +15,13 @@ import structlog
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
-from ...codecs.blocks import unseal
 from ...codecs.errors import SluiceError
-from ...codecs.lane_claims import is_claim
 from ..kafka.connect import open_consumer, partitions_of
-from ..kafka.partition_reader import last_record
 from ..kafka.requests import log_ends
 from ..kafka.topics import topic_name
 from ..ledger.folds import folds
 from ..ledger.interfaces import Fold
+from ..ledger.policies import newest_block
 from ..settings.settings import Settings
 
 KEPT_SECONDS: Final = 15.0
@@ -69,10 +67,10 @@ async def read_tips(settings: Settings) -> Tips:
         async def of(fold: Fold, lane: int) -> LaneTip | None:
             place = TopicPartition(topic_name(settings, fold.ledger), lane)
             async with turns:
-                newest = await last_record(settings, place, lambda one: not is_claim(one.key))
+                newest = await newest_block(settings, place)
                 if newest is None:
                     return None
-                header = unseal(newest.value or b"").header
+                header = newest.header
                 inputs = {one.topic: one.next for one in header.sources if one.topic in fold.inputs}
                 places = {name: TopicPartition(topic_name(settings, name), lane) for name in inputs}
                 ends = await log_ends(consumer, places.values(), committed=settings.delivery == "exactly-once")
