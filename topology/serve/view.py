@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from functools import partialmethod
 from heapq import merge
 from itertools import islice
 from typing import Any, ClassVar, Final, NamedTuple, get_args
@@ -289,7 +290,7 @@ class ServiceView(KeptView):
             checkpoint = parse_checkpoint(parse_note(record.value or b"").text)
         except DoesNotHoldError:
             return False
-        if checkpoint.lane != partition or ledger_of(checkpoint.origin) != ledger:
+        if checkpoint.lane != partition or ledger_named_by(checkpoint.origin) != ledger:
             return False
         self._db.execute(
             "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?)",
@@ -297,14 +298,9 @@ class ServiceView(KeptView):
         )
         return True
 
-    def _checkpoint_of_lane(self, partition: int, record: Arrived) -> bool:
-        return self._checkpoint("ledger", partition, record)
-
-    def _checkpoint_of_bind(self, partition: int, record: Arrived) -> bool:
-        return self._checkpoint("bind-ledger", partition, record)
-
-    def _checkpoint_of_frame(self, partition: int, record: Arrived) -> bool:
-        return self._checkpoint("frame-ledger", partition, record)
+    _checkpoint_of_lane = partialmethod(_checkpoint, "ledger")
+    _checkpoint_of_bind = partialmethod(_checkpoint, "bind-ledger")
+    _checkpoint_of_frame = partialmethod(_checkpoint, "frame-ledger")
 
 
 _TAKES: Final = {
@@ -324,7 +320,7 @@ _TAKES: Final = {
 ENDED: Final = get_args(RequestEnd)
 
 
-def ledger_of(origin: str) -> str:
+def ledger_named_by(origin: str) -> str:
     """The logical name of the ledger that a checkpoint's origin names, behind whatever prefix its topics have."""
     name = origin.rpartition("/")[0]
     return next((one for one in ("bind-ledger", "frame-ledger", "ledger") if name.endswith(one)), "")
