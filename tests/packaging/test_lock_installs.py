@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PIPS, OURS = "http://pip.invalid/simple", "http://uv.invalid/simple"
+PIPS, OURS = "index-of-pip", "index-of-uv"
 UV = """#!/bin/sh
 echo "uv $UV_DEFAULT_INDEX $UV_HTTP_RETRIES $UV_HTTP_CONNECT_TIMEOUT"
 exit $FAILS

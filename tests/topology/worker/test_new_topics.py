@@ -66,6 +66,13 @@ def made_anew(world: World, id: str, *values: bytes) -> None:
     world.inputs.logs["emissions"] = list(values)
 
 
+async def made_anew_after_the_first(world: World) -> None:
+    """The lane decides one record, and then its topic is deleted and made again with two others."""
+    world.inputs.send("emissions", b"a")
+    await world.until(lambda: world.log.values == [b"a"])
+    made_anew(world, NEW, b"x", b"y")
+
+
 def emissions(world: World) -> list[tuple[int, int, str]]:
     """What the last blocks say of it: the first offset, the next one, and the id."""
     sources = [block.header.sources[0] for block in world.log.blocks]
@@ -203,9 +210,7 @@ async def test_a_topic_made_anew_while_the_lane_runs_is_noticed(world: World):
     feed = Feed(world)
     world.make(policies=feed)
     async with world.running():
-        world.inputs.send("emissions", b"a")
-        await world.until(lambda: world.log.values == [b"a"])
-        made_anew(world, NEW, b"x", b"y")
+        await made_anew_after_the_first(world)
         world.lane.identified({"emissions": NEW, "observations": OTHER})
         world.inputs.fetch()
         await world.until(lambda: world.lane.status.reason)
@@ -220,9 +225,7 @@ async def test_what_is_read_before_anybody_looks_stands_under_the_old_id(world: 
     feed = Feed(world)
     world.make(policies=feed)
     async with world.running():
-        world.inputs.send("emissions", b"a")
-        await world.until(lambda: world.log.values == [b"a"])
-        made_anew(world, NEW, b"x", b"y")
+        await made_anew_after_the_first(world)
         world.inputs.fetch()
         await world.until(lambda: world.log.values == [b"a", b"y"])
         world.lane.identified({"emissions": NEW, "observations": OTHER})
