@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from time import monotonic
@@ -182,7 +182,7 @@ class Checkpoints:
         if last is None:
             return blocks
 
-        async def passing(start: int | None) -> AsyncIterator[tuple[int, bytes]]:
+        async def passing(start: int | None) -> AsyncGenerator[tuple[int, bytes], None]:
             left: int | None = None
             passed: Any = blocks(start)
             async with aclosing(passed):

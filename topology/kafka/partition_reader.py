@@ -233,9 +233,11 @@ async def nothing_follows(settings: Settings, partition: TopicPartition, offset:
         UnreachableError: no broker answers.
     """
     async with open_reader(settings, partition, offset) as consumer:
+        unpacked = settings.max_unpacked_bytes
         try:
-            async for _ in read_to_end(consumer, partition, EMPTY_SECONDS, unpacked=settings.max_unpacked_bytes):
-                return False
+            async with aclosing(read_to_end(consumer, partition, EMPTY_SECONDS, unpacked=unpacked)) as records:
+                async for _ in records:
+                    return False
         except HangsError:
             return False
     return True

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from functools import partial
 from typing import Protocol
 
@@ -46,7 +47,7 @@ class Ledger(Protocol):
         """
         ...
 
-    def blocks(self, start: int | None = None) -> AsyncIterator[tuple[int, bytes]]:
+    def blocks(self, start: int | None = None) -> AsyncGenerator[tuple[int, bytes], None]:
         """The committed blocks with their offsets, from `start` (None: the first) to the end as of now.
 
         The end never lies before the claim.
@@ -119,16 +120,17 @@ class KafkaLedger:
             self._claimed = written.offset + 1
         return written
 
-    async def blocks(self, start: int | None = None) -> AsyncIterator[tuple[int, bytes]]:
+    async def blocks(self, start: int | None = None) -> AsyncGenerator[tuple[int, bytes], None]:
         partition = TopicPartition(self._topic, self._lane)
         async with open_reader(self._settings, partition, start) as consumer:
             patience, most = self._settings.transaction_timeout + GRACE_SECONDS, self._settings.max_unpacked_bytes
             try:
-                async for record in read_to_end(consumer, partition, patience, self._claimed, most):
-                    if not is_claim(record.key):
-                        yield record.offset, record.value or b""
-                    elif 0 < self._claimed <= record.offset:
-                        raise FencedError("another worker has claimed the lane since")
+                async with aclosing(read_to_end(consumer, partition, patience, self._claimed, most)) as records:
+                    async for record in records:
+                        if not is_claim(record.key):
+                            yield record.offset, record.value or b""
+                        elif 0 < self._claimed <= record.offset:
+                            raise FencedError("another worker has claimed the lane since")
             except HangsError as hangs:
                 raise hangs.sentence(f"the ledger of lane {self._lane}", partition, "blocks") from None
             except CorruptRecordException as error:

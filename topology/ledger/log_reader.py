@@ -177,8 +177,9 @@ class KafkaLogs:
 
             longest = settings.transaction_timeout + GRACE_SECONDS
             try:
-                async for fetched in fetches_to_end(consumer, place, longest, take, end):
-                    yield fetched
+                async with aclosing(fetches_to_end(consumer, place, longest, take, end)) as fetches:
+                    async for fetched in fetches:
+                        yield fetched
             except HangsError as hangs:
                 raise hangs.sentence("a topic", place, then="") from None
             except (CorruptRecordException, UnicodeDecodeError) as error:

@@ -103,8 +103,9 @@ class PolicyFeed:
         unpacked, behind = settings.max_unpacked_bytes, self.documents[-1].offset + 1 if self.documents else 0
         start = max(behind, self._behind) or None
         async with open_reader(settings, place, start, FETCH_WAIT_MS) as consumer:
-            async for record in read_to_end(consumer, place, PATIENCE_SECONDS, unpacked=unpacked):
-                self._take(record)
+            async with aclosing(read_to_end(consumer, place, PATIENCE_SECONDS, unpacked=unpacked)) as records:
+                async for record in records:
+                    self._take(record)
             self._suspect = -1
             self.read_once.set()
             while True:

@@ -30,7 +30,7 @@ class Restored(NamedTuple):
     offset: int | None
 
 
-Blocks = Callable[[int | None], AsyncIterator[tuple[int, bytes]]]
+Blocks = Callable[[int | None], AsyncGenerator[tuple[int, bytes], None]]
 """A ledger's blocks with their offsets, from an offset (None: the first) to its end."""
 
 

@@ -206,7 +206,11 @@ async def _to_end(
 ) -> tuple[Restored, int]:
     """Folds blocks until they end or `stopping`; returns the state, and how many there were."""
     reported_at, seen, at = monotonic(), 0, start
-    async with aclosing(replay(blocks(start.offset), fold, lane=lane, lanes=lanes, start=start)) as replayed:
+    # Closed here: a generator that waits for the garbage collector keeps its consumer, and the worker from ending.
+    async with (
+        aclosing(blocks(start.offset)) as records,
+        aclosing(replay(records, fold, lane=lane, lanes=lanes, start=start)) as replayed,
+    ):
         async for folded in replayed:
             at = folded.restored
             seen += 1

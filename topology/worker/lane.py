@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import time as clocks
 from collections.abc import Callable, Mapping
+from contextlib import aclosing
 from hashlib import sha256
 from typing import Any
 
@@ -440,10 +441,11 @@ class Lane:
             return False
         seen = False
         try:
-            async for _, data in self._ledger.blocks(self._tip_offset):
-                if unseal(data).hash != self._tip.hash:
-                    return False
-                seen = True
+            async with aclosing(self._ledger.blocks(self._tip_offset)) as blocks:
+                async for _, data in blocks:
+                    if unseal(data).hash != self._tip.hash:
+                        return False
+                    seen = True
         except FencedError:
             return False  # but the group has just said that the lane is ours
         return seen  # a ledger that gives nothing there was cut

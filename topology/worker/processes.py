@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import multiprocessing
+import os
 import signal
 import sys
 import threading
@@ -20,7 +21,7 @@ from types import FrameType
 import structlog
 from msgspec.structs import replace
 
-from ...codecs.errors import SluiceError
+from ...codecs.errors import SluiceError, printable
 from ...streams.adjudication.versions import newest
 from ...streams.policy.policy import Policy, policy_of_document
 from ..settings import logs
@@ -78,7 +79,7 @@ async def _serve(settings: Settings, policy: Policy) -> None:
             await running  # with the reason why it failed
     finally:
         log.info("worker ends")
-        _end_for_sure()
+        _end_for_sure(running.exception() if running.done() and not running.cancelled() else None)
         for task in (until_stopped, running):
             task.cancel()
         try:
@@ -94,10 +95,17 @@ async def _run(worker: Worker) -> None:
     await worker.wait()
 
 
-def _end_for_sure() -> None:
-    """Ends the process after `STOP_SECONDS`, even where a thread waits for a broker that does not answer."""
+def _end_for_sure(why: BaseException | None) -> None:
+    """Ends the process after `STOP_SECONDS`, even where a thread waits for a broker that does not answer.
+
+    Args:
+        why: what the worker failed with: said, and in the exit status, as where it ends in order. None: it was told to.
+    """
 
     def end() -> None:
+        if isinstance(why, SluiceError):
+            print(f"sluice: {printable(str(why))}", file=sys.stderr, flush=True)
+            os._exit(why.exit_status)
         sys.stderr.flush()
         signal.raise_signal(signal.SIGKILL)
 

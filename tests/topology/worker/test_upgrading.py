@@ -117,6 +117,29 @@ async def test_a_start_of_a_later_version_is_no_way_around_it():
     assert begun == [0]  # not folded from the beginning only to be refused there
 
 
+async def test_a_ledger_that_is_refused_is_let_go_of_at_once(tmp_path: Path):
+    """A consumer that waits for the garbage collector outlives the lane, and keeps the worker from ending."""
+    header = Header(
+        lane=0, lanes=2, height=0, prev=ChainHead().hash, time=1, watermark=0, policy="", fold="2 toy", sources=[],
+        outputs=ChainHead().outputs,
+    )  # fmt: skip
+    closed, held = [], []
+
+    async def blocks(start: int | None) -> Any:
+        try:
+            yield 0, seal(header, [])[1]
+        finally:
+            closed.append(start)
+
+    def kept(start: int | None) -> Any:
+        held.append(blocks(start))  # nothing is collected here
+        return held[-1]
+
+    with pytest.raises(LaterVersionError):
+        await restore(kept, ToyFold(), 0, 2, lambda: False, [])
+    assert closed == [None]
+
+
 # ---------------------------------------------------------------- folds
 
 
