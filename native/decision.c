@@ -1022,7 +1022,7 @@ static void put_asked_checks(Buffer *out, const AssertionState *assertion, const
         PUT(out, ",\"number\":");
         put_decimal(out, (int64_t)i);
         PUT(out, ",\"k\":");
-        put_decimal(out, assertion->k);
+        put_decimal(out, k_of_check(assertion, i));
         PUT(out, ",\"verified\":[");
         for (int64_t number = 0; assertion->checks != NULL && number < CLASSES; number++) {
             if (!verifies_check(assertion, number, i))

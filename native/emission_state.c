@@ -101,6 +101,9 @@ FOLLOWS(PLACE_LAST, PLACE_FIRST);
 FOLLOWS(PLACE_COMMIT, PLACE_LAST);
 LAST(PLACE, PLACE_COMMIT);
 
+FOLLOWS(LOOKED_CONTENT, LOOKED_ROOT);
+LAST(LOOKED, LOOKED_CONTENT);
+
 FOLLOWS(LOOKS_LOOKS, LOOKS_WORDS);
 LAST(LOOKS, LOOKS_LOOKS);
 
@@ -337,6 +340,43 @@ static int texts_read(Checking *self, Reader *reader, Arena *arena)
     return 1;
 }
 
+/* The k of each check; none where all need the assertion's. */
+static int needs_read(Checking *self, Reader *reader, Arena *arena)
+{
+    uint64_t count;
+    self->needs = NULL;
+    if (!take_array(reader, &count) || (count && count != self->count))
+        return 0;
+    if (!count)
+        return 1;
+    self->needs = arena_take(arena, count * sizeof *self->needs);
+    if (self->needs == NULL)
+        return 0;
+    for (uint64_t i = 0; i < count; i++)
+        if (!take_int(reader, &self->needs[i]) || self->needs[i] < 1)
+            return 0;
+    return 1;
+}
+
+/* What the newest evidence of each check looked at; none where nothing of it is kept. */
+static int looked_read(Verified *self, Reader *reader, size_t checks, Arena *arena)
+{
+    uint64_t count;
+    self->looked = NULL;
+    if (!take_array(reader, &count) || (count && count != checks))
+        return 0;
+    if (!count)
+        return 1;
+    self->looked = arena_take(arena, count * sizeof *self->looked);
+    if (self->looked == NULL)
+        return 0;
+    for (uint64_t i = 0; i < count; i++)
+        if (!take_array_of(reader, LOOKED_FIELDS) || !take_text(reader, &self->looked[i].root) ||
+            !take_text(reader, &self->looked[i].content))
+            return 0;
+    return 1;
+}
+
 static int verified_read(Verified *self, Reader *reader, size_t checks, Arena *arena)
 {
     if (!take_array_of(reader, VERIFIED_FIELDS) || !take_int(reader, &self->number) || self->number < 0 ||
@@ -350,8 +390,7 @@ static int verified_read(Verified *self, Reader *reader, size_t checks, Arena *a
             return 0;
     return take_int(reader, &self->named) && self->named >= 0 && self->named >> checks == 0 &&
            take_int(reader, &self->coverage) && self->coverage >= NO_COVERAGE && self->coverage <= WHOLE &&
-           ranges_read(&self->unchecked, reader, arena) &&
-           take_array_of(reader, 0); /* where it looked is kept under other terms only */
+           ranges_read(&self->unchecked, reader, arena) && looked_read(self, reader, checks, arena);
 }
 
 static int wheres_read(Checking *self, Reader *reader, Arena *arena)
@@ -388,8 +427,7 @@ static int words_read(Checking *self, Reader *reader)
     return 1;
 }
 
-/* Under terms that count plainly, and seen to hold in one file each; with a k for each check, or with evidence from
- * elsewhere, it is Python's. */
+/* Seen to hold in one file each; with evidence from elsewhere it is Python's. */
 static int checking_read(AssertionState *self, Reader *reader, Arena *arena)
 {
     const uint8_t *start = reader->at;
@@ -398,7 +436,7 @@ static int checking_read(AssertionState *self, Reader *reader, Arena *arena)
     if (!take_nil(reader)) {
         Checking *one = self->checks = arena_take(arena, sizeof *one);
         if (one == NULL || !take_array_of(reader, CHECKING_FIELDS) || !texts_read(one, reader, arena) ||
-            !take_array_of(reader, 0) || !take_array(reader, &classes) || classes > CLASSES)
+            !needs_read(one, reader, arena) || !take_array(reader, &classes) || classes > CLASSES)
             return 0;
         one->class_count = classes;
         for (uint64_t i = 0; i < classes; i++)
@@ -420,6 +458,7 @@ Checking *checking_of(AssertionState *self, Arena *arena)
         if (one == NULL)
             return NULL;
         one->texts = NULL;
+        one->needs = NULL;
         one->count = 1;
         one->class_count = one->where_count = one->unchecked.count = 0;
         one->words = 0;
@@ -686,7 +725,12 @@ static void verified_pack(Buffer *out, const Verified *self, size_t checks)
     pack_int(out, self->named);
     pack_int(out, self->coverage);
     ranges_pack(out, &self->unchecked);
-    pack_array(out, 0); /* where it looked */
+    pack_array(out, self->looked != NULL ? checks : 0);
+    for (size_t i = 0; self->looked != NULL && i < checks; i++) {
+        pack_array(out, LOOKED_FIELDS);
+        pack_text(out, self->looked[i].root);
+        pack_text(out, self->looked[i].content);
+    }
 }
 
 static void checking_pack(Buffer *out, const Checking *self)
@@ -699,7 +743,9 @@ static void checking_pack(Buffer *out, const Checking *self)
         for (size_t i = 0; i < self->count; i++)
             pack_text(out, self->texts[i]);
     }
-    pack_array(out, 0); /* every check needs the assertion's k */
+    pack_array(out, self->needs != NULL ? self->count : 0);
+    for (size_t i = 0; self->needs != NULL && i < self->count; i++)
+        pack_int(out, self->needs[i]);
     pack_array(out, self->class_count);
     for (size_t i = 0; i < self->class_count; i++)
         verified_pack(out, &self->classes[i], self->count);

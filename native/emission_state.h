@@ -30,7 +30,8 @@ enum { NO_CHECK = 0, AS_A_WHOLE = -1 }; /* what an observation verifies: a bit f
 
 typedef struct {
     int64_t window[CLASSES], horizon, max_validity, min_observers[EFFECT_CODES], min_coverage[EFFECT_CODES];
-    int counts_plainly; /* each class once, and every check needs the assertion's k; else they are Python's */
+    int counts_once;    /* each class once, whatever it looked at; else they are Python's */
+    int has_k_by_check; /* a check may need another k than the assertion's, and it is kept what was looked at */
 } Terms;
 
 typedef struct {
@@ -55,10 +56,16 @@ typedef struct {
     size_t count;
 } Ranges;
 
+/* What evidence looked at. */
+typedef struct {
+    View root, content;
+} Looked;
+
 /* What the observations of one class verified of an assertion's checks. */
 typedef struct {
     int64_t number, named, coverage;
     int64_t *stamps; /* one for each check */
+    Looked *looked;  /* the same; NULL: nothing is kept */
     Ranges unchecked;
 } Verified;
 
@@ -73,6 +80,7 @@ typedef struct {
  * counted as a whole. */
 typedef struct {
     View *texts; /* NULL: the one that its words give */
+    int64_t *needs; /* k of each; NULL: the assertion's */
     size_t count, class_count, where_count;
     Verified classes[CLASSES];
     int words;
@@ -119,6 +127,7 @@ typedef struct {
 /* An observation as far as it can corroborate, or find an assertion's words. */
 typedef struct {
     View emission_id, observation_id, observer, span_key, attestation;
+    Looked looked;
     View digest; /* the hex digits of the SHA-256 of what was looked at; empty where it does not say */
     Where *wheres; /* of each check, as far as that was told */
     size_t where_count;
@@ -209,6 +218,9 @@ int64_t missing(const AssertionState *self); /* so many classes more the check t
 int64_t coverage_of(const AssertionState *self, Arena *arena, Ranges *unchecked);
 int settle(AssertionState *self, Arena *arena);
 int64_t classes_of_check(const AssertionState *self, size_t check);
+
+/* How many classes a check needs. */
+int64_t k_of_check(const AssertionState *self, size_t check);
 
 /* Whether a class verified a check by name; only where it has checks. */
 int verifies_check(const AssertionState *self, int64_t number, size_t check);

@@ -1,5 +1,5 @@
-/* streams/adjudication/corroboration.py for what corroborates, under trust mode `observed`, and streams/adjudication/standing.py under terms that
- * count plainly; and observation ids at rest. */
+/* streams/adjudication/corroboration.py for what corroborates, under trust mode `observed`, and
+ * streams/adjudication/standing.py under terms by which every class counts once; and observation ids at rest. */
 #include "hexadecimal.h"
 #include "emission_state.h"
 
@@ -307,10 +307,29 @@ static Verified *verified_of(Checking *checks, int64_t number)
     return NULL;
 }
 
-/* `note`: takes in what a fresh corroboration verifies; 1 where it is news, 0, or -1 where memory was refused. */
-static int note(AssertionState *self, const ClassEvidence *seen, const Observation *observation, int64_t places, Arena *arena)
+/* Keeps what the newest evidence of a check looked at; 0 where memory was refused. */
+static int note_looked(Verified *entry, size_t check, size_t checks, Looked looked, Arena *arena)
 {
-    if (places == AS_A_WHOLE && (self->checks == NULL || verified_of(self->checks, seen->number) == NULL))
+    static const Looked NOTHING = {VIEW(""), VIEW("")};
+    if (!looked.root.length && !looked.content.length)
+        return 1;
+    if (entry->looked == NULL) {
+        entry->looked = arena_take(arena, checks * sizeof *entry->looked);
+        if (entry->looked == NULL)
+            return 0;
+        for (size_t i = 0; i < checks; i++)
+            entry->looked[i] = NOTHING;
+    }
+    entry->looked[check] = looked;
+    return 1;
+}
+
+/* `note`: takes in what a fresh corroboration verifies; 1 where it is news, 0, or -1 where memory was refused. */
+static int note(AssertionState *self, const Terms *terms, const ClassEvidence *seen, const Observation *observation,
+                int64_t places, Arena *arena)
+{
+    if (places == AS_A_WHOLE &&
+        (self->checks == NULL || (!terms->has_k_by_check && verified_of(self->checks, seen->number) == NULL)))
         return 0; /* `seen` says all */
     Checking *checks = checking_of(self, arena);
     if (checks == NULL)
@@ -332,6 +351,8 @@ static int note(AssertionState *self, const ClassEvidence *seen, const Observati
         if (places >> i & 1 && observation->ts > entry->stamps[i]) { /* all of them are set in AS_A_WHOLE */
             entry->stamps[i] = observation->ts;
             news = 1;
+            if (terms->has_k_by_check && !note_looked(entry, i, checks->count, observation->looked, arena))
+                return -1;
         }
     if (places == AS_A_WHOLE)
         return news;
@@ -408,7 +429,7 @@ int corroborate(AssertionState *self, const Terms *terms, const Observation *obs
     /* After admission any newer corroboration renews; before it, only fresh ones count. */
     if (self->valid_until < 0 && ts > self->emitted_at + terms->horizon)
         return 0;
-    int news = note(self, seen, observation, places, arena);
+    int news = note(self, terms, seen, observation, places, arena);
     if (news < 0 || ts <= seen->ts) {
         self->repeats = news == 0;
         return news;
@@ -456,10 +477,24 @@ int verifies_check(const AssertionState *self, int64_t number, size_t check)
 
 static size_t checks_of(const AssertionState *self) { return self->checks == NULL ? 1 : self->checks->count; }
 
+int64_t k_of_check(const AssertionState *self, size_t check)
+{
+    return self->checks != NULL && self->checks->needs != NULL ? self->checks->needs[check] : self->k;
+}
+
+/* `least_k`: the fewest classes that any of its checks needs. */
+static int64_t least_k(const AssertionState *self)
+{
+    int64_t least = k_of_check(self, 0);
+    for (size_t check = 1; check < checks_of(self); check++)
+        least = k_of_check(self, check) < least ? k_of_check(self, check) : least;
+    return least;
+}
+
 /* `ends`: until when each class carries a check; the k-th of them, the longest first, or -1 below k. */
 static int64_t carried(const AssertionState *self, const Terms *terms, size_t check)
 {
-    int64_t ends[CLASSES], count = 0;
+    int64_t ends[CLASSES], count = 0, k = k_of_check(self, check);
     for (size_t i = 0; i < self->seen_count; i++) {
         const ClassEvidence *seen = &self->seen[i];
         int64_t stamp = stamp_of(self, seen, check);
@@ -470,13 +505,13 @@ static int64_t carried(const AssertionState *self, const Terms *terms, size_t ch
             ends[place] = ends[place - 1];
         ends[place] = end; /* the largest first */
     }
-    return self->k < 1 || self->k > count ? -1 : ends[self->k - 1];
+    return k < 1 || k > count ? -1 : ends[k - 1];
 }
 
 int64_t validity(const AssertionState *self, const Terms *terms)
 {
     int64_t least = self->arrival + terms->max_validity;
-    if (self->fresh < self->k)
+    if (self->fresh < least_k(self))
         return -1;
     for (size_t check = 0; check < checks_of(self); check++) {
         int64_t end = carried(self, terms, check);
@@ -491,7 +526,7 @@ int64_t missing(const AssertionState *self)
 {
     int64_t most = 0;
     for (size_t check = 0; check < checks_of(self); check++) {
-        int64_t lacks = self->k;
+        int64_t lacks = k_of_check(self, check);
         for (size_t i = 0; i < self->seen_count; i++)
             lacks -= stamp_of(self, &self->seen[i], check) >= 0;
         most = lacks > most ? lacks : most;

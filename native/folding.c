@@ -80,7 +80,7 @@ static const Terms *terms_of(const Folder *self, const AssertionState *assertion
 int folder_is_pythons(const Folder *self, const AssertionState *assertion)
 {
     const Terms *terms = terms_of(self, assertion);
-    return terms == NULL || !terms->counts_plainly || terms->min_observers[assertion->external ? 1 : 0] > 1;
+    return terms == NULL || !terms->counts_once || terms->min_observers[assertion->external ? 1 : 0] > 1;
 }
 
 /* The evidence is there: admits an assertion until then. Its place and words; what holds it is the caller's to write. */
@@ -171,6 +171,62 @@ PyObject *folder_derived(const Folder *self, const AssertionState *assertion)
     return found;
 }
 
+/* `standing.begin`: where the policy sets a k for single checks, each assertion knows its checks from the start, with the
+ * k of each where one of them has its own. */
+static int begin_checks(Folder *self, AssertionState *assertion)
+{
+    int64_t needs[MOST_CHECKS];
+    int any = 0;
+    if (!self->terms[self->terms_number].has_k_by_check)
+        return DONE;
+    Checking *checks = checking_of(assertion, &self->arena);
+    if (checks == NULL) {
+        PyErr_NoMemory();
+        return FAILED;
+    }
+    for (size_t i = 0; i < checks->count; i++) {
+        PyObject *text = checks->texts == NULL ? folder_derived(self, assertion)
+                                               : PyUnicode_DecodeUTF8((const char *)checks->texts[i].at,
+                                                                      (Py_ssize_t)checks->texts[i].length, NULL);
+        PyObject *k = text == NULL || text == Py_None
+                          ? NULL
+                          : PyObject_CallFunctionObjArgs(self->functions[FUNCTION_K_OF], text,
+                                                         assertion->external ? Py_True : Py_False, NULL);
+        int is_none = text == Py_None; /* its words give no check */
+        needs[i] = k == NULL ? 0 : PyLong_AsLongLong(k);
+        Py_XDECREF(text);
+        Py_XDECREF(k);
+        if (is_none)
+            return DONE;
+        if (k == NULL || PyErr_Occurred())
+            return FAILED;
+        any |= needs[i] != 0;
+    }
+    if (!any)
+        return DONE;
+    checks->needs = arena_take(&self->arena, checks->count * sizeof *needs);
+    if (checks->needs == NULL) {
+        PyErr_NoMemory();
+        return FAILED;
+    }
+    int64_t own = assertion->k;
+    assertion->k = 0;
+    for (size_t i = 0; i < checks->count; i++) {
+        checks->needs[i] = needs[i] ? needs[i] : own;
+        assertion->k = checks->needs[i] > assertion->k ? checks->needs[i] : assertion->k;
+    }
+    return DONE;
+}
+
+/* Whether some check was verified by name. */
+static int is_named(const Checking *checks)
+{
+    for (size_t i = 0; i < checks->class_count; i++)
+        if (checks->classes[i].named)
+            return 1;
+    return 0;
+}
+
 enum { RAISED = -2 };
 
 /* `verified`: the checks of an assertion that a corroboration verifies, a bit for each; AS_A_WHOLE, NO_CHECK, or RAISED. */
@@ -184,7 +240,7 @@ static int64_t verified(const Folder *self, const AssertionState *assertion, con
         return NO_CHECK;
     if (checks != NULL && checks->texts != NULL)
         known = (int64_t)checks->count;
-    else if (checks == NULL || !checks->class_count) { /* else one was verified before, so its words give one */
+    else if (checks == NULL || !is_named(checks)) { /* else one was verified before, so its words give one */
         PyObject *derived = folder_derived(self, assertion);
         if (derived == NULL)
             return RAISED;
@@ -781,6 +837,8 @@ static int assertions_fill(Folder *self, const Emission *emission, const Before 
         if (folder_is_pythons(self, assertion) || (assertion->has_confidence && assertion->confidence < self->min_confidence) ||
             (!assertion->ascii && (assertion->external ? self->reject_external : self->reject_internal)))
             return PYTHON;
+        if (begin_checks(self, assertion) == FAILED)
+            return FAILED;
         for (uint64_t at = 0; at < before->count; at++) { /* found words change nothing of what corroborates */
             if (before->assertions[at] != (int)i)
                 continue;

@@ -599,8 +599,8 @@ static int unchecked_read(Json *json, Ranges *unchecked)
     return found == 0;
 }
 
-/* Where the observer looked. Under terms that count plainly nothing of it is kept, so only its form is looked at. */
-static int looked_at_read(Json *json)
+/* Where the observer looked: of that the root and the content may be kept, of the rest only its form is looked at. */
+static int looked_at_read(Observation *self, Json *json)
 {
     static const Name names[] = {NAME("root"), NAME("path"), NAME("content"), NAME("commit"), NAME("owner")};
     static const int64_t most[] = {256, 4096, 256, 64, 256};
@@ -615,6 +615,10 @@ static int looked_at_read(Json *json)
         if (member < 5 && absent(json))
             continue;
         fine = member < 5 ? text_up_to(json, most[member], &text) : json_pass(json, JSON_DEPTH / 2);
+        if (fine && member == 0)
+            self->looked.root = text;
+        if (fine && member == 2)
+            self->looked.content = text;
     }
     return fine && found == 0;
 }
@@ -712,7 +716,7 @@ int observation_read(Observation *self, View record, Arena *arena)
     Json json = {record.at, record.at + record.length, arena};
     int found, first = 1, fine = 1;
     unsigned seen = 0, next = 0, member;
-    *self = (Observation){.confidence = 1, .coverage = -1};
+    *self = (Observation){.confidence = 1, .coverage = -1, .looked = {VIEW(""), VIEW("")}};
     if (!begins(&json, '{'))
         return 0;
     while (fine && (found = JSON_NAMED(&json, &first, names, &next, &member)) > 0) {
@@ -736,7 +740,7 @@ int observation_read(Observation *self, View record, Arena *arena)
                : member == 13 ? places_read(&json, &self->refuted)
                : member == 14 ? coverage_read(&json, &self->coverage)
                : member == 15 ? unchecked_read(&json, &self->unchecked)
-               : member == 16 ? looked_at_read(&json)
+               : member == 16 ? looked_at_read(self, &json)
                : member >= 17 && member < 19 ? 0 /* what a judge says, and what a sighting bears out, Python weighs */
                               : json_pass(&json, JSON_DEPTH);
     }

@@ -227,7 +227,8 @@ static int terms_read(Terms *self, PyObject *tuple)
            take_integer(tuple, TERMS_MAX_VALIDITY, &self->max_validity) &&
            take_pair(tuple, TERMS_MIN_OBSERVERS, self->min_observers) &&
            take_pair(tuple, TERMS_MIN_COVERAGE, self->min_coverage) &&
-           take_flag(tuple, TERMS_COUNTS_PLAINLY, &self->counts_plainly);
+           take_flag(tuple, TERMS_COUNTS_ONCE, &self->counts_once) &&
+           take_flag(tuple, TERMS_HAS_K_BY_CHECK, &self->has_k_by_check);
 }
 
 static int take_terms(Folder *self, PyObject *list)

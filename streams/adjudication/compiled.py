@@ -18,10 +18,11 @@ from ...codecs.canonical import assertion_hash
 from ...codecs.decode import check_chain
 from ...codecs.records import EFFECTS, AnyStep, Assertion, Kind
 from ...codecs.times import LATEST
+from ..judging.checks import parse_check
 from ..judging.derivation import checks_of
 from ..policy.identifiers import looks_like
 from ..policy.policy import BUILT_IN, Observer, Policy
-from . import compiled_fold, grounding, waiting
+from . import compiled_fold, grounding, standing, waiting
 from .checked_json import pieces_of, shown_at
 from .decision_json import DecisionWriter, said_grounding
 from .emission_state import CLASSES, AssertionState, Place, Terms
@@ -60,11 +61,11 @@ def topics_of(block: Block, policy: Policy) -> bytes:
 
 
 def is_common(state: State, policy: Policy) -> bool:
-    """Whether the core knows the rules in force; other trust modes, rules that ask more of a check than k classes, and
-    counting who has answered (observer_answers.py) are Python's."""
-    plain = state.terms[state.terms_number].checks.counts_plainly and not policy.judging.require_checks
-    plain = plain and not policy.admissibility.early_settle
-    return plain and policy.admissibility.trust == "observed" and 0 <= state.time <= LATEST
+    """Whether the core knows the rules in force; other trust modes, rules by which a class may not count, and counting
+    who has answered (observer_answers.py) are Python's."""
+    common = state.terms[state.terms_number].checks.counts_once and not policy.judging.require_checks
+    common = common and not policy.admissibility.early_settle
+    return common and policy.admissibility.trust == "observed" and 0 <= state.time <= LATEST
 
 
 def folder_for(
@@ -123,7 +124,8 @@ def _terms(one: Terms) -> TermsInForce:
         max_validity=one.max_validity,
         min_observers=one.min_observers,
         min_coverage=one.checks.min_coverage,
-        counts_plainly=one.checks.counts_plainly,
+        counts_once=one.checks.counts_once,
+        has_k_by_check=bool(one.checks.k_by_check),
     )
 
 
@@ -208,6 +210,7 @@ def _functions(policy: Policy, writer: Writer, state: State) -> Functions:
         shown_id=decisions.shown,
         refuses=_refuses(policy),
         derived=_derived,
+        k_of=_k_of(state),
         pieces_of=pieces_of,
         request_of=_requester(writer, state, policy),
     )
@@ -271,6 +274,18 @@ def _derived(text: str, kind: Kind) -> str | None:
     """The check that an assertion's words give; None where they give none."""
     found = checks_of(text, kind, None).checks
     return found[0] if found else None
+
+
+def _k_of(state: State) -> Callable[[str, bool], int]:
+    """What gives the k that the terms in force set for a check of an external effect, or of an internal one; 0 where
+    they set none."""
+    by_check = state.terms[state.terms_number].checks.k_by_check
+
+    def k_of(text: str, external: bool) -> int:
+        check = parse_check(text)
+        return standing.k_by_check(by_check, check, external=external)
+
+    return k_of
 
 
 _Verified = tuple[str, tuple[str, int, int, str]]

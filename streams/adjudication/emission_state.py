@@ -78,9 +78,14 @@ class CheckTerms(msgspec.Struct, frozen=True, gc=False, array_like=True):
     groups: list[list[int]] = []
 
     @property
+    def counts_once(self) -> bool:
+        """Every class counts once, whatever it looked at."""
+        return not (self.same_bytes or self.same_root or self.groups)
+
+    @property
     def counts_plainly(self) -> bool:
         """Every class counts once, and every check needs the k of its effect."""
-        return not (self.k_by_check or self.same_bytes or self.same_root or self.groups)
+        return self.counts_once and not self.k_by_check
 
 
 class Terms(msgspec.Struct, frozen=True, gc=False, array_like=True):

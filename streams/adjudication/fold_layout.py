@@ -54,7 +54,8 @@ class TermsInForce(NamedTuple):
         windows: how old evidence may be, by the class's number (`CODES["class"]`).
         horizon, max_validity: as in the policy.
         min_observers, min_coverage: of internal and of external assertions (`CODES["effect"]`).
-        counts_plainly: whether a check needs k classes and nothing else.
+        counts_once: whether every class counts once, whatever it looked at.
+        has_k_by_check: whether single checks have a k of their own.
     """
 
     windows: tuple[int, ...]
@@ -62,7 +63,8 @@ class TermsInForce(NamedTuple):
     max_validity: int
     min_observers: tuple[int, int]
     min_coverage: tuple[int, int]
-    counts_plainly: bool
+    counts_once: bool
+    has_k_by_check: bool
 
 
 class Moment(NamedTuple):
@@ -262,6 +264,7 @@ class Functions(NamedTuple):
     shown_id: Callable[[str, bool], bytes]
     refuses: Callable[[bytes], bool]
     derived: Callable[[str, Any], str | None]
+    k_of: Callable[[str, bool], int]
     pieces_of: Callable[[str, str | None], Pieces | None]
     request_of: Callable[[bytes, bytes, int, int], RequestMembers]
 
@@ -280,6 +283,8 @@ class Writing(NamedTuple):
 RENEWED: Final[Fields] = ("emission_id", "attempt", "span_key")
 """`verdicts.Renewed`."""
 MAX_VALIDITY: Final[Fields] = ("since", "milliseconds")
+LOOKED: Final[Fields] = ("root", "content")
+"""What evidence looked at (`check_places.looked_at`)."""
 HELD_CHECK: Final[Fields] = ("check", "place")
 """A check that was verified, and `emission_state.Place` as a tuple."""
 TIMER: Final[Fields] = ("clock", "due")
@@ -327,6 +332,7 @@ TUPLES: Final[Mapping[str, Fields]] = {
     "request_members": RequestMembers._fields,
     "renewed": RENEWED,
     "max_validity": MAX_VALIDITY,
+    "looked": LOOKED,
     "held_check": HELD_CHECK,
     "timer": TIMER,
     "state_number": STATE_NUMBERS,

@@ -10,7 +10,7 @@ its classes plainly, as if it had one check. Pure; assertions are changed by `no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ...codecs.records import Observation
 from ..judging.checks import Check, Unknown, parse_check
@@ -52,12 +52,22 @@ def begin(state: AssertionState, declared: Sequence[str] | None, terms: Terms) -
     state.checking = checking = Checking(list(declared) if declared else None)
     if not terms.checks.k_by_check:
         return
-    place = 1 if state.effect == "external" else 0
-    by_check = terms.checks.k_by_check
-    found = [by_check.get(check.name, (0, 0))[place] if isinstance(check, Check) else 0 for check in checks(state)]
+    external = state.effect == "external"
+    found = [k_by_check(terms.checks.k_by_check, check, external=external) for check in checks(state)]
     if any(found):
         checking.needs = [k or state.k for k in found]
         state.k = max(checking.needs)
+
+
+def k_by_check(by_check: Mapping[str, tuple[int, int]], check: Check | Unknown, *, external: bool) -> int:
+    """The k that a policy sets for a check; 0 where it sets none.
+
+    Args:
+        by_check: of internal and external effects, by the name of the check.
+        check: the check.
+        external: whether the assertion's effect is external.
+    """
+    return by_check.get(check.name, (0, 0))[external] if isinstance(check, Check) else 0
 
 
 def texts(state: AssertionState) -> Sequence[str]:

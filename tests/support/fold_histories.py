@@ -19,7 +19,7 @@ from sluice.codecs import compiled_core as codecs_native
 from sluice.codecs.blocks import Block, Event, EventKind, Header, Output, Source
 from sluice.codecs.digests import digest_of
 from sluice.codecs.times import format_time
-from sluice.streams.adjudication import compiled_fold, snapshot
+from sluice.streams.adjudication import compiled_fold, snapshot, verdicts
 from sluice.streams.adjudication import fold as core
 from sluice.streams.policy import policy
 from sluice.streams.policy.policy import (
@@ -85,6 +85,7 @@ CHECKS = (
     "peer(uid=0)",
     "count(x, >=, 3, lines=2-9)",
 )
+NAMES_OF_CHECKS = sorted({check.removeprefix("not ").partition("(")[0] for check in CHECKS})
 ODD_CHECKS = (
     "levitates(a)",
     "equals(MAX",
@@ -210,6 +211,23 @@ def same(steps: list[Step], rules: Policy, **lane: Any) -> Folded:
     return found
 
 
+def handed_to_python(steps: list[Step], rules: Policy) -> list[str]:
+    """What the core hands to Python of these blocks, in order: inputs, timers, renewals and verdicts, by the name of
+    the method that takes them. Without a core that is everything."""
+    handed: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name in (
+            *((core._Folding, name) for name in ("take_in", "end_waiting", "expire")),
+            *((verdicts.Verdicts, name) for name in ("_assertion_state", "_publish")),
+        ):
+            method = getattr(owner, name)
+            patch.setattr(
+                owner, name, lambda *given, name=name, method=method: (handed.append(name), method(*given))[1]
+            )
+        fold(steps, rules)
+    return handed
+
+
 # ---------------------------------------------------------------- histories
 
 
@@ -245,7 +263,7 @@ class World:
                 max_attempts=self.choose(1, 2, 3),
                 review_window=self.choose(1, 4) * MINUTE,
                 min_observers=self.rarely(policy.LeastObservers(internal=1, external=2), policy.LeastObservers(), 3),
-                k_by_check=self.rarely({"equals": FloorOfCheck(internal=1)}, {}, 4),
+                k_by_check=self.k_by_check(internal),
             ),
             effect={"bot": self.choose("internal", "external")},
             effect_default=self.rarely("external", "internal"),
@@ -277,6 +295,11 @@ class World:
                 chain_sources=self.rarely(self.choose("omitted", "hashed"), "clear", 3),
             ),
         )
+
+    def k_by_check(self, internal: int) -> dict[str, FloorOfCheck]:
+        """For some checks a k of their own, lower and higher than the effect's; mostly for none."""
+        named = self.random.sample(NAMES_OF_CHECKS, self.choose(0, 0, 0, 1, 3, len(NAMES_OF_CHECKS)))
+        return {name: FloorOfCheck(internal=self.choose(1, internal, 3), external=3) for name in named}
 
     def judging(self) -> Judging:
         levels = ["none", "part", "part", "whole"]

@@ -14,6 +14,7 @@ from fold_histories import (
     COMMITS,
     LINES,
     MINUTE,
+    NAMES_OF_CHECKS,
     ODD_CHECKS,
     PATHS,
     SHA,
@@ -22,6 +23,7 @@ from fold_histories import (
     Step,
     T,
     fold,
+    handed_to_python,
     same,
 )
 from hypothesis import given, settings
@@ -37,6 +39,7 @@ from sluice.streams.policy import policy
 from sluice.streams.policy.policy import (
     Admissibility,
     Floor,
+    FloorOfCheck,
     Judging,
     LeastCoverage,
     PerEffect,
@@ -205,6 +208,88 @@ def test_one_file_is_the_cores(seen: tuple[dict[str, Any], ...], python: int, mo
     assert asked == (["observations"] * python if compiled_fold.core is not None else [record[0] for record in records])
 
 
+_EQUALS, _COMMIT = "equals(MAX, 1000)", "commit(4f2a91c)"
+_ALONE = {"commit": FloorOfCheck(internal=1)}
+"""A check that one class alone can decide (docs/checks.md)."""
+
+
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize(
+    ("checks", "k_by_check", "verified", "k"),
+    [
+        ([_COMMIT], _ALONE, [[0]], 1),
+        ([_COMMIT], {}, [[0]], None),  # the effect's k is 2
+        ([_EQUALS, _COMMIT], _ALONE, [[0, 1]], None),
+        ([_EQUALS, _COMMIT], _ALONE, [[0, 1], [0]], 2),
+        ([_EQUALS, _COMMIT], _ALONE, [[0], [0]], None),  # nobody verified the commit
+        ([_EQUALS, _COMMIT], _ALONE, [None, None], 2),  # as a whole
+        ([f"not {_COMMIT}"], _ALONE, [[0]], 1),
+        ([_EQUALS], {"equals": FloorOfCheck(internal=3)}, [[0], [0]], None),
+        ([_EQUALS], {"equals": FloorOfCheck(internal=3)}, [[0], [0], [0]], 3),
+        ([_EQUALS], {"equals": FloorOfCheck(external=3)}, [[0], [0]], 2),
+        (None, {"equals": FloorOfCheck(internal=1)}, [[0]], 1),  # its words say so
+        (None, {"equals": FloorOfCheck(internal=1)}, [None], 1),
+        (None, _ALONE, [[0], [0]], 2),
+    ],
+)
+def test_checks_with_a_k_of_their_own_are_the_cores(
+    early: bool,
+    checks: list[str] | None,
+    k_by_check: dict[str, FloorOfCheck],
+    verified: list[list[int] | None],
+    k: int | None,
+) -> None:
+    """Lower and higher than the effect's, of declared and of derived checks, before and behind the emission; with the
+    renewal and the end. Nothing of it reaches Python. `k` None: it is not admitted."""
+    text = "`MAX` equals 1000."
+    about = {"emission_id": "em-1", "span": {"chars": [0, len(text)]}}
+    declared = {} if checks is None else {"checks": checks}
+    emitted: Raw = (
+        "emissions",
+        *raw_emission(1, text=text, assertions=[assertion_value(text, {"substrate_class": CLASSES[0]}, **declared)]),
+    )
+
+    def spoken(at: int) -> list[Raw | Policy]:
+        return [
+            ("observations", *raw_observation(1, cls, **{**VERIFIED, "verified": one}, subject=about, observed_at=at))
+            for cls, one in zip(CLASSES, verified, strict=False)
+        ]
+
+    steps: list[Step] = [
+        (T, T, [*spoken(T), emitted] if early else [emitted, *spoken(T)]),
+        (T + MINUTE, T, spoken(T + MINUTE)),
+        *LATER,
+    ]
+    discarded = PerEffect(internal="discard", external="discard")
+    rules = Policy(
+        admissibility=Admissibility(k=Floor(internal=2), k_by_check=k_by_check),
+        disposition=dict.fromkeys(Policy().disposition, discarded),
+    )
+
+    found = same(steps, rules)
+
+    reported = [json.loads(one.value) for block in found.outputs for one in block if one.topic == "admitted"]
+    expected = [] if k is None else ["admitted", "renewed", "decayed-to-uncertainty"]
+    assert [(one["status"], one["k"]) for one in reported] == [(status, k) for status in expected]
+    if compiled_fold.core is not None:
+        assert handed_to_python(steps, rules) == []
+
+
+def test_what_was_looked_at_is_kept_alike() -> None:
+    """Of the newest evidence of each check, root and content, in the snapshot; what names neither replaces nothing."""
+    rules = Policy(admissibility=Admissibility(k=Floor(internal=3), k_by_check=_ALONE))
+    looked = [{"root": "main", "content": SHA}, {}, {"path": "x"}, {"content": "é"}, {"root": ""}, None]
+    seen: list[Raw | Policy] = [
+        ("observations", *raw_observation(1, CLASSES[0], verified=[at % 2], looked_at=one, observed_at=T + at))
+        for at, one in enumerate(looked)
+    ]
+    steps: list[Step] = [(T, T, [("emissions", *checked(1, [_EQUALS, _COMMIT])), *seen]), (T + 1, T, [])]
+
+    found = same(steps, rules)
+
+    assert SHA.encode() in found.snapshot
+
+
 @pytest.mark.parametrize(
     ("most", "emission", "seen"),
     [
@@ -312,9 +397,16 @@ _DECLARED = st.one_of(
 )
 
 
+_K_BY_CHECK = st.dictionaries(
+    st.sampled_from(NAMES_OF_CHECKS),
+    st.builds(FloorOfCheck, internal=st.integers(1, 3), external=st.one_of(st.none(), st.integers(1, 4))),
+)
+
+
 @settings(WIDE, max_examples=examples(150))
 @given(
     checks=_DECLARED,
+    k_by_check=_K_BY_CHECK,
     text=st.sampled_from(TEXTS),
     kind=st.sampled_from(["assertion", "denial"]),
     effect=st.sampled_from(["internal", "external"]),
@@ -325,6 +417,7 @@ _DECLARED = st.one_of(
 )
 def test_checks_are_counted_alike(
     checks: list[str] | None,
+    k_by_check: dict[str, FloorOfCheck],
     text: str,
     kind: str,
     effect: str,
@@ -335,7 +428,7 @@ def test_checks_are_counted_alike(
 ) -> None:
     """Evidence before and behind an emission and its admission, by name and as a whole, honest and hostile."""
     rules = Policy(
-        admissibility=Admissibility(k=Floor(internal=1, external=2), max_validity=60 * MINUTE),
+        admissibility=Admissibility(k=Floor(internal=1, external=2), max_validity=60 * MINUTE, k_by_check=k_by_check),
         judging=Judging(min_coverage=LeastCoverage(internal=least, external=least)),
     )
     whole = {"chars": [0, len(text)]}
