@@ -83,7 +83,6 @@ def _over_damaged(world: Any, chance: random.Random, steps: list[Any], rules: An
     policy = world.event_of(rules)
     world.core.fold(state, world.block_of(state, 0, world.T, world.T, [policy]))
     for height, (at, watermark, records) in enumerate(steps):
-        state.at_rest()
         state.settle(0)
         packed = state.tables()[0]
         for name in chance.sample(sorted(packed), min(3, len(packed))):
