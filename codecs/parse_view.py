@@ -18,7 +18,10 @@ from .vocabulary import recognise
 
 
 def parsed_form(emission: Emission) -> dict[str, Any]:
-    """The JSON-ready form of an emission that `decode_emission` returned; decoding it again changes nothing."""
+    """The JSON-ready form of an emission that `decode_emission` returned; decoding it again changes nothing.
+
+    The signature is left out: it was made of another record, without the flags.
+    """
     form: dict[str, Any] = {"emission_id": emission.emission_id, "emitted_at": _time(emission.emitted_at)}
     if emission.emitter is not None:
         form["emitter"] = msgspec.to_builtins(emission.emitter)
@@ -30,7 +33,8 @@ def parsed_form(emission: Emission) -> dict[str, Any]:
     if emission.contexts:
         form["contexts"] = dict(emission.contexts)
     form["attempt"] = emission.attempt
-    return form
+    pieces = {"group": emission.group, "part": emission.part, "final": emission.final}
+    return form | {name: value for name, value in pieces.items() if value is not None}
 
 
 def _assertion(assertion: Assertion, vocabulary: str) -> dict[str, Any]:

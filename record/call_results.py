@@ -135,6 +135,12 @@ def _numbered(look: Look, rows: list[str]) -> list[Line]:
     return found
 
 
+def _file(look: Look, rows: list[str]) -> list[Line]:
+    """Numbered rows where they are most of the result; a file read without numbers may hold some such rows itself."""
+    found = _numbered(look, rows)
+    return found if 2 * len(found) > sum(not row.isspace() for row in rows if row) else _text(look, rows)
+
+
 def _unnumbered(look: Look, rows: list[str]) -> list[Line]:
     matches = (_UNNUMBERED.fullmatch(row) for row in rows)
     return [Line(look.path or "", None, match[1]) for match in matches if match is not None]
@@ -213,6 +219,7 @@ def _of_blame(look: Look, rows: list[str]) -> list[Line]:
 _READERS: Final[Mapping[Form, Callable[[Look, list[str]], list[Line]]]] = {
     "text": _text,
     "numbered": _numbered,
+    "file": _file,
     "unnumbered": _unnumbered,
     "matches": _matches,
     "files": _files,

@@ -19,6 +19,7 @@ BRIEF: Final = "substrate.mcp.brief"
 Form = Literal[
     "text",  # the lines as they are
     "numbered",  # each behind its number: `cat -n`, editors
+    "file",  # each behind its number, or as they are: whoever runs the tool decides
     "unnumbered",  # behind numbers that are none of the file's: `nl` passes empty lines over
     "matches",  # of a search: `path:number:text`, `path:text`, `number:text`
     "files",  # paths alone

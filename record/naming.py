@@ -54,8 +54,19 @@ def _encoded(one: str) -> str:
     return f"%{ord(one):02X}" if _ENCODABLE.fullmatch(one) else "_"
 
 
-def milliseconds(at: datetime | int) -> int:
-    if isinstance(at, int):
+def milliseconds(at: datetime | int | str) -> int:
+    """A time in Unix milliseconds: from an RFC 3339 text, or a `datetime`, in UTC where it has no zone.
+
+    Raises:
+        UsageError: it is no time.
+    """
+    if isinstance(at, int) and not isinstance(at, bool):
         return max(0, at)
+    if not isinstance(at, datetime):
+        try:
+            at = datetime.fromisoformat(at)
+        except (TypeError, ValueError):
+            wanted = "RFC 3339, a datetime, or Unix milliseconds"
+            raise UsageError("the time of a call is none", expected=wanted, got=repr(at)[:100]) from None
     aware = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
     return max(0, round(aware.timestamp() * 1000))

@@ -12,6 +12,7 @@ obeyed in nothing, and leave the process only as quotes of single lines.
 from __future__ import annotations
 
 import re
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
@@ -79,6 +80,7 @@ class Recorder:
         self.emitter = Emitter(system=name_of(emitter, "emitter")) if isinstance(emitter, str) else emitter
         self.effect: Effect = effect
         self.sink, self.streamed, self.clock = sink, streamed, clock
+        self.flushing = threading.Lock()
         self.tools = ToolMap.default() if tools is None else tools
         self.checkout = None if root is None else Checkout(root)
         read_file = None if self.checkout is None else self.checkout.text

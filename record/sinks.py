@@ -7,6 +7,7 @@ A sink takes records one by one and keeps their order. `flush` makes sure that t
 from __future__ import annotations
 
 import os
+import threading
 import urllib.error
 import urllib.request
 from abc import ABC, abstractmethod
@@ -195,6 +196,7 @@ class HttpSink(_Closing):
         self._url, self._token, self._seconds, self._most = url, token, seconds, buffer_bytes
         self._waiting: list[Recorded] = []
         self._byte_count = 0
+        self._counting = threading.Lock()  # a flush may wait in another thread while emissions come
         self._opener = urllib.request.build_opener(_NoRedirects)
 
     def put(self, record: Recorded) -> None:
@@ -205,8 +207,9 @@ class HttpSink(_Closing):
         """
         if self._byte_count + len(record.value) > self._most:
             raise UnreachableError(f"{len(self._waiting)} emissions wait for the endpoint; there is no room for more")
-        self._waiting.append(record)
-        self._byte_count += len(record.value)
+        with self._counting:
+            self._waiting.append(record)
+            self._byte_count += len(record.value)
 
     def flush(self) -> None:
         """See `Sink`.
@@ -217,8 +220,9 @@ class HttpSink(_Closing):
         while self._waiting:
             batch = self._batch()
             self._post(batch)
-            del self._waiting[: len(batch)]
-            self._byte_count -= sum(len(record.value) for record in batch)
+            with self._counting:
+                del self._waiting[: len(batch)]
+                self._byte_count -= sum(len(record.value) for record in batch)
 
     def _batch(self) -> list[Recorded]:
         """The first records with the same headers, as many as one request takes."""

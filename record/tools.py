@@ -96,18 +96,19 @@ def _number(call: ToolCall, name: str) -> int | None:
 
 
 def _read(call: ToolCall, root: str | None) -> list[Look]:
-    """Claude Code's Read: numbered lines, from `offset` on."""
+    """Claude Code's Read, from `offset` on: numbered lines, or plain ones where another program runs the tool."""
     path = below(_text(call, "file_path", "path") or "", root, call.cwd)
     if path in (None, "."):
         return []
     first, most = _number(call, "offset") or 1, _number(call, "limit")
     lines = {} if most is None else {"lines": [first, first + most - 1]}
-    return [Look(READ, {"path": path, **lines}, "numbered", first)]
+    return [Look(READ, {"path": path, **lines}, "file", first)]
 
 
 def _grep(call: ToolCall, root: str | None) -> list[Look]:
     """Claude Code's Grep, which is ripgrep."""
-    mode = call.arguments.get("output_mode", "files_with_matches")
+    listed = "content" if _SHOWN.search(call.result or "", 0, 10_000) else "files_with_matches"
+    mode = call.arguments.get("output_mode", listed)
     pattern, within = _text(call, "pattern"), below(_text(call, "path") or ".", root, call.cwd)
     if pattern is None or within is None or call.arguments.get("multiline") or mode not in _MODES:
         return []
@@ -117,6 +118,8 @@ def _grep(call: ToolCall, root: str | None) -> list[Look]:
 
 
 _MODES: Final[Mapping[str, Any]] = {"content": "matches", "files_with_matches": "files"}
+_SHOWN: Final = re.compile(r"^(?:[^:\n]{1,400}:)?\d{1,8}:", re.MULTILINE)
+"""A line that was found, behind its number: what Claude Code shows only when it is asked for content."""
 
 
 def _glob(call: ToolCall, root: str | None) -> list[Look]:

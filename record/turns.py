@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
@@ -18,6 +19,7 @@ from ..codecs.spans import Span
 from ..codecs.times import format_time
 from .call_annotations import Annotator, CallText
 from .call_results import seen
+from .call_values import arguments_of, result_text
 from .events import ToolCall
 from .kept_calls import Calls
 from .looks import LookResult
@@ -39,6 +41,7 @@ class Recording(Protocol):
     sink: Sink
     streamed: bool
     clock: Callable[[], int]
+    flushing: threading.Lock
     tools: ToolMap
     annotator: Annotator
     read_file: Callable[[str], str | None] | None
@@ -49,6 +52,8 @@ class Recording(Protocol):
 
 class Turn:
     """One turn of an agent. Use it as a context manager, or call `end`.
+
+    With `async with` the event loop does not wait while the sink flushes.
 
     Text that came before a failure is emitted as well.
 
@@ -85,10 +90,10 @@ class Turn:
         self,
         *,
         name: str,
-        arguments: dict[str, Any],
-        result: str | None,
+        arguments: Mapping[str, Any] | str | None,
+        result: object,
         ok: bool = True,
-        at: datetime | int | None = None,
+        at: datetime | int | str | None = None,
         cwd: str | None = None,
         call_id: str = "",
     ) -> None:
@@ -96,17 +101,20 @@ class Turn:
 
         Args:
             name: of the tool.
-            arguments: as the model gave them.
-            result: the text that came back.
+            arguments: as the model gave them, or their JSON; what is no object has told nothing.
+            result: the text that came back, or its UTF-8; another value as its JSON. None where nothing came.
             ok: whether it succeeded.
-            at: when the result was there; the present where it is left out. A time without a zone is taken for UTC.
+            at: when the result was there: RFC 3339, a `datetime`, or Unix milliseconds; the present where it is left
+                out. A time without a zone is taken for UTC.
             cwd: where it was made, absolute.
             call_id: what the framework calls it.
+
+        Raises:
+            UsageError: the time is none, or the result is no text and has no JSON; or the turn is at its end.
         """
         moment = self._recorder.clock() if at is None else milliseconds(at)
-        self._take(
-            ToolCall(call_id=call_id, name=name, arguments=arguments, result=result, ok=ok, at=None, cwd=cwd), moment
-        )
+        given, came = arguments_of(arguments), result_text(result)
+        self._take(ToolCall(call_id=call_id, name=name, arguments=given, result=came, ok=ok, at=None, cwd=cwd), moment)
 
     def call(self, event: ToolCall) -> None:
         """As `tool`, of an event; one without a time has none in its annotations."""
@@ -177,13 +185,21 @@ class Turn:
         Raises:
             SluiceError: the sink does not take it.
         """
+        self._emit_rest()
+        self._flush()
+
+    def _emit_rest(self) -> None:
         if self._stream.text:
             if self._recorder.streamed:
                 self._emit([self._stream.rest()], final=True)
             else:
                 self._emit(pieces(self._stream.text), final=True)
             self._stream = Streaming()
-        self._recorder.sink.flush()
+
+    def _flush(self) -> None:
+        """One flush of a sink at a time: turns of an event loop end in threads."""
+        with self._recorder.flushing:
+            self._recorder.sink.flush()
 
     def _demand_open(self) -> None:
         if self._ended:
@@ -196,6 +212,20 @@ class Turn:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.end()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._ended:
+            self.close()
+            self._emit_rest()
+            # Whoever gets here has imported it; `sluice vet` starts sooner without it.
+            from asyncio import to_thread
+
+            await to_thread(self._flush)
 
     # ------------------------------------------------------------ emissions
 

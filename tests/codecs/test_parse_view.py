@@ -45,6 +45,9 @@ FULL: dict[str, Any] = {
     ],
     "contexts": {"c": "…"},
     "attempt": 2,
+    "group": "answer-1",
+    "part": 0,
+    "final": False,
 }
 
 
@@ -100,6 +103,9 @@ def test_everything_that_was_given_is_there() -> None:
         ],
         "contexts": {"c": "…"},
         "attempt": 2,
+        "group": "answer-1",
+        "part": 0,
+        "final": False,
     }
 
 
@@ -223,6 +229,9 @@ EMISSIONS = st.fixed_dictionaries(
         "vocabulary": st.sampled_from(["1.0", "3.1"]),
         "contexts": st.dictionaries(st.just("c"), st.text(max_size=3)),
         "attempt": st.integers(0, 3),
+        "group": st.sampled_from([None, "answer-1"]),
+        "part": st.sampled_from([None, 0, 3]),
+        "final": st.sampled_from([None, False, True]),
     },
 )
 INLINE = st.fixed_dictionaries(

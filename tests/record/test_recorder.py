@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from hashlib import sha256
@@ -79,6 +82,123 @@ def test_a_turn_is_one_emission() -> None:
     assert assertion.checks == ["equals(LIMIT, 42, path=a.py)"]
     assert sink.records[0].key == "c-1:0"
     assert sink.records[0].headers == (("traceparent", TRACE.encode()),)
+
+
+def test_a_tools_plain_text_is_read_like_its_numbered_one() -> None:
+    """recording.md «Recorder»: programs that run the tool themselves hand over the file as it is."""
+    recording, sink = recorder()
+    with recording.turn(conversation="c-1") as turn:
+        turn.tool(name="Read", arguments={"file_path": "a.py"}, result="LIMIT = 42\n7: kept\n", ok=True)
+        turn.text("`LIMIT` in `a.py` is 42.")
+
+    ((assertion,),) = [one.assertions or [] for one in emissions(sink)]
+    assert [one.locator for one in assertion.annotations] == [{"path": "a.py", "lines": [1, 2]}]
+    assert assertion.checks == ["equals(LIMIT, 42, path=a.py)"]
+
+
+@pytest.mark.parametrize(
+    ("at", "shown"),
+    [
+        ("2026-11-18T11:06:40Z", "2026-11-18T11:06:40Z"),
+        ("2026-11-18T12:06:40.5+01:00", "2026-11-18T11:06:40.500Z"),
+        ("2026-11-18T11:06:40", "2026-11-18T11:06:40Z"),
+        (datetime(2026, 11, 18, 11, 6, 40), "2026-11-18T11:06:40Z"),
+        (NOW, "2026-11-18T11:06:40Z"),
+    ],
+)
+def test_a_calls_time_is_told_in_any_way_that_records_know(at: Any, shown: str) -> None:
+    """recording.md «Recorder», `at=`: RFC 3339, a `datetime`, or Unix milliseconds."""
+    recording, sink = recorder()
+    with recording.turn(conversation="c-1") as turn:
+        turn.tool(name="Read", arguments={"file_path": "a.py"}, result=READ, at=at)
+        turn.text("`LIMIT` in `a.py` is 42.")
+
+    ((assertion,),) = [one.assertions or [] for one in emissions(sink)]
+    assert [one.ts for one in assertion.annotations] == [shown]
+
+
+@pytest.mark.parametrize("at", ["yesterday", "", 1.5, True, [2026]])
+def test_a_call_at_no_time_is_refused_in_one_sentence(at: Any) -> None:
+    """What was said before stays."""
+    recording, sink = recorder()
+    with recording.turn(conversation="c-1") as turn:
+        turn.text("`LIMIT` in `a.py` is 42.")
+        with pytest.raises(UsageError, match="the time of a call is none"):
+            turn.tool(name="Read", arguments={"file_path": "a.py"}, result=READ, at=at)
+
+    assert len(sink.records) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "result", "annotated"),
+    [
+        ('{"file_path": "a.py"}', READ, True),
+        ({"file_path": "a.py"}, READ.encode(), True),
+        ({"file_path": "a.py"}, b"\xff\x00 LIMIT = 42\n", True),
+        ('{"file_path": ', READ, False),
+        ("[1]", READ, False),
+        (None, READ, False),
+        ({"file_path": "a.py"}, {"lines": [1]}, False),
+        ({"file_path": "a.py"}, 7, False),
+        ({"file_path": "a.py"}, None, False),
+    ],
+)
+def test_calls_are_taken_as_programs_have_them(arguments: Any, result: Any, annotated: bool) -> None:
+    """Arguments as JSON, results as bytes or values; what says nothing gives no annotation and no failure."""
+    recording, sink = recorder()
+    with recording.turn(conversation="c-1") as turn:
+        turn.tool(name="Read", arguments=arguments, result=result)
+        turn.text("`LIMIT` in `a.py` is 42.")
+
+    ((assertion,),) = [one.assertions or [] for one in emissions(sink)]
+    assert bool(assertion.annotations) is annotated
+
+
+def test_a_result_that_is_no_value_is_refused_in_one_sentence() -> None:
+    """An object of a framework's own is nothing that could be read by its layout."""
+    recording, _ = recorder()
+    with (
+        recording.turn("c-1") as turn,
+        pytest.raises(UsageError, match=r"the result of a call is no text .*got object"),
+    ):
+        turn.tool(name="Read", arguments={"file_path": "a.py"}, result=object())
+
+
+class SlowSink(MemorySink):
+    """Says how many flushes ran at once at the most, and in which threads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.running = self.most = 0
+        self.threads: set[int] = set()
+
+    def flush(self) -> None:
+        self.threads.add(threading.get_ident())
+        self.running += 1
+        self.most = max(self.most, self.running)
+        time.sleep(0.01)
+        self.running -= 1
+
+
+async def test_turns_of_an_event_loop_keep_apart_and_do_not_hold_it_up() -> None:
+    """`async with`: turns that are open at once each have their own words, and the sink is flushed in another thread,
+    by one of them at a time."""
+    sink = SlowSink()
+    recording = Recorder("coding-agent", sink, clock=lambda: NOW)
+
+    async def speak(number: int) -> None:
+        async with recording.turn(conversation=f"c-{number}") as turn:
+            turn.tool(name="Read", arguments={"file_path": f"a{number}.py"}, result=READ)
+            await asyncio.sleep(0)
+            turn.text(f"`LIMIT` in `a{number}.py` is 42.")
+
+    await asyncio.gather(*map(speak, range(4)))
+
+    assert sorted((one.emission_id, said(one)) for one in emissions(sink)) == [
+        (f"c-{number}:0", [f"`LIMIT` in `a{number}.py` is 42."]) for number in range(4)
+    ]
+    assert threading.get_ident() not in sink.threads
+    assert sink.most == 1
 
 
 def test_turns_count_and_the_same_one_again_is_another_attempt() -> None:

@@ -31,6 +31,7 @@ def looks(one: ToolCall, root: str | None = "/r", tools: ToolMap | None = None) 
         (call("Read", file_path="/r/a.py", offset=5), READ, {"path": "a.py"}),
         (call("Read", file_path="/r/a.py", offset=5, limit=-3), READ, {"path": "a.py"}),
         (call("Grep", pattern="foo", output_mode="content"), GREP, {"pattern": "foo"}),
+        (call("Grep", pattern="foo", path="a.py", result="a.py:3:a = foo\n"), GREP, {"pattern": "foo"}),
         (call("Grep", pattern="a|b", path="/r/src"), GREP, {"pattern": "a|b", "regex": True}),
         (call("Bash", command="cat a.py"), READ, {"path": "a.py"}),
         (call("Bash", command="cat a.py", cwd="/r/src"), READ, {"path": "src/a.py"}),
