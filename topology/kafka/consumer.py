@@ -50,6 +50,9 @@ FETCH_WAIT_MS = 250
 """How long the broker holds an empty fetch."""
 PARTIAL_WAIT_MS = 10
 """The same where some inputs are left out of it, since what came of them has not been taken yet."""
+HURRY_SECONDS = 3.0
+"""The same for so long after a rebalance, until every lane has sought: one that has must not wait for the idle inputs
+of those that were before it."""
 PACE_SECONDS = 0.04
 PACED_BYTES = 65_536
 """A request begins so long behind the one before at the least, where that brought so many bytes; never longer behind
@@ -115,6 +118,8 @@ class LaneFetcher(HookedFetcher):
     fetch: to ask again at once brings crumbs that wait for it, and costs worker and broker as much as they gain.
     """
 
+    hurries_until = 0.0
+    """Until then the broker holds no request for long; by the monotonic clock."""
     pace = 0.0
     """Seconds between the beginnings of two requests, where the first brought much."""
     _asked_at = 0.0
@@ -130,7 +135,7 @@ class LaneFetcher(HookedFetcher):
         self._brought = brought
 
     def longest_wait_ms(self, *, anything_waits: bool) -> int:
-        return PARTIAL_WAIT_MS if anything_waits else FETCH_WAIT_MS
+        return PARTIAL_WAIT_MS if anything_waits or monotonic() < self.hurries_until else FETCH_WAIT_MS
 
 
 class LaneConsumerThread(driver.AIOKafkaConsumerThread):
@@ -233,8 +238,16 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
         behind = dict(self.app.behind) if self._hand_over.within else None
         return MemberState(lanes.numbers, dict(self.app.heights), lanes.blocks, behind)
 
-    def _stand_by(self, lanes: list[int]) -> None:
-        self.app.loop.call_soon_threadsafe(self.app.stand_by, lanes)
+    def _assigned(self, to_follow: list[int]) -> None:
+        """The group was rebalanced. Nothing is fetched before its lane seeks.
+
+        aiokafka would begin where the group's offsets are. What comes of that belongs to no lane, and while it lies
+        here nothing else is asked of its broker.
+        """
+        consumer: Any = self._ensure_consumer()
+        consumer.pause(*consumer.assignment())
+        fetcher_of(consumer).hurries_until = monotonic() + HURRY_SECONDS
+        self.app.loop.call_soon_threadsafe(self.app.stand_by, to_follow)
 
     @property
     def _name(self) -> str | None:
@@ -250,7 +263,7 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
                 group_id=conf.id,
                 group_instance_id=conf.consumer_group_instance_id,
                 partition_assignment_strategy=[
-                    LaneAssignor(self._claim, self.app.settings.standby, self._stand_by, self._hand_over)
+                    LaneAssignor(self._claim, self.app.settings.standby, self._assigned, self._hand_over)
                 ],
                 enable_auto_commit=False,
                 # A position that the broker does not have must be told to the lane, never quietly replaced.
@@ -403,6 +416,11 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
             self._refusals.forget(partition)
             assert subscription is not None, "a seek needs an assignment"
             self._placed[partition] = _Placed(epoch, subscription.assignment, offset)
+        fetcher = fetcher_of(consumer)
+        if subscription is None or monotonic() >= fetcher.hurries_until:
+            return
+        if all(self._is_placed(one, subscription.assignment) for one in consumer.assignment()):
+            fetcher.hurries_until = 0.0
 
     async def bounds(self, partitions: list[TopicPartition]) -> dict[TopicPartition, Bounds]:
         """What the broker holds of these partitions now."""

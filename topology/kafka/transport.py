@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Container, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from math import inf
 from time import monotonic
@@ -36,6 +37,8 @@ ASK_SECONDS = 1.0
 """A leader is asked for one input's end no more often than this."""
 ID_SECONDS = 2.0
 """A broker is asked so often whether the inputs are still the topics that they were."""
+UNASSIGNED_SECONDS = 1.0
+"""A worker that has no partitions looks so often whether it is still wanted."""
 PRESSED_SECONDS = 0.02
 """The same while a full lane is left out of the poll, and could be fetched for again at any moment."""
 
@@ -70,11 +73,32 @@ class LaneConsumer(driver.Consumer):
         self._asking: asyncio.Task[None] | None = None
         self._identifying: asyncio.Task[None] | None = None
         self._identified_at = -inf
+        self._has_partitions = asyncio.Event()
 
     def _new_consumer_thread(self) -> LaneConsumerThread:
         return LaneConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
     # ------------------------------------------------------------ ranges
+
+    def resume_partitions(self, tps: Any) -> None:
+        """Faust has taken up an assignment."""
+        super().resume_partitions(tps)
+        self._has_partitions.set()
+
+    async def _wait_next_records(self, timeout: float) -> Any:  # noqa: ASYNC109 -- Faust's
+        """As Faust's, which sleeps for a second where nothing is assigned: a lane that came meanwhile would wait too.
+
+        Nor does it tell aiokafka then that somebody is here, which has a worker without lanes leave the group for good
+        after five minutes: one that stands by, or awaits lanes that it still folds.
+        """
+        if not self.flow_active or self._get_active_partitions():
+            return await super()._wait_next_records(timeout)
+        self._has_partitions.clear()
+        await self._thread.call_thread(self._thread.touch)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(UNASSIGNED_SECONDS):
+                await self._has_partitions.wait()
+        return {}, set()
 
     async def _getmany(self, active_partitions: Any, timeout: float) -> Any:  # noqa: ASYNC109 -- Faust's
         lanes, logical = self.app.lanes, self.app.logical
@@ -184,14 +208,14 @@ class LaneConsumer(driver.Consumer):
         await super().on_partitions_revoked(revoked)
 
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
-        """Gives the worker the lanes all of whose inputs it was assigned."""
-        await super().on_partitions_assigned(assigned, generation_id)
+        """Gives the worker the lanes all of whose inputs it was assigned; what Faust does about them can wait."""
         if not self.app.should_stop:
             inputs = set(self.app.physical.values())
             numbers = {tp.partition for tp in assigned}
             self.app.lanes.assign(
                 number for number in numbers if all(TP(topic, number) in assigned for topic in inputs)
             )
+        await super().on_partitions_assigned(assigned, generation_id)
 
     async def seek_to_committed(self) -> Mapping[TP, int]:
         """Nothing: each lane seeks its inputs to where its ledger ends, once it is restored."""

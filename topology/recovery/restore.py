@@ -213,6 +213,7 @@ async def _to_end(
     ):
         async for folded in replayed:
             at = folded.restored
+            fold.next_due(at.state)  # what is stale in its timers goes block by block: at the end all lanes would wait
             seen += 1
             if monotonic() - reported_at > PROGRESS_SECONDS:
                 reported_at = monotonic()

@@ -55,10 +55,15 @@ class SnapshotScheduler:
         """What the lane may go on from, best first; `moved` is called while one is loaded, in another thread."""
         warm = self._standby()
         if warm is not None and warm.offset is not None:
-            yield Start("standby", lambda: _ready(warm), warm.tip.height, self._lasting)
+            yield Start("standby", lambda: self._ready(warm), warm.tip.height, self._lasting)
         for path, facts in self._store.found():
             load = partial(self._load, path, facts, moved)
             yield Start(f"snapshot {path.name}", load, facts.tip.height, self._lasting)
+
+    async def _ready(self, restored: Restored) -> Restored:
+        """A lane that moves has its first snapshot later: several at once would hold up all of them just then."""
+        self._taken_at = monotonic()
+        return restored
 
     async def _load(self, path: Path, facts: Facts, moved: Callable[[], None]) -> Restored:
         began = monotonic()
@@ -102,7 +107,3 @@ class SnapshotScheduler:
         """The hash and height of a snapshot that no header has named yet, for the next one."""
         news, self._news = self._news, None
         return news
-
-
-async def _ready(restored: Restored) -> Restored:
-    return restored

@@ -43,10 +43,19 @@ class Standby:
         settings: the broker and topics.
         fold, lane: what decides, and for which lane.
         starts: what to go on from, best first (snapshot_schedule.py).
+        between_blocks: a moment at which the garbage collector may run.
     """
 
-    def __init__(self, settings: Settings, fold: Fold, lane: int, starts: Callable[[], Iterator[Start]]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        fold: Fold,
+        lane: int,
+        starts: Callable[[], Iterator[Start]],
+        between_blocks: Callable[[], None] = lambda: None,
+    ) -> None:
         self._settings, self._fold, self._lane, self._starts = settings, fold, lane, starts
+        self._between_blocks = between_blocks
         self._restored: Restored | None = None
         self._behind: int | None = None  # offsets
 
@@ -112,6 +121,8 @@ class Standby:
                 try:
                     async for folded in found:
                         self._restored = folded.restored
+                        fold.next_due(folded.state)  # what is stale in its timers goes now, and not when it is taken
+                        self._between_blocks()
                         await asyncio.sleep(0)  # the lanes that are ours come first
                 finally:  # at once: what was folded halfway must not be taken while the consumer stops
                     self._restored = self._behind = None

@@ -23,6 +23,9 @@ from time import monotonic
 from typing import Final
 
 COLLECT_SECONDS = 30.0
+SOON_SECONDS = 5.0
+"""Lanes that are restored within so long of the last collection wait for the next: where several move at once, each
+would walk what the others have made."""
 SELDOM: Final = (100_000, 20, 100)
 """Thresholds of the collector for a command that makes much and ends soon."""
 TRIM_THRESHOLD: Final = -1
@@ -47,10 +50,14 @@ class Collector:
         self._running = False
 
     def start(self) -> None:
-        """Switches automatic collection off, and has the C library keep what is let go of."""
+        """Switches automatic collection off, and has the C library keep what is let go of.
+
+        What is there is frozen: the first lane that is restored would walk all modules.
+        """
         keep_freed()
         gc.disable()
         self._running = True
+        self._collect()
 
     def stop(self) -> None:
         """Gives the collector back as Python runs it."""
@@ -60,16 +67,19 @@ class Collector:
             gc.enable()
 
     def settle(self) -> None:
-        """A lane was restored: collects what that left behind, and freezes the state."""
-        if self._running:
-            gc.collect()
-            gc.freeze()
-            self._last = monotonic()
+        """A lane was restored: collects what that left behind, and freezes the state; the first of several, only."""
+        if self._running and monotonic() - self._last > SOON_SECONDS:
+            self._collect()
 
     def between_blocks(self) -> None:
         """Collects if it is time; cheap otherwise."""
         if self._running and monotonic() - self._last > COLLECT_SECONDS:
-            self.settle()
+            self._collect()
+
+    def _collect(self) -> None:
+        gc.collect()
+        gc.freeze()
+        self._last = monotonic()
 
 
 @contextmanager

@@ -272,18 +272,21 @@ def create_app(
             settings, app.signer, number, app.tips[fold.name], app.trust, fold.ledger, fold.checkpoints
         )
 
+    package = version()  # it is read from a file
+
     def claimant(fold: Fold, number: int) -> Claimant | None:
         if not app.exactly_once:
             return None
         log_name = origin_of(settings, number, fold.ledger)
-        return Claimant(number, log_name, worker_name(settings.instance), version(), app.signer, member, clock)
+        return Claimant(number, log_name, worker_name(settings.instance), package, app.signer, member, clock)
 
     def member() -> Member:
         return cast(LaneConsumer, app.consumer).member()
 
     def make_standby(fold: Fold, number: int) -> Standby:
         kept = scheduler(fold, number)
-        return Standby(settings, fold, number, kept.starts if kept is not None else lambda: iter(()))
+        starts = kept.starts if kept is not None else lambda: iter(())
+        return Standby(settings, fold, number, starts, between_blocks)
 
     exposures = Exposures()
 

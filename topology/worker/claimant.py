@@ -45,7 +45,15 @@ class Claimant:
         clock: Callable[[], int] = now_ms,
     ) -> None:
         self._lane, self._origin, self._worker, self._package = lane, origin, worker, package
-        self._signer, self._member, self._clock = signer, member, clock
+        self._signer, self._ask_member, self._clock = signer, member, clock
+
+    def member(self) -> Member:
+        """Who this worker is in its group now.
+
+        Raises:
+            NotAMemberError: it is no member.
+        """
+        return self._ask_member()
 
     def draft(self) -> Draft:
         """A claim as of now.
@@ -53,7 +61,7 @@ class Claimant:
         Raises:
             NotAMemberError: the worker is no member of its group.
         """
-        member = self._member()
+        member = self.member()
         claim = Claim(
             lane=self._lane,
             worker=self._worker,

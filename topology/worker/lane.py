@@ -33,6 +33,7 @@ from ...streams.adjudication.state import MAX_TIMERS
 from ...streams.adjudication.versions import TOPIC_IDS, number_of
 from ...streams.policy.policy import HOUR, Policy
 from ..checkpoints.checkpointing import Checkpoints
+from ..kafka.claiming import Member, NotAMemberError
 from ..kafka.fetched import Bounds, Fetched
 from ..kafka.transactions import FencedError, TooLargeError, Written
 from ..ledger.block_builder import BlockBuilder
@@ -126,6 +127,7 @@ class Lane:
         self._scheduler, self._checkpoints, self._feed, self._meter = scheduler, checkpoints, policies, meter
         self._exposures, self._claimant = exposures, claimant
         self._claim: str | UnsetType = UNSET  # under which it writes, since the last take-over
+        self._member: Member | None = None  # in whose name the lane is ours
         self._exposed_by: Policy | None = None
         self.intake = Intake(fold.inputs)
         self._watermark, self._read_at = Watermark(fold.inputs), dict[str, int]()
@@ -369,7 +371,7 @@ class Lane:
             if self._meter is not None:
                 self._meter.aborted(*self.lane_id, error)
             raise
-        self._claim = UNSET if written is None else claim_hash(draft.value)
+        self._claim, self._member = UNSET if written is None else claim_hash(draft.value), draft.member
         if written is not None:
             if self._meter is not None:
                 self._meter.claimed(*self.lane_id)
@@ -435,6 +437,22 @@ class Lane:
         self._progress.moved()
         return self._stopping
 
+    def _stayed_ours(self) -> bool:
+        """Whether the group can have given the lane to nobody else since it was ours: there was one rebalance since.
+
+        Then neither its ledger nor its inputs have to be read again, which would take longer than the rebalance. A
+        worker that its group had replaced meanwhile has another member id. Where a broker forgets what it had, the next
+        block is refused, as ever.
+        """
+        before = self._member
+        if self._claimant is None or before is None:
+            return False
+        try:
+            self._member = now = self._claimant.member()
+        except NotAMemberError:
+            return False
+        return now == before._replace(generation=before.generation + 1)
+
     async def _tip_is_ours(self) -> bool:
         """Whether our last block is still the ledger's last one, and nobody has claimed the lane since."""
         if self._tip_offset is None:
@@ -467,6 +485,10 @@ class Lane:
             self._ids = {topic: known.get(topic) or bounds[topic].id for topic in inputs}
         positions, gaps = positions_within(bounds, before, inputs, self.number, self._lanes, self._clock())
         self._gaps += gaps
+        await self._seek(positions)
+
+    async def _seek(self, positions: Mapping[str, int]) -> None:
+        """Has the inputs read from here on."""
         blocked = {topic: self._blocked_at(topic, at) for topic, at in positions.items()}
         epoch = await self._inputs.place(self.number, positions)
         # Also where a rebalance began meanwhile: no range is taken then, but the positions are these.
@@ -524,14 +546,22 @@ class Lane:
             return
         if was_away := self._check_tip:
             self._check_tip = False
-            if not await self._tip_is_ours():
+            if self._stayed_ours():
+                if not (self._replace or self._remade):
+                    await self._seek(dict(self.intake.positions))
+                    self._tell_resumed()
+                    return
+            elif not await self._tip_is_ours():
                 log.warning("somebody else has written to the ledger meanwhile: restoring")
                 await self._reset()
                 await self._take_over()
                 return
         await self._place_inputs(self.intake.positions)
         if was_away:
-            log.info("lane resumed", seconds=round(clocks.monotonic() - self._suspended_at, 3), height=self._tip.height)
+            self._tell_resumed()
+
+    def _tell_resumed(self) -> None:
+        log.info("lane resumed", seconds=round(clocks.monotonic() - self._suspended_at, 3), height=self._tip.height)
 
     # ------------------------------------------------------------ blocks
 

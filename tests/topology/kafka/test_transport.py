@@ -20,6 +20,8 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from faust.types import TP
 
 from sluice.codecs.errors import DoesNotHoldError
+from sluice.topology.kafka import consumer as consumer_module
+from sluice.topology.kafka import transport as transport_module
 from sluice.topology.kafka.batches.unreadable_batches import Stopped
 from sluice.topology.kafka.consumer import LaneConsumerThread, LaneFetcher, Poll, Unread
 from sluice.topology.kafka.fetched import HELD_BYTES, Fetched
@@ -70,8 +72,8 @@ class Consumer:
     def assignment(self) -> set[TopicPartition]:
         return {EMISSIONS}
 
-    def pause(self, partition: TopicPartition) -> None:
-        self.paused.add(partition)
+    def pause(self, *partitions: TopicPartition) -> None:
+        self.paused.update(partitions)
 
     def resume(self, partition: TopicPartition) -> None:
         self.paused.discard(partition)
@@ -126,6 +128,35 @@ class TestPoll:
         thread._refusals.stopped[EMISSIONS] = Stopped(12, error)
         thread._consumer.assign(Assignment())
         assert (await poll(thread)).unread == ()
+
+    async def test_after_a_rebalance_nothing_is_fetched_before_its_lane_seeks(
+        self, thread: Any, monkeypatch: pytest.MonkeyPatch
+    ):
+        """And no answer is held for long until all have: the inputs of the first may be idle."""
+        consumer, fetcher = thread._consumer, thread._consumer._fetcher
+        told = list[list[int]]()
+        monkeypatch.setattr(thread.app, "stand_by", told.append)
+        thread._assigned([3])
+
+        assert consumer.paused == {EMISSIONS}
+        assert LaneFetcher.longest_wait_ms(fetcher, anything_waits=False) == consumer_module.PARTIAL_WAIT_MS
+
+        await thread.place({EMISSIONS: 10}, 7)
+        assert consumer.paused == set()
+        assert LaneFetcher.longest_wait_ms(fetcher, anything_waits=False) == consumer_module.FETCH_WAIT_MS
+        await asyncio.sleep(0)
+        assert told == [[3]]
+
+    async def test_an_input_that_nobody_seeks_hurries_nobody_for_ever(
+        self, thread: Any, monkeypatch: pytest.MonkeyPatch
+    ):
+        """That of a lane that has failed, for one."""
+        fetcher = thread._consumer._fetcher
+        thread._assigned([])
+        late = fetcher.hurries_until + 0.001
+        monkeypatch.setattr(consumer_module, "monotonic", lambda: late)
+
+        assert LaneFetcher.longest_wait_ms(fetcher, anything_waits=False) == consumer_module.FETCH_WAIT_MS
 
     async def test_what_rests_is_not_fetched_until_it_is_sought(self, thread: Any):
         """What had come of it goes, since nobody would take it, and a full fetcher asks for the others without a pause.
@@ -341,6 +372,30 @@ class TestConsumer:
         monkeypatch.setattr(consumer._thread, "call_thread", _nothing)
 
         assert await consumer._getmany({TP("p.emissions", 0)}, 1.0) == {}
+
+    async def test_a_worker_without_partitions_is_there_at_once_when_it_gets_some(
+        self, app: App, monkeypatch: pytest.MonkeyPatch
+    ):
+        """Until then it tells aiokafka again and again that it lives, which would leave the group otherwise."""
+        monkeypatch.setattr(transport_module, "UNASSIGNED_SECONDS", 0.01)
+        consumer: Any = app.consumer
+        called = list[Any]()
+
+        async def call_thread(function: Any, *arguments: Any) -> None:
+            called.append(function)
+
+        monkeypatch.setattr(consumer._thread, "call_thread", call_thread)
+        for _ in range(3):
+            assert await consumer._wait_next_records(1.0) == ({}, set())
+        assert called == [consumer._thread.touch] * 3
+
+        monkeypatch.setattr(transport_module, "UNASSIGNED_SECONDS", 60.0)
+        waiting = asyncio.create_task(consumer._wait_next_records(1.0))
+        await asyncio.sleep(0.01)
+        assert not waiting.done()
+        consumer.resume_partitions({TP("p.emissions", 0)})
+        async with asyncio.timeout(30):
+            assert await waiting == ({}, set())
 
     async def test_the_inputs_of_a_lane_that_failed_rest(self, app: App, monkeypatch: pytest.MonkeyPatch):
         """They go by their names on the broker; the others are fetched as ever."""

@@ -184,6 +184,27 @@ async def test_a_lane_never_goes_on_below_what_its_standby_has_seen(kept: Kept):
     assert kept.world.log.values == [b"a", b"b", b"c", b"d"]
 
 
+async def test_a_lane_that_moves_warm_has_its_first_snapshot_later(tmp_path: Path):
+    """All that move together would write theirs at once, each of a whole state, while they have to catch up."""
+    kept = Kept(tmp_path / "before")
+    await kept.run(b"a")
+    tip, state = kept.world.lane._tip, kept.world.fold.load([b"([], [], [], 'sha256:p', 0)"])
+    scheduler = SnapshotScheduler(
+        SnapshotStore(tmp_path / "after", 0, 2, kept.world.fold.form),
+        kept.world.fold,
+        3600.0,
+        lambda: Restored(state, tip, 1),
+    )
+    warm = await next(scheduler.starts()).begin()
+    scheduler.after_block(warm)
+    assert scheduler._writing is None
+
+    scheduler._taken_at -= 3600
+    scheduler.after_block(warm)
+    assert scheduler._writing is not None
+    await scheduler._writing
+
+
 async def test_the_older_snapshot_helps_where_the_newest_is_damaged(kept: Kept):
     """Two are kept for that."""
     newest = max(kept.folder.rglob("*.snapshot"))

@@ -28,19 +28,32 @@ def test_it_takes_over_and_gives_back(collector: Collector):
     assert gc.get_freeze_count() == 0
 
 
-def test_after_a_restore_the_state_is_frozen(collector: Collector):
-    """What was restored is not walked again."""
+def test_what_is_there_at_the_start_is_never_walked(collector: Collector):
+    """The modules: the first lane to be restored would pay for them."""
     collector.start()
-    collector.settle()
 
     assert gc.get_freeze_count() > 0
+
+
+def test_of_several_lanes_that_are_restored_one_is_collected_after(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+):
+    """What was restored is not walked again; while lanes move, nobody waits for the collector once for each."""
+    now, collected = 100.0, list[float]()
+    monkeypatch.setattr(module, "monotonic", lambda: now)
+    monkeypatch.setattr(module.gc, "collect", lambda: collected.append(now))
+    collector.start()
+    for now in (200.0, 201.0, 204.9, 206.0):  # noqa: B007 -- the clock
+        collector.settle()
+
+    assert collected == [100.0, 200.0, 206.0]
 
 
 def test_between_blocks_it_collects_only_now_and_then(collector: Collector, monkeypatch: pytest.MonkeyPatch):
     """A block costs nothing; garbage of half a minute goes at once."""
     collected: list[None] = []
-    monkeypatch.setattr(module.gc, "collect", lambda: collected.append(None))
     collector.start()
+    monkeypatch.setattr(module.gc, "collect", lambda: collected.append(None))
 
     collector.between_blocks()
     assert not collected

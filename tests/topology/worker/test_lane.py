@@ -662,6 +662,52 @@ class TestClaims:
 
         assert world.ledger.opened == 2
 
+    async def test_a_lane_that_stays_over_one_rebalance_reads_nothing_again(self):
+        """Nobody else can have had it: it goes on where it was."""
+        world, generation = World(), 7
+        world.make(claimant=self._claimant(member=lambda: Member("sluice", "m-1", generation)))
+        async with world.running():
+            for value in b"a", b"b", b"c":
+                world.inputs.send("emissions", value)
+                await world.until(lambda: value in world.log.values)  # noqa: B023
+                world.lane.suspend()
+                await world.until(lambda: world.lane.status.phase == "suspended")
+                generation += 1
+                world.ledger.foreign_claims = 1  # would be told to who reads
+                bounds, world.inputs.bounds = world.inputs.bounds, None  # type: ignore[method-assign]
+                world.lane.resume()
+                await world.until(lambda: world.lane.status.phase == "running")
+                world.inputs.bounds = bounds  # type: ignore[method-assign]
+            world.inputs.send("emissions", b"d")
+            await world.until(lambda: world.log.values == [b"a", b"b", b"c", b"d"])
+
+        assert (len(world.ledger.claims), world.ledger.foreign_claims) == (1, 1)
+
+    @pytest.mark.parametrize(
+        "later",
+        [Member("sluice", "m-1", 7), Member("sluice", "m-1", 9), Member("sluice", "m-2", 8), None],
+        ids=["the same", "one more between", "another member", "none"],
+    )
+    async def test_a_lane_that_somebody_else_may_have_had_reads_its_ledger(self, later: Member | None):
+        """Two rebalances may have given it away and back, and so may one for a worker that was replaced."""
+        now: list[Member | None] = [Member("sluice", "m-1", 7)]
+
+        def member() -> Member:
+            if now[0] is None:
+                raise NotAMemberError("silent")
+            return now[0]
+
+        world = World()
+        world.make(claimant=self._claimant(member=member))
+        async with world.running():
+            await suspended_behind_a_block(world)
+            world.ledger.foreign_claims = 1
+            now[0] = later
+            world.lane.resume()
+            await world.until(lambda: not world.ledger.foreign_claims)
+            now[0] = Member("sluice", "m-1", 10)
+            await world.until(lambda: world.lane.status.phase in ("running", "waiting"))
+
     async def test_a_lane_that_stays_claims_nothing_anew(self):
         """Its producer was not fenced: it still is the owner."""
         world = World()
