@@ -21,7 +21,7 @@ from ..streams.judging.terms import Content, Term, terms_of
 from .deriving import Deriver
 from .looks import GREP, LOG, READ, Line, Look, LookResult
 from .made_once import MadeOnce
-from .named_paths import is_file, listed
+from .named_paths import is_file, listed, unlisted
 from .observed import ReadData, observation_id
 from .unquotable import may_quote
 from .word_lines import LinedText
@@ -388,6 +388,9 @@ def proposals(statement: str, listing: Collection[str], deriver: Deriver | None 
     """
     terms = _terms(statement)
     paths = list(dict.fromkeys(path for term in terms if (path := listed(term.text, listing)) is not None))[:2]
+    if not paths:  # a file that is not there, which some check may hold of
+        named = (unlisted(term.text, listing) for term in terms if term.kind in ("code", "path"))
+        paths = list(dict.fromkeys(path for path in named if path is not None))[:1]
     names = [term.text.removesuffix("()") for term in terms if term.kind != "word" and not is_file(term.text, listing)]
     literals = [name for name in names if _LITERAL.fullmatch(name)] or [
         one.text for one in terms if one.kind == "quote"

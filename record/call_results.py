@@ -136,9 +136,13 @@ def _numbered(look: Look, rows: list[str]) -> list[Line]:
 
 
 def _file(look: Look, rows: list[str]) -> list[Line]:
-    """Numbered rows where they are most of the result; a file read without numbers may hold some such rows itself."""
+    """Numbered rows where the first one is the file's first, or they are most of the result; else the rows as they are.
+
+    A file that came without numbers may hold such rows itself.
+    """
     found = _numbered(look, rows)
-    return found if 2 * len(found) > sum(not row.isspace() for row in rows if row) else _text(look, rows)
+    begins = bool(found) and found[0].number == look.first and _NUMBERED.fullmatch(rows[0]) is not None
+    return found if begins or 2 * len(found) > sum(not row.isspace() for row in rows if row) else _text(look, rows)
 
 
 def _unnumbered(look: Look, rows: list[str]) -> list[Line]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -18,7 +18,7 @@ def arguments_of(given: Mapping[str, Any] | str | None) -> dict[str, Any]:
     """
     if isinstance(given, str):
         try:
-            given = cast("Any", msgspec.json.decode(given))
+            given = msgspec.json.decode(given)
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             return {}
     return dict(given) if isinstance(given, Mapping) else {}
@@ -32,7 +32,7 @@ def result_text(result: object) -> str | None:
     """
     if result is None or isinstance(result, str):
         return result
-    if isinstance(result, bytes | bytearray | memoryview):
+    if isinstance(result, bytes | bytearray):
         return bytes(result).decode("utf-8", "replace")
     try:
         return msgspec.json.encode(result).decode()

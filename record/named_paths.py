@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from functools import lru_cache
+from typing import Final
 
 from ..streams.judging.lexicon import EXTENSIONS
 
@@ -15,7 +16,7 @@ def is_file(name: str, listing: Collection[str]) -> bool:
 
 def listed(name: str, listing: Collection[str]) -> str | None:
     """The tracked file that a name names: itself, or the only one that ends with it."""
-    name = re.sub(r":\d+(?:-\d+)?$", "", name).removeprefix("./")
+    name = _PLACE.sub("", name).removeprefix("./")
     if name in listing:
         return name
     if "." not in name and "/" not in name:
@@ -23,6 +24,19 @@ def listed(name: str, listing: Collection[str]) -> str | None:
     by_name = _by_name(listing if isinstance(listing, frozenset) else frozenset(listing))
     found = [path for path in by_name.get(name.rpartition("/")[2], ()) if path.endswith("/" + name)]
     return found[0] if len(found) == 1 else None
+
+
+def unlisted(name: str, listing: Collection[str]) -> str | None:
+    """The file below the root that a name names, of which the repository has none, in no folder. Else None."""
+    name = _PLACE.sub("", name).removeprefix("./")
+    if name.rpartition(".")[2].lower() not in EXTENSIONS or not _RELATIVE.fullmatch(name) or ".." in name.split("/"):
+        return None
+    by_name = _by_name(listing if isinstance(listing, frozenset) else frozenset(listing))
+    return None if name.rpartition("/")[2] in by_name else name
+
+
+_PLACE: Final = re.compile(r":\d+(?:-\d+)?$")
+_RELATIVE: Final = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)*")
 
 
 @lru_cache(maxsize=2)

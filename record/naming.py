@@ -63,10 +63,14 @@ def milliseconds(at: datetime | int | str) -> int:
     if isinstance(at, int) and not isinstance(at, bool):
         return max(0, at)
     if not isinstance(at, datetime):
-        try:
-            at = datetime.fromisoformat(at)
-        except (TypeError, ValueError):
-            wanted = "RFC 3339, a datetime, or Unix milliseconds"
-            raise UsageError("the time of a call is none", expected=wanted, got=repr(at)[:100]) from None
+        at = _read_time(at)
     aware = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
     return max(0, round(aware.timestamp() * 1000))
+
+
+def _read_time(at: object) -> datetime:
+    try:
+        return datetime.fromisoformat(at if isinstance(at, str) else "")
+    except ValueError:
+        wanted = "RFC 3339, a datetime, or Unix milliseconds"
+        raise UsageError("the time of a call is none", expected=wanted, got=repr(at)[:100]) from None

@@ -222,12 +222,17 @@ def test_a_quote_is_bounded() -> None:
         ("`LIMIT` is 42 in `a.py`.", ["x/a.py", "y/a.py"], [(GREP, {"pattern": "LIMIT"})]),
         ("`run()` calls `stop`.", ["a.py"], [(GREP, {"pattern": "stop"}), (GREP, {"pattern": "run"})]),
         ("It is nice.", ["a.py"], []),
+        ("`src/b.py:3` exists.", ["a.py"], [(READ, {"path": "src/b.py"}), (LOG, {"path": "src/b.py"})]),
+        ("`../b.py` exists.", ["a.py"], []),
+        ("`/etc/b.py` exists.", ["a.py"], []),
+        ("`~/b.py` exists.", ["a.py"], []),
+        ("`src/a.py` exists.", ["lib/a.py"], []),
     ],
 )
 def test_a_plain_answer_gets_proposals(
     text: str, listing: Sequence[str], wanted: list[tuple[str, dict[str, Any]]]
 ) -> None:
-    """From the paths that are tracked, and the symbols that are named."""
+    """From the paths that are tracked, or of which nothing like them is; and the symbols that are named."""
     assert places(proposals(text, listing)) == wanted
 
 

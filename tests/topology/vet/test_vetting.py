@@ -151,6 +151,19 @@ def test_a_plain_answer_is_looked_for_where_it_points(repo: Path, instruments: I
     assert [one.status for one in verdicts] == ["admitted", "contradicted", "contradicted"]
 
 
+def test_a_file_that_is_not_there_is_looked_for_too(repo: Path, instruments: Instruments):
+    """judging.md «What an observer returns», path-missing: `missing` holds, `exists` is refuted, all else is undecided;
+    what is not tracked stays undecided as well."""
+    (repo / "draft.py").write_text("LIMIT = 1\n")
+    answer = (
+        "`src/none.py` exists. `src/none.py` does not exist. `src/none.py` defines `LIMIT`. "
+        "`draft.py` exists. `draft.py` does not exist."
+    )
+    verdicts = vetted(answered(answer, repo, instruments), repo, instruments)
+    unverified = "unverified-inference"
+    assert [one.status for one in verdicts] == ["contradicted", "admitted", unverified, unverified, unverified]
+
+
 def test_words_that_are_not_there_are_named(repo: Path, instruments: Instruments):
     """An observer that looked in vain says what it missed."""
     answer = "The retry waits 30 seconds with `jitter`, as `limits.py` says."
