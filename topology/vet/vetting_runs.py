@@ -1,18 +1,20 @@
 """Vets files turn by turn, in this process or in several, while they are read (docs/vetting.md).
 
-Each process reads all of a transcript, since what was called in a turn counts in later ones, and judges its own share
-of the turns. Verdicts are given in the order of the turns, whichever process judged them. In memory are the open turn,
-the newest calls of the session, and the verdicts of one turn.
+Each process reads all of a transcript, since what was called in a turn counts in later ones, and judges the turns that
+it comes to first: so none is idle while another one has turns left. Verdicts are given in the order of the turns,
+whichever process judged them. In memory are the open turn, the newest calls of the session, and of each process the
+verdicts of one turn, besides those that wait in its pipe (`PIPE`).
 """
 
 from __future__ import annotations
 
+import fcntl
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
-from multiprocessing.connection import Connection
-from multiprocessing.context import ForkProcess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkContext, ForkProcess
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -30,6 +32,8 @@ from .vetted_assertions import Verdict
 from .vetting import Vetter
 
 MOST_PROCESSES: Final = 4
+PIPE: Final = 1 << 20
+"""Bytes of verdicts that a process may be ahead of what is taken from it: several turns."""
 WORTH_IT: Final = 400_000
 """Bytes of transcripts from which on several processes are begun: one takes a fifth of a second to begin."""
 
@@ -101,15 +105,17 @@ class Vetted(NamedTuple):
 
 Read = Callable[[int], None]
 """Told how many more bytes were read."""
-Share = Callable[[int], bool]
-"""Whether a turn, by its number, or an answer, by that of its file, is this process's to judge."""
+Place = tuple[int, int]
+"""A file by its number, and a turn of it by its own, both from 1; an answer is turn 1."""
+Share = Callable[[Place], bool]
+"""Whether a turn or an answer is this process's to judge. Each process asks of all of them, in their order."""
 
 
 def _nothing(_: int) -> None:
     pass
 
 
-def _all(_: int) -> bool:
+def _all(_: Place) -> bool:
     return True
 
 
@@ -137,13 +143,18 @@ def told(
     for place, named in enumerate(job.files, 1):
         if named.is_answer:
             text = read_answer(named.name)
-            if share(place):
+            if share((place, 1)):
                 source = of_answer(text, at_hand, conversation=named.conversation)
                 yield Told(named.name, None, source.emissions)
         else:
             events = open_transcript(named.name, named.form, tell=read)
             turns = turns_of(
-                events, folder, conversation=named.conversation, chosen=share, last=job.last, at_hand=at_hand
+                events,
+                folder,
+                conversation=named.conversation,
+                chosen=lambda number, file=place: share((file, number)),
+                last=job.last,
+                at_hand=at_hand,
             )
             for one in turns:
                 yield _named(named.name, one)
@@ -199,6 +210,25 @@ def _size(job: Job) -> int:
     return sum(path.stat().st_size for path in paths if path.is_file())
 
 
+class Claims:
+    """Who judges which turn: whichever process comes to it first. Shared by the processes of one job.
+
+    Each goes through the turns in their order, so that of those up to the last one that was claimed none is left.
+    """
+
+    def __init__(self, context: ForkContext) -> None:
+        self._file, self._turn = context.RawValue("q", 0), context.RawValue("q", 0)
+        self._lock = context.Lock()
+
+    def claim(self, place: Place) -> bool:
+        """Whether the turn is the caller's to judge: nobody else was told so."""
+        with self._lock:
+            if place <= (self._file.value, self._turn.value):
+                return False
+            self._file.value, self._turn.value = place
+            return True
+
+
 class Running:
     """A job under way, in several processes or in this one. A context manager: what it began ends with it.
 
@@ -218,9 +248,11 @@ class Running:
     def __enter__(self) -> Running:
         if self._number > 1:
             context = multiprocessing.get_context("fork")
+            claims = Claims(context)
             for rank in range(self._number):
                 ours, theirs = context.Pipe(duplex=False)
-                worker = context.Process(target=_work, args=(self._job, rank, self._number, theirs), daemon=True)
+                _widen(theirs)
+                worker = context.Process(target=_work, args=(self._job, rank, claims, theirs), daemon=True)
                 worker.start()
                 theirs.close()
                 self.workers.append(worker)
@@ -248,49 +280,59 @@ class Running:
         if not self._ends:
             yield from vetted(self._job, read)
             return
-        for place, named in enumerate(self._job.files, 1):
-            if named.is_answer:
-                yield from self._from(place % self._number, read)
-                yield from self._ends_of(range(self._number), read)
-                continue
-            number, ended = 1, False
-            while not ended:
-                ended = yield from self._from(number % self._number, read)
+        for _ in self._job.files:
+            yield from self._of_file(read)
+
+    def _of_file(self, read: Read) -> Iterator[Vetted | Unread]:
+        """What the processes say of the next file, up to its end. Of each one turn is held, until those before it have
+        come."""
+        held: dict[Connection, Vetted] = {}
+        reading = set(self._ends)
+        number = 1
+        while reading or held:
+            # Each process tells its turns in their order: who has told a later one does not judge this one.
+            for one in wait(reading - held.keys()) if reading - held.keys() else ():
+                assert isinstance(one, Connection), "nothing else is waited for"
+                kind, content = _received(one)
+                if kind == "read":
+                    read(content)
+                elif kind == "failed":
+                    raise (UnreachableError if content[0] else UsageError)(content[1])
+                elif kind == "end":
+                    reading.discard(one)
+                elif kind == "vetted":
+                    held[one] = content
+                else:
+                    yield content
+            ready = next((one for one, turn in held.items() if turn.turn in (None, number)), None)
+            if ready is not None:
+                yield held.pop(ready)
                 number += 1
-            others = [rank for rank in range(self._number) if rank != (number - 1) % self._number]
-            yield from self._ends_of(others, read)
-
-    def _from(self, rank: int, read: Read) -> Iterator[Vetted | Unread]:
-        """What a process says up to its next turn, or the file's end; returns whether it was that."""
-        while True:
-            kind, content = self._received(rank)
-            if kind == "read":
-                read(content)
-            elif kind == "failed":
-                raise (UnreachableError if content[0] else UsageError)(content[1])
-            elif kind == "end":
-                return True
             else:
-                yield content
-                if kind == "vetted":
-                    return False
-
-    def _received(self, rank: int) -> tuple[str, Any]:
-        try:
-            return self._ends[rank].recv()
-        except (EOFError, OSError):
-            raise UnreachableError(
-                "a process that judges came to its end", hint="is there memory enough? --last judges less"
-            ) from None
-
-    def _ends_of(self, ranks: Iterable[int], read: Read) -> Iterator[Vetted | Unread]:
-        """What these processes say up to the file's end: no turn any more."""
-        for rank in ranks:
-            ended = yield from self._from(rank, read)
-            assert ended, "no process has a turn behind the last one"
+                assert reading - held.keys() or not held, "every turn is somebody's"
 
 
-def _work(job: Job, rank: int, number: int, to: Connection) -> None:
+def _received(end: Connection) -> tuple[str, Any]:
+    """What a process says next.
+
+    Raises:
+        UnreachableError: it came to its end.
+    """
+    try:
+        return end.recv()
+    except (EOFError, OSError):
+        raise UnreachableError(
+            "a process that judges came to its end", hint="is there memory enough? --last judges less"
+        ) from None
+
+
+def _widen(end: Connection) -> None:
+    """Makes a pipe as wide as `PIPE`, so that a process can go on while the turn before its own is judged."""
+    with suppress(OSError):  # more than this user may have; then it is as wide as any other
+        fcntl.fcntl(end.fileno(), fcntl.F_SETPIPE_SZ, PIPE)
+
+
+def _work(job: Job, rank: int, claims: Claims, to: Connection) -> None:
     """One of the processes."""
     unread = 0
 
@@ -302,8 +344,7 @@ def _work(job: Job, rank: int, number: int, to: Connection) -> None:
             unread = 0
 
     try:
-        share: Share = lambda one: one % number == rank  # noqa: E731
-        for one in vetted(job, read if rank == 0 else _nothing, share, lambda: to.send(("end", None))):
+        for one in vetted(job, read if rank == 0 else _nothing, claims.claim, lambda: to.send(("end", None))):
             if isinstance(one, Vetted):
                 to.send(("vetted", one))
             elif rank == 0:  # each reads the same, and one tells of it

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 from vetted_session import ANSWER, FALSE, TRUE, claude_session
 
 from sluice.codecs.errors import UnreachableError, UsageError
+from sluice.record import Recorded
 from sluice.topology.settings.settings import Settings
 from sluice.topology.vet import vetting_runs
-from sluice.topology.vet.vetting import VETTING_POLICY
-from sluice.topology.vet.vetting_runs import Job, Named, Running, Unread, Vetted, processes_for
+from sluice.topology.vet.vetted_assertions import Verdict
+from sluice.topology.vet.vetting import VETTING_POLICY, Vetter
+from sluice.topology.vet.vetting_runs import Claims, Job, Named, Running, Unread, Vetted, processes_for
 
 
 def job_of(tmp_path: Path, repo: Path, *, last: bool = False) -> Job:
@@ -48,6 +54,74 @@ def test_several_processes_say_what_one_says(tmp_path: Path, repo: Path, process
     for found in (alone, together):
         assert [one.line for one in found if isinstance(one, Unread)] == [21]
         assert [one[1] for one in found if not isinstance(one, Unread)] == [1, 2, 3, 4, 5, None, 1, 2]
+
+
+def test_each_turn_is_judged_by_the_process_that_comes_to_it_first():
+    """By one alone, whatever the others passed over before; a turn of a later file comes behind all of an earlier."""
+    claims = Claims(multiprocessing.get_context("fork"))
+    assert claims.claim((1, 1))
+    assert [claims.claim((1, 1)), claims.claim((1, 2)), claims.claim((1, 3))] == [False, True, True]
+    assert [claims.claim((1, turn)) for turn in (2, 3, 4)] == [False, False, True]
+    assert [claims.claim((2, 1)), claims.claim((1, 5)), claims.claim((2, 1)), claims.claim((2, 2))] == [
+        True, False, False, True,
+    ]  # fmt: skip
+
+
+def test_no_process_waits_for_a_long_turn(tmp_path: Path, repo: Path, monkeypatch: pytest.MonkeyPatch):
+    """While one judges the first turn, the other one judges all that follow; the first is given first all the same."""
+    judged = tmp_path / "judged"
+
+    class Slow(Vetter):
+        def vet(self, recorded: Recorded) -> list[Verdict]:
+            if b"The first." in recorded.value:
+                end = time.monotonic() + 60
+                while not judged.exists() and time.monotonic() < end:
+                    time.sleep(0.01)
+                assert judged.exists(), "the last turn waits for this one"
+            found = super().vet(recorded)
+            if b"The last." in recorded.value:
+                judged.touch()
+            return found
+
+    monkeypatch.setattr(vetting_runs, "Vetter", Slow)
+    path = tmp_path / "session.jsonl"
+    path.write_text(claude_session(repo, f"The first. {TRUE}", TRUE, FALSE, TRUE, f"The last. {TRUE}"))
+    job = Job([Named(str(path), "claude-code")], Settings(root=str(repo)), VETTING_POLICY)
+    with Running(job, 2) as under_way:
+        assert [one.turn for one in under_way.results() if isinstance(one, Vetted)] == [1, 2, 3, 4, 5]
+
+
+INTERRUPTED = """
+import sys
+from sluice.topology.settings.settings import Settings
+from sluice.topology.vet.vetting import VETTING_POLICY
+from sluice.topology.vet.vetting_runs import Job, Named, Running
+
+job = Job([Named(sys.argv[1], "claude-code")], Settings(root=sys.argv[2]), VETTING_POLICY)
+with Running(job, 2) as under_way:
+    for _ in under_way.results():
+        print(*(worker.pid for worker in under_way.workers), flush=True)
+        sys.stdin.read()
+"""
+
+
+def test_an_interruption_ends_the_processes(tmp_path: Path, repo: Path):
+    """Ctrl-C, told to the first process alone, in the middle of a session."""
+    path = tmp_path / "session.jsonl"
+    path.write_text(claude_session(repo, *[TRUE] * 500))
+    with subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, str(path), str(repo)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        workers = [int(word) for word in process.stdout.readline().split()]
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert "KeyboardInterrupt" in said
+    assert len(workers) == 2
+    for worker in workers:
+        with pytest.raises(ProcessLookupError):
+            os.kill(worker, 0)
 
 
 def test_the_last_turn_alone_is_vetted(tmp_path: Path, repo: Path):
