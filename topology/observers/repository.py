@@ -1,7 +1,8 @@
 """One git repository between looks: where its names lead, what its trees hold, which commit left a file as it is.
 
 What is kept never changes (of a commit or tree by its hash) or is read again when the file that it comes from has
-(the index, the end of a shallow history). Nothing here judges, and no path is looked up that was not confined before.
+(the index, where HEAD leads, the end of a shallow history). Nothing here judges, and no path is looked up that was not
+confined before.
 """
 
 from __future__ import annotations
@@ -31,11 +32,19 @@ MAX_LEARNED: Final = 1_000
 """Commits that are looked through for what they changed, before anybody asks."""
 
 
+_BRANCH: Final = re.compile(r"ref: (refs/heads/[^\x00-\x20/.][^\x00-\x20]*)")
+"""What HEAD says where a branch is checked out that may be a file: other storages of names have a word of their own."""
+
+
 class Touch(NamedTuple):
     """The newest commit that changed a path, and when it was committed, in Unix milliseconds."""
 
     commit: str
     time: int
+
+
+_States = dict[str, State | None]
+"""Files by path, each with its state; None where there is none."""
 
 
 class Repository:
@@ -52,6 +61,7 @@ class Repository:
         self._reached: Bounded[tuple[bool]] = Bounded(10_000, 4_000_000)
         self._changes: Bounded[tuple[int, list[Change]]] = Bounded(1_000, 16_000_000)
         self._mirror: tuple[State | None, bool] | None = None
+        self._head: tuple[_States, Commit, int] | None = None
 
     def close(self) -> None:
         """Ends the processes that are kept."""
@@ -66,14 +76,44 @@ class Repository:
             CannotLook: it is no such name, or names no commit.
         """
         if ref is None or ref in ("HEAD", "@"):
-            found = self.objects.read("HEAD^{commit}", budget)
-            if found is None:
-                raise CannotLook("HEAD names no commit")
-        else:
-            found = self.objects.read(self.git.named(ref, budget) + "^{commit}", budget)
-            if found is None:
-                raise CannotLook("the ref names no commit")
+            return self._tip_of_head(budget)
+        found = self.objects.read(self.git.named(ref, budget) + "^{commit}", budget)
+        if found is None:
+            raise CannotLook("the ref names no commit")
         return self._kept(found)
+
+    def _tip_of_head(self, budget: Budget) -> Commit:
+        """Asked for at each look at history: git is asked again only where a file that says it was written since."""
+        known = self._head
+        if known is not None and known[0] == {path: state_of(path) for path in known[0]}:
+            budget.spend(known[2])
+            return known[1]
+        before = self._states_of_head()
+        found = self.objects.read("HEAD^{commit}", budget)
+        if found is None:
+            raise CannotLook("HEAD names no commit")
+        commit = self._kept(found)
+        is_same = bool(before) and before == self._states_of_head()
+        settled = is_same and all(state is None or is_settled(state) for state in before.values())
+        self._head = (before, commit, len(found.data)) if settled else None
+        return commit
+
+    def _states_of_head(self) -> _States:
+        """The files that say which commit HEAD is; none where others may say it too."""
+        head = os.path.join(self._own, "HEAD")
+        paths = [head]
+        said = _line_of(head)
+        if not OBJECT_NAME.fullmatch(said):
+            branch = _BRANCH.fullmatch(said)
+            if branch is None:
+                return {}
+            loose, packed = os.path.join(self._common, branch[1]), os.path.join(self._common, "packed-refs")
+            named = _line_of(loose)
+            if named and not OBJECT_NAME.fullmatch(named):
+                return {}  # the branch is another name of a branch
+            paths += [loose] if named else [loose, packed]
+        states = {path: state_of(path) for path in paths}
+        return states if states[paths[-1]] is not None else {}
 
     def commit(self, name: str, budget: Budget) -> Commit | None:
         """The commit of a whole hash; None where there is none."""
@@ -311,6 +351,18 @@ class Repository:
         if self._mirror is None or self._mirror[0] != state:
             self._mirror = state, self.git.is_mirror(budget)
         return self._mirror[1] and (since is None or self.git.refreshed() <= since)
+
+
+def _line_of(path: str) -> str:
+    """The first line of a small file; empty where there is none. A pipe in its place is not waited for."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            return os.fsdecode(os.read(file, 4096)).partition("\n")[0].rstrip()
+        finally:
+            os.close(file)
+    except OSError:
+        return ""
 
 
 def _for_listing(budget: Budget) -> Budget:
