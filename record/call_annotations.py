@@ -239,17 +239,18 @@ def _bearing(text: str, index: _Index) -> list[LookResult]:
     """
     terms = _terms(text)
     exact = any(term.kind != "word" for term in terms)
+    found = [index.having(_words_of(term.text)) for term in terms]
+    # A result without any term that is exact bears nothing out where the sentence has one.
+    named = frozenset[int]().union(
+        *(numbers for term, numbers in zip(terms, found, strict=True) if term.kind != "word")
+    )
     weights: dict[int, float] = {}
-    named: set[int] = set()
-    for term in terms:
-        numbers = index.having(_words_of(term.text))
+    for term, numbers in zip(terms, found, strict=True):
         weight = _weight((term,))
-        for number in numbers:
+        for number in numbers & named if exact else numbers:
             weights[number] = weights.get(number, 0.0) + weight
-        if term.kind != "word":
-            named |= numbers
     # Of two alike the later one comes first: it saw the newer state.
-    rough = sorted(((weights[number], number) for number in (named if exact else weights)), reverse=True)
+    rough = sorted(((weight, number) for number, weight in weights.items()), reverse=True)
     scored: list[tuple[float, int, LookResult]] = []
     best = 0.0
     for weight, number in rough[:MOST_EXACT]:

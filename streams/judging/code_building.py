@@ -225,26 +225,33 @@ def index(code: Code, root: Node) -> None:
     rules, conditions, branches = grammar.rules, grammar.conditions, grammar.branches
     trail, scopes, dead = builder.trail, builder.scopes, builder.dead
     cursor = root.walk()
+    to_child, to_sibling = cursor.goto_first_child, cursor.goto_next_sibling
+    matters: dict[int, str] = {}  # by the number of a type its name, empty where nothing is said of the type
     node = root
     while True:
-        sort = node.type
         if dead and node.id in dead:
             builder.condition(dead=True)
-        if sort in branches:
-            dead.update(unreached(code, grammar, node))
-        if sort in conditions:
-            builder.condition()
-        rule = rules.get(sort)
-        if rule is not None:
-            rule(builder, node)
-        if cursor.goto_first_child():
+        number = node.kind_id  # the name would be made anew for each node
+        sort = matters.get(number)
+        if sort is None:
+            sort = node.type
+            sort = matters[number] = sort if sort in rules or sort in conditions or sort in branches else ""
+        if sort:
+            if sort in branches:
+                dead.update(unreached(code, grammar, node))
+            if sort in conditions:
+                builder.condition()
+            rule = rules.get(sort)
+            if rule is not None:
+                rule(builder, node)
+        if to_child():
             trail.append(node)
         else:
             while True:
                 depth = len(trail)
                 while scopes[-1].depth == depth:
                     scopes.pop()
-                if cursor.goto_next_sibling():
+                if to_sibling():
                     break
                 if not cursor.goto_parent():
                     return
