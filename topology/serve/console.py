@@ -32,7 +32,7 @@ from . import pages, queries
 from .access import LOCAL, Principal, Scope, scopes_of
 from .bodies import Refused, Taken
 from .desk import Desk
-from .inert import inert
+from .inert import inert, is_seen
 from .lane_standings import HEADS, audit_says, lane_rows
 from .lane_tips import LaneTips
 from .leases import Lease
@@ -548,7 +548,7 @@ async def _next(turn: _Turn, done: str) -> Response:
 def _asked(form: _Form, key: str, attempt: str) -> Asked | None:
     emission_id, _, span_key = key.partition("#")
     decision, reason = form.text("decision"), form.text("reason").strip()
-    if decision not in ("admit", "refuse") or not reason or not attempt.isdecimal() or len(attempt) > 6:
+    if decision not in ("admit", "refuse") or not is_seen(reason) or not attempt.isdecimal() or len(attempt) > 6:
         return None
     return Asked(
         emission_id=emission_id,

@@ -53,6 +53,11 @@ def inert(text: object) -> Markup:
     return Markup("".join(out))
 
 
+def is_seen(text: str) -> bool:
+    """Whether a text has any character that a reader sees."""
+    return any(one.isprintable() and not one.isspace() and one not in UNSEEN for one in text)
+
+
 def pieces(text: str, marks: Sequence[Mark]) -> list[Piece]:
     """The text in pieces, each within one assertion or none; where two overlap the earlier one has it.
 

@@ -77,7 +77,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "get",
         "The same as it comes, as server-sent events; Last-Event-ID resumes",
         "read",
-        answers={200: "events", 404: "nothing is known of it", **_VIEWED},
+        answers={200: "events", 404: "nothing is known of it", 422: "there is no such format", **_VIEWED},
         query={"format": "ai-sdk: as data parts of the Vercel AI SDK, until it is settled"},
         media_type="text/event-stream",
     ),
@@ -86,7 +86,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "get",
         "All verdicts as they come; Last-Event-ID resumes at any replica",
         "read",
-        answers={200: "events", **_VIEWED},
+        answers={200: "events", 422: "there is no such filter, or no verdict passes it", **_VIEWED},
         query={
             "emitter": "of this system; may be repeated",
             "status": "with an assertion of this status; may be repeated",

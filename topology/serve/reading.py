@@ -125,6 +125,9 @@ def reading(sight: Sight, *, streams: bool = True) -> list[BaseRoute]:
         wants = Filter(*(frozenset(query.getlist(name)) for name in ("emitter", "status", "effect")))
         if sum(map(len, wants)) > MAX_WANTED:
             return json_response({"error": f"a filter has at most {MAX_WANTED} values"}, 422)
+        if (never := wants.unknown()) is not None:
+            name, value = never
+            return json_response({"error": f"no verdict has this {name}", "got": value[:80]}, 422)
         if sight.hub.at < 0:
             return json_response({"error": "the view has not been read yet; ask again in a moment"}, 503, _SOON)
         standing = await sight.readers.ask(standing_of)

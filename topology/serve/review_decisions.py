@@ -18,6 +18,7 @@ from ...codecs.spans import IDENTIFIER_PATTERN, parse_span_key, span_key
 from ...codecs.times import format_time
 from .access import LOCAL, Principal
 from .bodies import Refused, refusal_of
+from .inert import is_seen
 from .leases import Lease
 
 MAX_REASON: Final = 500
@@ -85,7 +86,7 @@ def read_asked(body: bytes) -> Asked | Refused:
 
 
 def _fault_of(asked: Asked) -> Fault | None:
-    if not asked.reason.strip():
+    if not is_seen(asked.reason):
         return schema_fault("$.reason", "why it is decided so", "nothing")
     if len(asked.reason) > MAX_REASON:
         return schema_fault("$.reason", f"at most {MAX_REASON} characters", len(asked.reason))

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_args
 
 import msgspec
 
+from ...codecs.records import Effect, Status
 from ...codecs.times import parse_time
 
+STATUSES: Final = frozenset({"pending", *get_args(Status)} - {"renewed"})
+"""What a verdict can be: `renewed` is a word about an assertion that is `admitted`."""
+EFFECTS: Final = frozenset(get_args(Effect))
 _SPAN_KEY: Final = re.compile(r"[A-Za-z0-9._~:/+=@%-]{1,2048}")
 
 
@@ -99,6 +103,13 @@ class Filter(NamedTuple):
     emitters: frozenset[str] = frozenset()
     statuses: frozenset[str] = frozenset()
     effects: frozenset[str] = frozenset()
+
+    def unknown(self) -> tuple[str, str] | None:
+        """The name of a part and a value of it that no verdict can have; None where every value can occur."""
+        for name, values, known in (("status", self.statuses, STATUSES), ("effect", self.effects, EFFECTS)):
+            for value in sorted(values - known):
+                return name, value
+        return None
 
     def takes(self, verdicts: Verdicts) -> bool:
         """Whether the record is wanted."""

@@ -247,6 +247,16 @@ async def test_filters_choose_and_the_position_moves_on(service, view):
     assert wrong.status_code == 422
 
 
+@pytest.mark.parametrize("query", ["status=admited", "effect=cosmic", "status=admitted&status=<script>"])
+async def test_a_filter_that_no_verdict_passes_is_told(service, view, query):
+    """Serving: a stream that stays silent would say that nothing has happened."""
+    async with service() as client:
+        wrong = await asyncio.wait_for(client.get(f"/v1/verdicts/events?{query}"), 5)
+
+    assert wrong.status_code == 422
+    assert wrong.json()["got"] in query
+
+
 async def test_who_does_not_keep_up_is_let_go(service, view, monkeypatch):
     """It comes back with its last id; nobody else waits for it."""
     monkeypatch.setattr(hub_module, "QUEUE", 2)

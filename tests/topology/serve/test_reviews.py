@@ -141,6 +141,7 @@ async def test_the_services_key_signs_for_the_reviewer(service, view, fake, toke
     ("body", "status", "said"),
     [
         (admit(reason="  "), 422, "$.reason"),
+        (admit(reason="\u200b\u2800\u3164 \n"), 422, "$.reason"),  # nobody sees it
         (admit(decision="maybe"), 422, "$.decision"),
         (admit(span={"chars": [0, 10]}), 422, "$.span"),
         (admit(span_key="nonsense"), 422, "$.span_key"),
