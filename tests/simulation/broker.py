@@ -76,10 +76,10 @@ class Broker:
 
     def partition(self, topic: str, number: int) -> Partition:
         """The partition as the broker has it."""
-        place = (topic, number)
-        if place not in self._partitions:
-            self._partitions[place] = Partition()
-        return self._partitions[place]
+        found = self._partitions.get((topic, number))
+        if found is None:
+            found = self._partitions[topic, number] = Partition()
+        return found
 
     def id_of(self, topic: str, late: float = 0.0) -> str:
         """The topic's id, as a node knows it that hears of a new topic so many seconds late."""
@@ -252,16 +252,20 @@ class Broker:
     def fetch(self, starts: Mapping[Place, int], most: int, wait: float, committed: bool, answer: Answer) -> None:
         """Answers with a `Read` (or an error) for each place: at once where there is something, else after a while."""
 
+        def read() -> dict[Place, Read | OffsetOutOfRangeError]:
+            return {place: self._read(place, start, most, committed) for place, start in starts.items()}
+
         def look() -> bool:
-            found = {place: self._read(place, start, most, committed) for place, start in starts.items()}
-            if any(isinstance(one, Exception) or one.next > starts[place] for place, one in found.items()):
-                answer(found)
-                return True
+            for place, start in starts.items():
+                partition = self.partition(*place)
+                if not partition.first <= start <= partition.end or partition.brings(start, committed):
+                    answer(read())
+                    return True
             return False
 
         def give_up() -> None:
             if self._waiting.pop(number, None):
-                answer({place: self._read(place, start, most, committed) for place, start in starts.items()})
+                answer(read())
 
         if not look():
             number = next(self._waiters)

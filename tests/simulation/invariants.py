@@ -7,7 +7,7 @@ their positions, chains or clients. Each check raises `ViolationError` with the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from itertools import groupby
 from typing import Any
@@ -66,6 +66,7 @@ def check(
         ViolationError: one of them does not hold.
     """
     spread = dict[tuple[str, int], Counter[Written]]()
+    chains = dict[str, list[list[Block]]]()
     for lane in range(broker.lanes):
         inputs = {topic: broker.partition(topic, lane) for topic in (*core.INPUTS, *binding.INPUTS, *framing.INPUTS)}
         outputs = {topic: broker.partition(topic, lane) for topic in OUTPUTS}
@@ -79,8 +80,8 @@ def check(
         ):
             partition = broker.partition(topic, lane)
             demand(partition.stable == partition.end, "settled", f"a transaction is open on {topic}/{lane}")
-            check_claims(partition, f"{topic} of lane {lane}")
-            chain = blocks_of(partition)
+            chain = check_claims(partition, f"{topic} of lane {lane}")
+            chains.setdefault(topic, []).append(chain)
             demand(chain, "progress", f"{topic} of lane {lane} is empty")
             check_chain(chain, lane, broker.lanes)
             lost = {name: check_topics(chain, place, name, broker) for place, name in enumerate(names)}
@@ -98,7 +99,7 @@ def check(
     check_spread(broker, spread)
     check_unique(broker)
     for fold in folds():
-        check_checkpoints(broker, fold, origins[fold.ledger], verifiers)
+        check_checkpoints(broker, fold, chains[fold.ledger], origins[fold.ledger], verifiers)
 
 
 def _new_framing(lane: int, lanes: int) -> framing.State:
@@ -110,12 +111,16 @@ def blocks_of(partition: Partition) -> list[Block]:
     return [unseal(record.value or b"") for record, _ in partition.visible() if not is_claim(record.key)]
 
 
-def check_claims(partition: Partition, where: str) -> None:
+def check_claims(partition: Partition, where: str) -> list[Block]:
     """Each block names the newest claim before it: nobody writes once somebody else has claimed the lane.
 
     And whom the group has replaced cannot claim: generations never go back, and in one of them a lane has one owner, so
     that no two members fence one another in turn.
+
+    Returns:
+        The blocks.
     """
+    blocks: list[Block] = []
     newest, generation, owner = None, 0, ""
     for record, _ in partition.visible():
         if is_claim(record.key):
@@ -125,8 +130,10 @@ def check_claims(partition: Partition, where: str) -> None:
                 demand(claim.member == owner, "claims", f"{where}: claimed by two members of one generation")
             newest, generation, owner = claim_hash(record.value or b""), claim.generation, claim.member
         else:
-            header = unseal(record.value or b"").header
+            blocks.append(unseal(record.value or b""))
+            header = blocks[-1].header
             demand(header.claim == newest, "claims", f"{where}, block {header.height}: it is of another claim")
+    return blocks
 
 
 def check_chain(chain: Sequence[Block], lane: int, lanes: int) -> None:
@@ -179,7 +186,7 @@ def check_input(
     """
     there = {record.offset: record for record, _ in partition.visible()}
     last = max(there, default=-1)
-    position, taken = chain[0].header.sources[place].first, set[int]()
+    position, taken, newest = chain[0].header.sources[place].first, set[int](), -1
     lost = {offset for offset in there if offset < position}
     for block in chain:
         source: Source = block.header.sources[place]
@@ -199,8 +206,9 @@ def check_input(
             demand(record is not None, "exactly-once", f"{where} has {event.offset}, which is no record")
             demand(_is(event, record), "exactly-once", f"{where} has {event.offset} otherwise than it was sent")
             demand(event.offset not in taken, "exactly-once", f"{where} has {event.offset} again")
-            demand(event.offset > max(taken, default=-1), "order", f"{where} has {event.offset} late")
-            taken.add(event.offset)
+            demand(event.offset > newest, "order", f"{where} has {event.offset} late")
+            newest = event.offset
+            taken.add(newest)
         position = source.next
     if not whole:
         return lost
@@ -227,31 +235,37 @@ def check_watermarks(chain: Sequence[Block], inputs: dict[str, Partition], lost:
         topic: [(record.offset, at) for record, at in inputs[topic].visible() if record.offset not in gone]
         for topic, gone in lost.items()
     }
-    for block in chain:
+    for block in chain:  # positions and watermarks only rise (`check_chain`, `check_input`)
         mark = block.header.watermark
         for source in block.header.sources:
-            for offset, at in held.get(source.topic, ()):
+            unread = held.get(source.topic)
+            if not unread:
+                continue
+            if unread[0][0] < source.first:
+                unread = held[source.topic] = [one for one in unread if one[0] >= source.first]
+            for offset, at in unread:
                 demand(
-                    at >= mark or offset < source.first,
+                    at >= mark,
                     "watermark",
                     f"block {block.header.height} of lane {block.header.lane}: {source.topic} held {offset} since {at},"
                     f" it was read to {source.first}, and the watermark is {mark}",
                 )
 
 
-def fold_again(chain: Sequence[Block], lane: int, fold: Any, state: Any) -> Iterator[Output]:
+def fold_again(chain: Sequence[Block], lane: int, fold: Any, state: Any) -> list[Output]:
     """What a ledger folds to, in order, checked against the roots in its headers.
 
     Python alone says so: where lanes fold with the compiled core, this holds it to the rules (native/README.md).
     """
-    root = outputs_root(())
-    for block in chain:
-        where = f"lane {lane}, block {block.header.height}"
-        demand(block.header.outputs == root, "fold", f"{where} names other outputs of the block before")
-        with patch.object(compiled_fold, "core", None), patch.object(codecs_native, "codecs", None):
+    root, found = outputs_root(()), list[Output]()
+    with patch.object(compiled_fold, "core", None), patch.object(codecs_native, "codecs", None):
+        for block in chain:
+            where = f"lane {lane}, block {block.header.height}"
+            demand(block.header.outputs == root, "fold", f"{where} names other outputs of the block before")
             outputs = fold(state, block)
             root = outputs_root(outputs)
-        yield from outputs
+            found += outputs
+    return found
 
 
 def _written(one: Output | Record) -> Written:
@@ -348,10 +362,15 @@ def _name_of(topic: str, record: Record) -> bytes:
     return next(iter(names)) if wanted == "ce_id" else b"source:" + next(iter(names))
 
 
-def check_checkpoints(broker: Broker, fold: Fold, origins: Sequence[str], verifiers: Sequence[Verifier]) -> None:
+def check_checkpoints(
+    broker: Broker,
+    fold: Fold,
+    chains: Sequence[Sequence[Block]],
+    origins: Sequence[str],
+    verifiers: Sequence[Verifier],
+) -> None:
     """Each checkpoint is signed, continues the one before, and says what the ledgers were when it was written."""
-    lanes = range(broker.lanes)
-    chains = [blocks_of(broker.partition(fold.ledger, lane)) for lane in lanes]
+    trees = [_Trees(chain) for chain in chains]
     for lane, chain in enumerate(chains):
         partition = broker.partition(fold.checkpoints, lane)
         demand(partition.stable == partition.end, "settled", f"a transaction is open on {fold.checkpoints}/{lane}")
@@ -374,13 +393,22 @@ def check_checkpoints(broker: Broker, fold: Fold, origins: Sequence[str], verifi
             demand(not last.events, "checkpoints", f"the block {where} is not empty")
             demand(found.tips[lane] == found.head and len(found.tips) == broker.lanes, "checkpoints", f"tips {where}")
             for other, tip in enumerate(found.tips):
-                demand(tip == _head(chains[other][: tip.size]), "checkpoints", f"tip {other} {where}")
+                demand(tip == trees[other].of(tip.size), "checkpoints", f"tip {other} {where}")
             if found.head.size < len(chain):
                 covered = chain[found.head.size].header.outputs == outputs_root(())
                 demand(covered, "checkpoints", f"the block {where} has outputs that no header names")
             previous, size = found.digest, found.head.size
 
 
-def _head(chain: Sequence[Block]) -> Head:
-    """The tree of these blocks."""
-    return Head(len(chain), merkle.root([merkle.leaf_hash(bytes.fromhex(block.hash[7:])) for block in chain]))
+class _Trees:
+    """The trees of a ledger's first so many blocks."""
+
+    def __init__(self, chain: Sequence[Block]) -> None:
+        self._leaves = [merkle.leaf_hash(bytes.fromhex(block.hash[7:])) for block in chain]
+        self._heads: dict[int, Head] = {}
+
+    def of(self, size: int) -> Head | None:
+        """The tree of so many blocks; None where there are fewer."""
+        if size not in self._heads and size <= len(self._leaves):
+            self._heads[size] = Head(size, merkle.root(self._leaves[:size]))
+        return self._heads.get(size)

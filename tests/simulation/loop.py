@@ -9,13 +9,14 @@ later, like after SIGSTOP. A *trap* strikes when a process has had so many more 
 from __future__ import annotations
 
 import asyncio
-import heapq
 import logging
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
 from enum import Enum
+from functools import cache
+from heapq import heappop, heappush
 from itertools import count
 from random import Random
 from time import monotonic
@@ -47,8 +48,10 @@ class Process:
         self.name, self.offset = name, offset
         self.state = State.RUNNING
         self._loop = loop
-        self.held: list[asyncio.Handle] = []
-        self._traps: list[list[Any]] = []
+        self.held: list[Any] = []
+        """Turns that it gets when it is thawed."""
+        self.traps: list[list[Any]] = []
+        """Of each, how many turns are left, and what strikes."""
 
     def now_ms(self) -> int:
         """The process's own wall clock, Unix ms."""
@@ -62,17 +65,17 @@ class Process:
 
     def trap(self, turns: int, strike: Callable[[], None]) -> None:
         """Strikes before the process's turn after so many more."""
-        self._traps.append([turns, strike])
+        self.traps.append([turns, strike])
 
     def disarm(self) -> None:
         """Takes all traps away."""
-        self._traps.clear()
+        self.traps.clear()
 
     def kill(self) -> None:
         """No turn ever again; nothing is cleaned up."""
         self.state = State.DEAD
         self.held.clear()
-        self._traps.clear()
+        self.traps.clear()
 
     def freeze(self) -> None:
         if self.state is State.RUNNING:
@@ -86,15 +89,11 @@ class Process:
 
     def spring(self) -> None:
         """Counts a turn down, and lets strike what is at zero."""
-        for trap in list(self._traps):
+        for trap in list(self.traps):
             trap[0] -= 1
-            if trap[0] <= 0 and trap in self._traps:  # one before it may have killed the process
-                self._traps.remove(trap)
+            if trap[0] <= 0 and trap in self.traps:  # one before it may have killed the process
+                self.traps.remove(trap)
                 trap[1]()
-
-    @property
-    def trapped(self) -> bool:
-        return bool(self._traps)
 
 
 OWNER: ContextVar[Process | None] = ContextVar("owner", default=None)
@@ -112,8 +111,47 @@ class _Task(asyncio.Task[Any]):
         return self._number
 
 
+class _Turn:
+    """A callback that waits for its turn: `asyncio.Handle`, as little of it as there is a use for here."""
+
+    __slots__ = ("args", "callback", "context", "is_cancelled")
+    callback: Callable[..., Any]
+    args: tuple[Any, ...]
+    context: Context
+    is_cancelled: bool
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+        self.callback, self.args = _nothing, ()  # what it held may go
+
+    def cancelled(self) -> bool:
+        return self.is_cancelled
+
+
+class _Timer(float):
+    """A turn at some time: `asyncio.TimerHandle`. It is that time, since numbers are what heaps compare fastest."""
+
+    __slots__ = _Turn.__slots__
+    callback: Callable[..., Any]
+    args: tuple[Any, ...]
+    context: Context
+    is_cancelled: bool
+    cancel, cancelled = _Turn.cancel, _Turn.cancelled
+
+    def when(self) -> float:
+        return float(self)
+
+
+def _nothing() -> None:
+    pass
+
+
 class SimulatedLoop(asyncio.BaseEventLoop):
-    """The loop of one run."""
+    """The loop of one run.
+
+    It makes and runs its turns itself, without what `BaseEventLoop` does for threads, sockets and debugging: turns are
+    what a run spends its time on.
+    """
 
     def __init__(self, random: Random, epoch: int, tell: Callable[[str], None] = lambda text: None) -> None:
         """
@@ -123,6 +161,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             tell: takes what asyncio complains of.
         """
         super().__init__()
+        self._ready: list[_Turn | _Timer] = []
+        self._scheduled: list[_Timer] = []
         self._random, self._epoch = random, epoch
         self._now, self._turns = 0.0, 0
         self._numbers, self._is_over = count(), False
@@ -155,16 +195,35 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """The true time, Unix ms."""
         return self._epoch + int(self._now * 1000)
 
-    def later(self, seconds: float, callback: Callable[..., Any], *args: Any) -> asyncio.TimerHandle:
+    def later(self, seconds: float, callback: Callable[..., Any], *args: Any) -> Any:
         """As `call_later`, for the world's own account."""
-        return self.call_later(seconds, callback, *args, context=self.world)
+        return self.call_at(self._now + seconds, callback, *args, context=self.world)
 
-    def again(self, handles: list[asyncio.Handle]) -> None:
-        """Gives handles that were held back their turn."""
-        self._ready.extend(handles)
+    def again(self, turns: list[Any]) -> None:
+        """Gives turns that were held back to whom they belong."""
+        self._ready.extend(turns)
 
-    def call_soon_threadsafe(self, callback: Any, *args: Any, context: Context | None = None) -> asyncio.Handle:
+    def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> Any:
+        turn = _Turn()  # without `__init__`: a call less for each turn
+        turn.callback, turn.args, turn.is_cancelled = callback, args, False
+        turn.context = copy_context() if context is None else context
+        self._ready.append(turn)
+        return turn
+
+    def call_soon_threadsafe(self, callback: Any, *args: Any, context: Context | None = None) -> Any:
         return self.call_soon(callback, *args, context=context)  # there is one thread, and nothing to be woken
+
+    def call_later(self, delay: float, callback: Any, *args: Any, context: Context | None = None) -> Any:
+        return self.call_at(self._now + delay, callback, *args, context=context)
+
+    def call_at(self, when: float, callback: Any, *args: Any, context: Context | None = None) -> Any:
+        timer = _Timer(when)
+        timer.callback, timer.args, timer.is_cancelled = callback, args, False
+        timer.context = copy_context() if context is None else context
+        heappush(self._scheduled, timer)
+        return timer
+
+    get_debug = staticmethod(bool)  # False, as fast as it can be said: each future and task asks
 
     def _process_events(self, event_list: Any) -> None:
         pass
@@ -172,44 +231,50 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     # ------------------------------------------------------------ turns
 
     def _run_once(self) -> None:
-        self._let_time_pass()
-        batch = list(self._ready)
-        self._ready.clear()
-        if len(batch) > 1:
-            self._random.shuffle(batch)
-        self._turns += len(batch)
-        if self._turns > MAX_TURNS:
-            raise LivelockError(f"more than {MAX_TURNS} turns")
-        for handle in batch:
-            if handle._cancelled:
-                continue
-            process = handle._context.get(OWNER)
-            if process is not None:
-                if process.trapped and process.state is State.RUNNING:
-                    process.spring()
-                if process.state is not State.RUNNING:
-                    if process.state is State.FROZEN:
-                        process.held.append(handle)
+        """Turn by turn, until told to stop."""
+        shuffle, owner = self._random.shuffle, OWNER
+        while True:
+            self._let_time_pass()
+            batch, self._ready = self._ready, []
+            if len(batch) > 1:
+                shuffle(batch)
+            self._turns += len(batch)
+            if self._turns > MAX_TURNS:
+                raise LivelockError(f"more than {MAX_TURNS} turns")
+            for turn in batch:
+                if turn.is_cancelled:
                     continue
-            handle._run()
+                process = turn.context.get(owner)
+                if process is not None:
+                    if process.traps and process.state is State.RUNNING:
+                        process.spring()
+                    if process.state is not State.RUNNING:
+                        if process.state is State.FROZEN:
+                            process.held.append(turn)
+                        continue
+                try:
+                    turn.context.run(turn.callback, *turn.args)
+                except (SystemExit, KeyboardInterrupt):
+                    raise
+                except BaseException as error:  # noqa: BLE001 -- as asyncio does
+                    self.call_exception_handler({"message": "in a turn", "exception": error, "handle": turn})
+            if self._stopping:
+                return
 
     def _let_time_pass(self) -> None:
         """Moves on to the next timer where nothing is ready, and makes ready what is due."""
         timers, ready = self._scheduled, self._ready
-        while timers and timers[0]._cancelled:
-            self._timer_cancelled_count -= 1
-            heapq.heappop(timers)._scheduled = False
+        while timers and timers[0].is_cancelled:
+            heappop(timers)
         if not ready and not self._stopping:
             if not timers:
                 raise LivelockError("nothing will ever happen again")
-            self._now = max(self._now, timers[0]._when)
-        while timers and timers[0]._when <= self._now:
-            handle = heapq.heappop(timers)
-            handle._scheduled = False
-            if handle._cancelled:
-                self._timer_cancelled_count -= 1
-            else:
-                ready.append(handle)
+            self._now = max(self._now, float(timers[0]))
+        now = self._now
+        while timers and timers[0] <= now:
+            timer = heappop(timers)
+            if not timer.is_cancelled:
+                ready.append(timer)
 
     def dispose(self) -> None:
         """Ends what is left without a turn for anybody."""
@@ -245,16 +310,15 @@ class _Heard:
         return say
 
 
-def _asking_time(module: ModuleType) -> Iterator[FunctionType]:
-    """The functions of a module that have the clock as a default."""
+@cache
+def _asking_time(module: ModuleType) -> dict[FunctionType, tuple[Any, ...]]:
+    """The functions of a module that have the clock as a default, with their defaults."""
+    found: dict[FunctionType, tuple[Any, ...]] = {}
     for one in vars(module).values():
         for function in vars(one).values() if isinstance(one, type) and one.__module__ == module.__name__ else [one]:
             if isinstance(function, FunctionType) and monotonic in (function.__defaults__ or ()):
-                yield function
-
-
-def _with(function: FunctionType, clock: Callable[[], float]) -> tuple[Any, ...]:
-    return tuple(clock if one is monotonic else one for one in function.__defaults__ or ())
+                found[function] = function.__defaults__ or ()
+    return found
 
 
 @contextmanager
@@ -271,10 +335,11 @@ def inhabited(
     clock = SimpleNamespace(monotonic=loop.time, time=lambda: loop.now_ms() / 1000)
     names: dict[str, Any] = {"monotonic": loop.time, "clocks": clock, "log": _Heard(tell)}
     places: list[tuple[Any, str, Any]] = [(aiokafka.producer.message_accumulator, "time", clock), *substitutes]
-    for path, module in sorted(sys.modules.items()):
-        if path.startswith("sluice.topology."):
-            places += [(module, name, new) for name, new in names.items() if name in vars(module)]
-            places += [(function, "__defaults__", _with(function, loop.time)) for function in _asking_time(module)]
+    for path in sorted(path for path in sys.modules if path.startswith("sluice.topology.")):
+        module = sys.modules[path]
+        places += [(module, name, new) for name, new in names.items() if name in vars(module)]
+        for function, defaults in _asking_time(module).items():
+            places.append((function, "__defaults__", tuple(loop.time if one is monotonic else one for one in defaults)))
     before = [(module, name, getattr(module, name)) for module, name, _ in places]
     aiokafka_says = logging.getLogger("aiokafka")
     level = aiokafka_says.level

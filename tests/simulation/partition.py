@@ -100,16 +100,18 @@ class Partition:
         self.batches: list[Batch] = []
         self._bases: list[int] = []
         self._senders: dict[int, _Sender] = {}
+        self._open: dict[int, _Sender] = {}  # those of them that have a transaction under way
 
     @property
     def stable(self) -> int:
         """The last stable offset: before the first record whose fate is not known."""
-        return min((one.open[0].base for one in self._senders.values() if one.open), default=self.end)
+        if not self._open:
+            return self.end
+        return min(one.open[0].base for one in self._open.values())
 
     def is_open(self, producer: int) -> bool:
         """Whether the producer has a transaction here that is under way."""
-        sender = self._senders.get(producer)
-        return sender is not None and bool(sender.open)
+        return producer in self._open
 
     # ------------------------------------------------------------ appending
 
@@ -142,6 +144,7 @@ class Partition:
         sender.next += count
         sender.stored = [*sender.stored[-4:], (number, batch.base)]
         sender.open.append(batch)
+        self._open[producer] = sender
         return batch.base
 
     def mark(self, producer: int, epoch: int, commit: bool, at: int) -> None:
@@ -153,6 +156,7 @@ class Partition:
         for batch in sender.open:
             batch.fate = Fate.COMMITTED if commit else Fate.ABORTED
         sender.open = []
+        self._open.pop(producer, None)
         self._put(Batch(self.end, 1, Fate.MARKER, at, [], b""))
         stable = self.stable
         for batch in self.batches[bisect_left(self._bases, hidden_from) :]:
@@ -161,7 +165,8 @@ class Partition:
 
     def hold(self, producer: int, batch: Batch) -> None:
         """Counts a batch that `append` took in as that producer's open transaction, until `mark` ends it."""
-        self._senders.setdefault(producer, _Sender(0)).open.append(batch)
+        self._open[producer] = sender = self._senders.setdefault(producer, _Sender(0))
+        sender.open.append(batch)
 
     def _put(self, batch: Batch) -> Batch:
         self.batches.append(batch)
@@ -177,8 +182,16 @@ class Partition:
 
     # ------------------------------------------------------------ reading
 
+    def brings(self, start: int, committed: bool = True) -> bool:
+        """Whether `read` from there on brings anything, if only markers."""
+        if self.aged is None:  # the first unstable offset is where a batch begins
+            return start < (self.stable if committed else self.end)
+        return self.read(start, 1, committed).next > start
+
     def read(self, start: int, most: int, committed: bool = True) -> Read:
         """Whole batches from the one that holds `start`, until so many records are there; nothing unstable."""
+        if self.aged is None and not self.brings(start, committed):
+            return Read([], start, self.end, self.stable if committed else self.end)
         aged = self.end if self.aged is None else self.aged
         stable, end = min(self.stable if committed else self.end, aged), min(self.end, aged)
         found: list[Record] = []

@@ -80,7 +80,8 @@ class World:
         self.group = Group(self.loop, random, plan.lanes)
         self.broker.check_member = self.group.check
         self.group.demand_coordinator = self.broker.demand_coordinator
-        self._policy, self._other = policy_of(random), policy_of(random)  # they differ in what adjudication does
+        # They differ in what adjudication does.
+        self._policy, self._other = policy_of(random).document, policy_of(random).document
         self._shelves = Shelves(random, plan.lanes, Adjudicate().version, shared=plan.shared_folder)
         self._signers = [Signer(f"sluice/{name}", bytes([place]) * 32) for place, name in enumerate("ab")]
         self.settings = Settings(
@@ -276,7 +277,7 @@ class World:
             random,
             settings=self.settings,
             folds=self._mutation.make_folds(),
-            policy=random.choice((self._policy, self._policy, self._other)).document,
+            policy=random.choice((self._policy, self._policy, self._other)),
             feed=self._feed,
             make_ledger=self._mutation.make_ledger,
             shelves=self._shelves,

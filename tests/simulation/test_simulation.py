@@ -10,13 +10,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from unittest.mock import patch
 
 import pytest
 
+from . import run as seeds
 from .partition import Fate
-from .run import ROOT, Failure, pool, replay, run_range
+from .run import ROOT, Failure, Progress, pool, progress_line, replay, run_range
 from .simulated_run import run
 
 pytestmark = pytest.mark.slow
@@ -39,8 +42,8 @@ def processes() -> Iterator[ProcessPoolExecutor]:
 def test_every_invariant_holds(first: int, processes: ProcessPoolExecutor) -> None:
     """In each of these worlds; one in which it does not can be replayed by the command that is told."""
     failures: list[Failure] = []
-    for _, found in run_range(first, min(first + CHUNK, FIRST + SEEDS), processes):
-        failures += found
+    for so_far in run_range(first, min(first + CHUNK, FIRST + SEEDS), processes):
+        failures += so_far.failures
 
     assert not failures, "\n".join(f"seed {seed}: {why}\n    {replay(seed)}" for seed, why in sorted(failures))
 
@@ -124,3 +127,40 @@ def test_the_command_replays_a_seed() -> None:
 
     assert said[0] == said[1]
     assert said[0].splitlines()[-1] == "seed 13: every invariant holds"
+
+
+def test_the_soak_ends_with_its_result() -> None:
+    """How many seeds were run, from which one on, and how many failed."""
+    command = [sys.executable, "-m", "tests.simulation.run", "--first", "3", "--seeds", "2", "--processes", "1"]
+
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    assert said.splitlines()[-1].startswith("seeds=2 first=3 failed=0 seconds=")
+
+
+def test_progress_says_what_is_left() -> None:
+    """At the rate of before."""
+    line = progress_line(Progress(done=1000, until=900, failures=[]), 10_000, 2, 100.0)
+
+    assert line == "1000 of 10000 seeds, 10.0 a second, 2 failed, 0:15:00 left"
+
+
+def test_a_slice_that_is_not_done_is_where_to_go_on() -> None:
+    """Slices end in any order: what comes after the first gap is run again."""
+    may_end = threading.Event()
+
+    def run_slice(first: int, past: int) -> list[Failure]:
+        if first:
+            return []
+        may_end.wait(10)
+        return [(7, "why")]
+
+    with ThreadPoolExecutor(2) as threads, patch.object(seeds, "run_slice", run_slice):
+        progress = run_range(0, 60, threads)
+        first = next(progress)
+        may_end.set()
+        rest = list(progress)
+
+    assert first.until == 0
+    assert (rest[-1].done, rest[-1].until) == (60, 60)
+    assert [failure for one in rest for failure in one.failures] == [(7, "why")]
