@@ -81,12 +81,13 @@ endif
 test-adapters: $(ADAPTERS)/.installed ## the adapters, against the real packages of LiteLLM, OpenAI Agents, LangChain and Anthropic
 	$(ADAPTERS)/bin/python -m pytest -q --disable-warnings -n 2 --dist loadfile tests/adapters_real $(ARGS)
 
+# On a real Kafka a test goes to whichever worker is free, the longest first (tests/integration/conftest.py): four side by
+# side on two cores, since most of the time goes by in waiting.
 test-all: $(DEV) test-adapters browser ## all other tests: slow ones, documentation, manifests, adapters, without the compiled core, real Kafka, chaos
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/docs tests/manifests
 	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m slow $(SLOW)
 	SLUICE_PURE=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal $(PURE)
-	$(BIN)/python -m pytest -q -n 3 --dist loadfile -m "not path" --ignore=tests/integration/chaos tests/integration
-	$(BIN)/python -m pytest -q tests/integration/chaos  # with the machine to itself: it freezes and kills
+	$(BIN)/python -m pytest -q -n 4 --dist loadscope --no-loadscope-reorder -m "not path" tests/integration
 
 # Its tests say what to do where it is missing; in CI they fail there (tests/integration/browser).
 browser: ## Debian's Chromium for the tests of the console, where it is missing and root may install it

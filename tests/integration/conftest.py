@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from sluice.topology.brokers import RealBroker, jars
 from sluice.topology.settings.settings import Settings
@@ -21,10 +23,38 @@ HERE = Path(__file__).parent
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 _count = pytest.StashKey[str]()
 
+TOGETHER = {
+    HERE / "browser" / "test_console.py",
+    HERE / "browser" / "test_pages.py",
+    HERE / "test_cluster.py",
+    HERE / "test_fail_over.py",
+    HERE / "test_mcp_inspector.py",
+    HERE / "test_nothing_unsanitised.py",
+    HERE / "test_privacy.py",
+    HERE / "test_producers.py",
+    HERE / "test_secured.py",
+}
+"""Files whose tests share what takes long to be made, and so stay in one worker of `--dist loadscope`."""
+
+
+class OneByOne(LoadScopeScheduling):
+    """Hands tests out one by one, in their order, to whoever is free: whole files end minutes after one another."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return file if self.config.rootpath / file in TOGETHER else nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneByOne | None:
+    """For `--dist loadscope`, which would give a worker whole files."""
+    return OneByOne(config, log) if config.getvalue("dist") == "loadscope" else None
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks what lies in this folder, and deselects it where no Kafka can be started."""
+    """Marks what lies in this folder, puts the longest first, and deselects it where no Kafka can be started."""
     ours = [item for item in items if HERE in item.path.parents]
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
     for item in ours:
         item.add_marker(pytest.mark.kafka)
     why_not = jars.missing() if ours else ""

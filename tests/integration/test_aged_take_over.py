@@ -104,6 +104,7 @@ async def test_a_take_over_reads_to_its_own_claim(
         assert found == BLOCKS[:2]
 
 
+@pytest.mark.long
 async def test_no_height_is_written_twice(settings: Settings, proxy: AgeingProxy, tmp_path: Path):
     """A worker is killed, another takes its lanes over behind an aged leader: every input stands in one block."""
     with Workers(settings, tmp_path, SLUICE_SNAPSHOT_INTERVAL="0", SLUICE_CHECKPOINT_INTERVAL="0") as workers:

@@ -18,6 +18,8 @@ from sluice.topology.kafka.connect import open_admin, open_consumer, open_produc
 from sluice.topology.kafka.topics import TOPICS, check_topics, create_topics, topic_name
 from sluice.topology.settings.settings import Settings
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[RealCluster]:

@@ -21,6 +21,8 @@ from composed import Composed
 from sluice.topology.kafka.consume import read
 from sluice.topology.settings.settings import Settings
 
+pytestmark = pytest.mark.long
+
 PATIENCE = 120.0
 SOURCE = "RETRIES = 3\nTIMEOUT = 30\n"
 TEXT = "`RETRIES` in settings.py is 3."

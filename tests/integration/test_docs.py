@@ -12,6 +12,8 @@ import pytest
 from pages import PATIENCE, ROOT, Shell, blocks, follow, pages, way_to
 from readme import STATUS, TERMINALS, is_elsewhere, lines, run_it
 
+pytestmark = pytest.mark.long
+
 KAFKA = [page for page in pages() if any(block.kafka for block in blocks(page))]
 
 

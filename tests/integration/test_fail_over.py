@@ -26,6 +26,8 @@ from sluice.topology.kafka.transactions import FencedError
 from sluice.topology.ledger.ledger import KafkaLedger
 from sluice.topology.settings.settings import Settings, bootstrap
 
+pytestmark = pytest.mark.long
+
 LANES = 2
 NODES = 3
 PATIENCE = 90.0

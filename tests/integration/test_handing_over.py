@@ -17,6 +17,8 @@ from sluice.topology.kafka.topics import create_topics
 from sluice.topology.ledger.folds import folds
 from sluice.topology.settings.settings import Settings
 
+pytestmark = pytest.mark.long
+
 LANES = 6
 LATE = "lanes move although their new workers are not ready"
 A_LIE = """

@@ -186,6 +186,7 @@ async def test_from_the_topics_to_the_client(settings: Settings, path: Path, tmp
 # ---------------------------------------------------------------- exactly once, and made anew
 
 
+@pytest.mark.long
 async def test_a_follower_that_is_killed_stores_each_record_once(settings: Settings, path: Path, tmp_path: Path):
     """SIGKILL again and again, under load: the view is the one that is read at once from the beginning."""
     view = ["mcp", "--transport", "http", "--view", str(path), "--broker", settings.broker]

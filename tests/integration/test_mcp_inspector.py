@@ -27,6 +27,8 @@ from sluice.topology.mcp.adapter_view import about_view
 from sluice.topology.mcp.tokens import new_token
 from sluice.topology.settings.settings import Settings, bootstrap
 
+pytestmark = pytest.mark.long
+
 HERE = Path(__file__).parent
 SLUICE = str(Path(sys.executable).with_name("sluice"))
 PINNED = HERE / "inspector"

@@ -27,6 +27,8 @@ from sluice.codecs.records import Emission
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.settings.settings import Settings, bootstrap
 
+pytestmark = pytest.mark.long
+
 PRODUCERS = ROOT / "examples" / "producers"
 PAGE = DOCS / "howto" / "other-languages.md"
 HARD = ["Größe 🎉 `LIMIT` is 5. ", "許可は `LIMIT` です。", "e\u0301: `LIMIT` is 5. `LIMIT` is 5.", "👩‍👩‍👧‍👦 «x»"]

@@ -34,6 +34,8 @@ from sluice.topology.kafka.connect import open_consumer, open_producer
 from sluice.topology.kafka.topics import check_topics, create_topics, topic_name
 from sluice.topology.settings.settings import Settings
 
+pytestmark = pytest.mark.long
+
 PASSWORDS = {name: f"password-of-{name}" for name in ("admin", "worker", "producer", "observer")}
 NOW = datetime.now(UTC)
 

@@ -24,6 +24,8 @@ from sluice.topology.kafka.topics import create_topics
 from sluice.topology.ledger.folds import folds
 from sluice.topology.settings.settings import Settings
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 FOLDS = len(folds())
 OURS = metadata.version("sluice-verdicts")

@@ -17,7 +17,7 @@ from sluice.topology.kafka.consume import read
 from sluice.topology.settings.clock import now_ms
 from sluice.topology.settings.settings import Settings
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.long]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
