@@ -17,7 +17,7 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 from builders import attestation_value
 from commands import run
-from lanes_on_kafka import Workers, read
+from lanes_on_kafka import Workers, ended, read
 from msgspec.structs import astuple
 
 from sluice.codecs.blocks import EventKind, Output, unseal
@@ -265,7 +265,7 @@ async def test_every_attestation_has_one_fate_though_the_worker_is_killed(settin
         first = workers.start()
         await workers.until_taken_over(first)
         under_load = asyncio.create_task(load(settings, plain, 3))
-        await asyncio.sleep(1.5)
+        await until_fates(settings, 1)
         first.kill()
         second = workers.start()
         done = len(await fates(settings))
@@ -276,7 +276,7 @@ async def test_every_attestation_has_one_fate_though_the_worker_is_killed(settin
 
         found = await assert_one_fate_each(settings, 2000)
         second.terminate()
-        assert await asyncio.to_thread(second.wait, 10) == 0
+        assert await ended(second) == 0
 
     good = [records[0] for records in found.values() if records[0].topic.endswith("grounded")]
     assert len(good) == 950 + 100

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
-from lanes_on_kafka import Workers, assert_exactly_once, ended, ledger, load, read, until_read
+from lanes_on_kafka import Workers, assert_exactly_once, ended, ledger, load, loading, read, until_read
 
 from sluice.codecs import merkle
 from sluice.codecs.blocks import Block, outputs_root
@@ -86,22 +86,30 @@ async def until_covered(settings: Settings, signer: Verifier, seconds: float = 1
             await asyncio.sleep(0.3)
 
 
+async def until_each_has(settings: Settings, count: int) -> None:
+    """Waits until each lane has so many checkpoints."""
+    async with asyncio.timeout(150):
+        while min(map(len, (await read(settings, "checkpoints")).values())) < count:  # noqa: ASYNC110 -- it asks Kafka
+            await asyncio.sleep(0.3)
+
+
+@pytest.mark.long
 async def test_they_hold_whatever_happens_to_the_workers(settings: Settings, tmp_path: Path):
     """One is killed under load and comes back, another one takes over; every checkpoint chains, grows and covers."""
     with Workers(settings, tmp_path, SLUICE_CHECKPOINT_INTERVAL="1", SLUICE_SNAPSHOT_INTERVAL="2") as workers:
         first = workers.start()
         await workers.until_taken_over(first)
-        under_load = asyncio.create_task(load(settings, 0, 3000, 16))
-        await asyncio.sleep(4)
-        first.kill()
-        second = workers.start()
-        await workers.until_taken_over(second)
-        third = workers.start()
-        await workers.until_said(third, "lane taken over", len(folds()))  # one lane, of each fold
-        await asyncio.sleep(2)
-        second.kill()
-        sent = await under_load
-        await assert_exactly_once(settings, sent)
+        async with loading(settings) as sent:
+            await until_each_has(settings, 2)
+            first.kill()
+            second = workers.start()
+            await workers.until_taken_over(second)
+            third = workers.start()
+            await workers.until_said(third, "lane taken over", len(folds()))  # one lane, of each fold
+            await until_each_has(settings, 4)
+            second.kill()
+            await workers.until_said(third, "lane taken over", 2 * len(folds()))
+        await assert_exactly_once(settings, sum(sent))
         found = await until_covered(settings, verifier(tmp_path))
 
     assert all(len(checkpoints) >= 4 for checkpoints in found.values()), found

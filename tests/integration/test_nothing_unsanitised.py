@@ -29,6 +29,8 @@ from sluice.codecs import records
 from sluice.topology.kafka.topics import TOPICS, create_topics
 from sluice.topology.settings.settings import Settings, bootstrap
 
+pytestmark = pytest.mark.long
+
 POLICY = """
 [admissibility]
 horizon = "2s"
@@ -313,7 +315,7 @@ async def _run(settings: Settings, folder: Path) -> list[Written]:
             await send(second())
             await asyncio.sleep(4)
             await send(third())
-            end = time.monotonic() + 30
+            end = time.monotonic() + 150
             while True:
                 found = await _written(settings)
                 if not _missing(found) or time.monotonic() > end:

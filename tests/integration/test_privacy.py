@@ -26,6 +26,8 @@ from sluice.streams.policy.privacy import Secret, key_named
 from sluice.topology.kafka.topics import TOPICS, create_topics
 from sluice.topology.settings.settings import Settings, bootstrap
 
+pytestmark = pytest.mark.long
+
 SECRET = "correct horse battery staple"
 PSEUDONYM, PERSON, CREDENTIAL, DETAIL, SOURCE = (
     f"{name}-4711" for name in ("pseudo", "person", "uid", "detail", "home")
@@ -104,7 +106,7 @@ async def _run(settings: Settings, folder: Path, form: str) -> Run:
             await send(strangers.second())
             await asyncio.sleep(4)
             await send(strangers.third())
-            end = time.monotonic() + 40
+            end = time.monotonic() + 150
             while True:
                 written = await strangers._written(settings)
                 if not strangers._missing(written) or time.monotonic() > end:

@@ -35,9 +35,10 @@ async def test_a_killed_worker_comes_back_from_its_snapshot(settings: Settings, 
         await workers.until_taken_over(first)
         sent = await load(settings, 0, 1500, 4)
         await until_read(settings, sent)
+        async with asyncio.timeout(150):  # two of each lane
+            while any(len(snapshots(tmp_path, f"*.{ledger}")) != 4 for ledger in LEDGERS):  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
         first.kill()
-        for ledger in LEDGERS:  # two of each lane
-            assert len(snapshots(tmp_path, f"*.{ledger}")) == 4
         second = workers.start()
         await workers.until_taken_over(second)
 
@@ -68,6 +69,7 @@ async def test_a_damaged_snapshot_costs_time_only(settings: Settings, tmp_path: 
         await assert_exactly_once(settings, sent + await load(settings, 500, 100))
 
 
+@pytest.mark.long
 async def test_a_standby_takes_over_without_a_refold(settings: Settings, tmp_path: Path):
     """The owner is killed under load; the other worker has followed its ledgers, and needs no snapshot."""
     with Workers(settings, tmp_path, SLUICE_STANDBY="1", SLUICE_SNAPSHOT_INTERVAL="0") as workers:

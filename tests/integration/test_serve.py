@@ -260,7 +260,7 @@ async def until_compacted(settings: Settings) -> None:
     """
     await _configure(settings, "verdicts", COMPACTED)
     number = 1000
-    async with asyncio.timeout(90):
+    async with asyncio.timeout(150):
         while True:
             await load(settings, number, 6)
             number += 6
@@ -278,6 +278,7 @@ def tidy_lanes(prefix: str) -> Iterator[Settings]:
         yield Settings(broker=broker.address, topic_prefix=prefix, app_id=prefix.rstrip("."), partitions=3)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 async def test_verdicts_outlive_a_worker_and_the_compaction_of_their_topic(tidy_lanes: Settings, tmp_path: Path):
     """The next worker tells on where the last one was killed; what compaction leaves says the same of each emission,

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from lanes_on_kafka import Workers, assert_exactly_once, load
+from lanes_on_kafka import Workers, assert_exactly_once, ended, load
 
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.ledger.folds import folds
@@ -44,6 +44,7 @@ async def pair(workers: Workers, *arguments: tuple[str, ...]) -> list[subprocess
     return [first, second]
 
 
+@pytest.mark.long
 async def test_a_named_worker_that_comes_back_in_time_disturbs_nobody(lanes: tuple[Settings, Workers]):
     """Within the session time-out it gets its own lanes back, and the other worker's never stand still."""
     settings, workers = lanes
@@ -51,7 +52,7 @@ async def test_a_named_worker_that_comes_back_in_time_disturbs_nobody(lanes: tup
     before = moves(workers, second)
     under_load = asyncio.create_task(load(settings, 0, 1000, 6))
     first.terminate()
-    assert await asyncio.to_thread(first.wait, 6) == 0
+    assert await ended(first) == 0
     back = workers.start("--instance", "pod-a")
     await workers.until_said(back, "lane taken over", 2 * FOLDS)
 
@@ -60,6 +61,7 @@ async def test_a_named_worker_that_comes_back_in_time_disturbs_nobody(lanes: tup
     await assert_exactly_once(settings, await under_load)
 
 
+@pytest.mark.long
 async def test_lanes_that_stay_resume_within_a_second(lanes: tuple[Settings, Workers]):
     """A third worker joins: what does not move to it keeps its state, and nothing of it is taken over again."""
     settings, workers = lanes
@@ -100,7 +102,7 @@ async def test_of_two_workers_of_one_name_the_older_one_ends(lanes: tuple[Settin
     older = workers.start("--instance", "pod-a")
     await workers.until_taken_over(older)
     younger = workers.start("--instance", "pod-a")
-    assert await asyncio.to_thread(older.wait, 150) == 1
+    assert await ended(older) == 1
     last = workers.said(older).splitlines()[-1]
     assert last.startswith("sluice: instance pod-a-0: another worker has joined the group under this one's name")
     await workers.until_taken_over(younger)

@@ -49,7 +49,7 @@ async def test_without_topics_it_says_how_to_make_them(kafka: str, prefix: str, 
     with Workers(Settings(broker=kafka, topic_prefix=prefix, app_id=prefix), tmp_path) as workers:
         worker = workers.start()
 
-        assert await ended(worker, 20) == 2
+        assert await ended(worker) == 2
         said = workers.said(worker).splitlines()
         assert said[-1].startswith("sluice: ")
         assert "`sluice topics create` makes them" in said[-1]
@@ -149,6 +149,7 @@ async def test_sigterm_ends_it_within_five_seconds_under_load(lanes: tuple[Setti
     await assert_exactly_once(settings, await under_load)
 
 
+@pytest.mark.long
 async def test_several_processes_share_the_lanes(lanes: tuple[Settings, Workers]):
     """With one of two killed, the other has all lanes, and the exit status tells in the end."""
     settings, workers = lanes

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +141,26 @@ async def send(settings: Settings, groups: Sequence[Sequence[tuple[str, bytes, b
     finally:
         await producer.stop()
     return sum(map(len, groups))
+
+
+@contextlib.asynccontextmanager
+async def loading(settings: Settings) -> AsyncIterator[list[int]]:
+    """Sends a hundred emissions a second with their evidence while the block lasts, however slow the machine is.
+
+    Yields how many records each second had; the list is whole once the block has ended.
+    """
+    sent, enough = list[int](), asyncio.Event()
+
+    async def go_on() -> None:
+        while not enough.is_set():
+            sent.append(await load(settings, 100 * len(sent), 100, 1))
+
+    going = asyncio.create_task(go_on())
+    try:
+        yield sent
+    finally:
+        enough.set()
+        await going
 
 
 async def read(settings: Settings, topic: str) -> dict[int, list[Any]]:

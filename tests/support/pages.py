@@ -33,7 +33,9 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-PATIENCE = 60.0
+PATIENCE = 150.0
+_PROGRESS = re.compile(r"^sluice: .*: \d+%, .*\n", re.MULTILINE)
+"""What a command says while it works: on a slow machine only."""
 _NOTE = re.compile(r"<!-- ?(.*?) ?-->")
 NOTES = ("file", "terminal", "stop", "soon", "exit", "not run", "run by", "example", "after", "kafka")
 
@@ -172,7 +174,7 @@ class Shell:
             timeout=PATIENCE,
             check=False,
         )
-        printed = done.stdout.decode()
+        printed = _PROGRESS.sub("", done.stdout.decode())
         return done.returncode, printed.replace(self._prefix, "") if self._prefix else printed
 
     def start(self, name: str, command: str) -> None:

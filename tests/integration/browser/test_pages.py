@@ -18,7 +18,7 @@ from sluice.topology.kafka.topics import topic_name
 from sluice.topology.settings.clock import now_ms
 from sluice.topology.settings.settings import Settings
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.long]
 RULES = {
     "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]},
     "resultTypes": ["violations"],
@@ -45,7 +45,10 @@ PAGES = (
 )
 STORY = PAGES[7]
 SIZES = (({"width": 390, "height": 844}, "dark"), ({"width": 1280, "height": 800}, "light"))
-FOCUSABLE = "a[href], button, input:not([type=hidden]), select, textarea, [tabindex='0']"
+FOCUSABLE = (
+    ":is(a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0'])"
+    ":not(details:not([open]) > :not(summary) *)"  # what is folded away is not come to
+)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

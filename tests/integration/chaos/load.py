@@ -81,6 +81,7 @@ class Load:
                     await self._send(producer, heapq.heappop(waiting)[2])
                 await asyncio.sleep(TICK)
         finally:
+            self.stop()  # where it was cancelled, transactions would go on for ever
             await producer.stop()  # waits for what is on its way
             await in_transactions
 

@@ -43,6 +43,7 @@ SECONDS = 560.0
 """A run takes two minutes and a half; on a machine that others use too it may take thrice as long."""
 
 
+@pytest.mark.long
 @pytest.mark.timeout(SECONDS + 60)
 async def test_chaos_loses_and_doubles_nothing(tmp_path: Path):
     """The faults of a short run on three brokers: the last line says that nothing was lost and nothing doubled."""
@@ -364,7 +365,7 @@ async def test_the_reader_reads_to_the_end_of_today(kafka: str, prefix: str):
 
         async with Reader(settings) as reader:
             await block(*places)
-            assert await reader.until(lambda: len(reader.found["admitted"][0]) == 1, 10)
+            assert await reader.until(lambda: len(reader.found["admitted"][0]) == 1, 60)
             await block(places[0])
             await asyncio.sleep(1)  # it is fetched, and waits
             await block(*places)
@@ -419,8 +420,8 @@ def frame(key: int, body: bytes) -> bytes:
 
 
 async def answer(reader: asyncio.StreamReader) -> bytes:
-    size = await asyncio.wait_for(reader.readexactly(4), 5)
-    return size + await asyncio.wait_for(reader.readexactly(*struct.unpack(">i", size)), 5)
+    size = await asyncio.wait_for(reader.readexactly(4), 60)
+    return size + await asyncio.wait_for(reader.readexactly(*struct.unpack(">i", size)), 60)
 
 
 @asynccontextmanager
@@ -451,6 +452,9 @@ async def test_a_cut_holds_everything_and_loses_nothing():
         writer.write(frame(FETCH, b"two"))
         late_reader, late_writer = await asyncio.open_connection("127.0.0.1", proxy.port)
         late_writer.write(frame(FETCH, b"new"))
+        async with asyncio.timeout(60):
+            while not proxy.held:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
         await asyncio.sleep(0.2)
         assert got == [frame(FETCH, b"one")]
         assert proxy.held == len(frame(FETCH, b"two"))
