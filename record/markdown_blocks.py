@@ -28,6 +28,8 @@ _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _DESTINATION: Final = re.compile(
     r"\]\([^()\s]{0,2000}(?:\s{1,9}\"[^\"\n]{0,500}\")?\)|\]\[[^\[\]\n]{0,200}\]|<https?://[^\s<>]{1,2000}>"
 )
+_MARKER: Final = re.compile(r"\[\^[^\[\]\s]{1,64}\]:?|\[!(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]")
+"""Numbers of footnotes, and the heads of GitHub's alerts: CommonMark takes them for text, and they state nothing."""
 _EMPHASIS: Final = re.compile(r"\*+|~~|(?<!\w)_+|_+(?!\w)|(?<!\w)!?\[")
 
 
@@ -134,4 +136,5 @@ def masked(text: str) -> str:
 
 def _plain(text: str) -> str:
     text = _DESTINATION.sub(lambda match: " " * len(match[0]), text)
+    text = _MARKER.sub(lambda match: " " * len(match[0]), text)
     return _EMPHASIS.sub(lambda match: '"' * len(match[0]), text)

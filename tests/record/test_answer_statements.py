@@ -46,6 +46,9 @@ PIECES = st.sampled_from(
         "Is it? ",
         "\u2028",
         "~~~\n",
+        "[^1]",
+        "[^1]: ",
+        "[!NOTE]\n",
     ]
 )
 
@@ -60,6 +63,22 @@ def test_spans_slice_back_to_the_text(text: str) -> None:
         assert text[one.start : one.end] == one.text
         assert one.text == one.text.strip()
         past = one.end
+
+
+@pytest.mark.parametrize(
+    ("markdown", "wanted"),
+    [
+        ("`a.py` is 3.[^1] `b.py` is 4.[^b-2]\n\n[^1]: `c.py` is 5.", ["`a.py` is 3.", "`b.py` is 4.", "`c.py` is 5."]),
+        ("[^1]: `a.py` is 3.\n[^2]: `b.py` is 4.", ["`a.py` is 3.", "`b.py` is 4."]),
+        ("> [!NOTE]\n> `a.py` is 3.\n> `b.py` is 4.", ["`a.py` is 3.", "`b.py` is 4."]),
+        ("`a.py`[^1] is 3.", ["`a.py`[^1] is 3."]),
+        ("`a.py` is 3.[^not so]", ["`a.py` is 3.[^not so]"]),
+        ("`x[^1]` in `a.py` is 3.", ["`x[^1]` in `a.py` is 3."]),
+    ],
+)
+def test_numbers_of_footnotes_and_heads_of_alerts_belong_to_no_statement(markdown: str, wanted: list[str]) -> None:
+    """At a sentence's ends; what stands within stays in it, and so does what is no footnote's number."""
+    assert texts(markdown) == wanted
 
 
 def test_blocks_of_every_kind_give_their_sentences() -> None:
