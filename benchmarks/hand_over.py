@@ -1,21 +1,29 @@
 """How long lanes stand still when a third worker joins two: `run.py --hand-over`.
 
 Two workers hold so many live assertions in each lane. Every lane gets an emission with its evidence 20 times a second,
-so it writes blocks all the time, and a pause is the time between two of its blocks, by the broker's clock (the time at
-which they were appended). Then a third worker joins, with an empty state folder; with `--cold` lanes move to it at once
-(`hand_over_blocks = 0`), as they did before. Writes `hand-over.json` into `benchmarks/results/`. Exit status: 1 where a
-lane was handed over to a worker that had to restore it, or nothing could be measured; 0 otherwise, however long lanes
-stood.
+so it writes blocks all the time. Then a third worker joins, with an empty state folder; with `--cold` lanes move to it
+at once (`hand_over_blocks = 0`), as they did before. Writes `hand-over.json` into `benchmarks/results/`.
+
+| what is told of each lane | ms |
+| --- | --- |
+| longest pause, before and with the third worker | between two blocks, by the broker's clock; or none up to the end |
+| hand-over, of a lane that moved | between the last block of the owner before and the first of the new one |
+| longest gap of its input | between two of its emissions: a pause is the workers' only where this is short |
+
+Exit status: 1 where a lane was handed over to a worker that had to restore it, or nothing could be measured; 0
+otherwise, however long lanes stood.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import statistics
 import tempfile
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,6 +47,8 @@ from sluice.topology.kafka.topics import TOPICS
 WORKERS = 3
 GOAL_MS = 1000
 BEAT_SECONDS = 0.05
+UNSTEADY_MS = 250
+"""Where a lane got nothing for longer than this, a pause of it may be ours, who send."""
 STEADY_SECONDS = 15.0
 """Before the third worker starts, and after it has its lanes."""
 JOIN_SECONDS = 1800.0
@@ -54,11 +64,11 @@ class Setting(NamedTuple):
     cold: bool = False
 
 
-class Block(NamedTuple):
-    """A record of a ledger: when it was appended (Unix ms), and whether it is a claim."""
+class Record(NamedTuple):
+    """A record of a ledger or an input: when it was appended or sent (Unix ms), and whether it is a claim."""
 
     at: int
-    is_claim: bool
+    is_claim: bool = False
 
 
 def numbers_by_lane(lanes: int, each: int, first: int = 0) -> dict[int, list[int]]:
@@ -123,8 +133,8 @@ class Beat(threading.Thread):
         sender.flush(30)
 
 
-def ledgers(course: Course, since: int) -> dict[int, list[Block]]:
-    """What every lane's ledger has from a time on (Unix ms)."""
+def by_lane(course: Course, name: str, since: int) -> dict[int, list[Record]]:
+    """What every lane's partition of a topic has from a time on (Unix ms), in order."""
     reader = Consumer(
         {
             "bootstrap.servers": servers(course.address),
@@ -135,7 +145,7 @@ def ledgers(course: Course, since: int) -> dict[int, list[Block]]:
             "log_level": 3,
         }
     )
-    topic, found = course.prefix + "ledger", defaultdict[int, list[Block]](list)
+    topic, found = course.prefix + name, defaultdict[int, list[Record]](list)
     try:
         reader.assign(
             reader.offsets_for_times([TopicPartition(topic, one, since) for one in range(course.partitions)], 30)
@@ -144,19 +154,43 @@ def ledgers(course: Course, since: int) -> dict[int, list[Block]]:
         while len(ended) < course.partitions:
             message = reader.poll(30)
             if message is None:
-                raise FailedError("the ledgers cannot be read to their ends")
+                raise FailedError(f"{topic} cannot be read to its end")
             if message.error():
                 ended.add(message.partition())  # the end of the partition is told as an error
             else:
-                found[message.partition()].append(Block(message.timestamp()[1], is_claim(message.key())))
+                found[message.partition()].append(Record(message.timestamp()[1], is_claim(message.key())))
     finally:
         reader.close()
     return dict(found)
 
 
 def longest(times: list[int], first: int, last: int) -> int:
-    """The longest time between two blocks, of which the second was appended between two times; all in ms."""
-    return max((after - before for before, after in pairwise(times) if first <= after <= last), default=last - first)
+    """The longest time between two records, of which the second came between two times; all in ms.
+
+    A record that did not come by then has let us wait until then.
+    """
+    known = [first] if not times or times[0] > last else [one for one in times if one <= last]
+    return max(after - before for before, after in pairwise([*known, last]) if after >= first)
+
+
+def hand_overs(ledger: Sequence[Record], first: int, last: int) -> list[int]:
+    """For each change of the lane's owner: ms between the last block before the claim and the first behind it.
+
+    Args:
+        ledger: the lane's records in order.
+        first, last: claims between these times count, Unix ms; who has written no block by then has taken until then.
+    """
+    found, before, claimed = list[int](), None, False
+    for record in ledger:
+        if record.is_claim:
+            claimed = claimed or first <= record.at <= last
+            continue
+        if claimed and before is not None:
+            found.append(record.at - before)
+        before, claimed = record.at, False
+    if claimed and before is not None:
+        found.append(last - before)
+    return found
 
 
 def measured(setting: Setting, properties: dict[str, str]) -> dict[str, Any]:
@@ -198,16 +232,13 @@ def measured(setting: Setting, properties: dict[str, str]) -> dict[str, Any]:
             ended = _ms()
             warm = [one for one in workers.told(third, "restored") if one["start"] == "standby"]
             asked = len(workers.told(third, "ready for lanes: asking for a rebalance"))
-        blocks = ledgers(course, began)
+        ledgers, inputs_by_lane = by_lane(course, "ledger", began), by_lane(course, "emissions", began)
     lanes = [
-        {
-            "lane": lane,
-            "moved": any(block.is_claim and joined <= block.at <= ended for block in found),
-            "before_ms": longest(times := [block.at for block in found if not block.is_claim], began, joined),
-            "pause_ms": longest(times, joined, ended),
-        }
-        for lane, found in sorted(blocks.items())
+        _lane(lane, ledgers.get(lane, []), [one.at for one in inputs_by_lane.get(lane, [])], began, joined, ended)
+        for lane in range(setting.lanes)
     ]
+    moved = [one["hand_over_ms"] for one in lanes if one["moved"]]
+    pauses = [one["pause_ms"] for one in lanes]
     return {
         "at": format_time(began),
         "cores": os.cpu_count(),
@@ -217,9 +248,26 @@ def measured(setting: Setting, properties: dict[str, str]) -> dict[str, Any]:
         "seconds_until_even": round((balanced - joined) / 1000, 1),
         "asked_for_rebalances": asked,
         "restored_cold": max(0, len({(one["fold"], one["lane"]) for one in taken}) - len(warm)),
-        "longest_pause_ms": max(one["pause_ms"] for one in lanes),
+        "longest_pause_ms": max(pauses),
+        "median_pause_ms": round(statistics.median(pauses)),
+        "longest_hand_over_ms": max(moved, default=None),
+        "median_hand_over_ms": round(statistics.median(moved)) if moved else None,
         "longest_before_ms": max(one["before_ms"] for one in lanes),
+        "longest_input_gap_ms": max(one["input_gap_ms"] for one in lanes),
         "by_lane": lanes,
+    }
+
+
+def _lane(lane: int, ledger: list[Record], inputs: list[int], began: int, joined: int, ended: int) -> dict[str, Any]:
+    """What is told of one lane; the times are Unix ms."""
+    blocks, changes = [one.at for one in ledger if not one.is_claim], hand_overs(ledger, joined, ended)
+    return {
+        "lane": lane,
+        "moved": bool(changes),
+        "before_ms": longest(blocks, began, joined),
+        "pause_ms": longest(blocks, joined, ended),
+        "hand_over_ms": max(changes, default=None),
+        "input_gap_ms": longest(inputs, joined, ended),
     }
 
 
@@ -236,13 +284,21 @@ def hand_over(arguments: argparse.Namespace) -> int:
     arguments.results.mkdir(parents=True, exist_ok=True)
     name = "hand-over-cold.json" if arguments.cold else "hand-over.json"
     (arguments.results / name).write_bytes(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
-    table = Table("lane", "moved", "longest pause before, ms", "with the third worker, ms", title="from 2 to 3 workers")
+    heads = ("longest pause before, ms", "with the third worker, ms", "hand-over, ms", "longest gap of its input, ms")
+    table = Table("lane", *heads, title="from 2 to 3 workers")
     for one in found["by_lane"]:
-        table.add_row(str(one["lane"]), "yes" if one["moved"] else "", f"{one['before_ms']:,}", f"{one['pause_ms']:,}")
+        columns = (one["before_ms"], one["pause_ms"], one["hand_over_ms"], one["input_gap_ms"])
+        table.add_row(str(one["lane"]), *("" if ms is None else f"{ms:,}" for ms in columns))
     shown = output()
     shown.print(table)
     met = "met" if found["longest_pause_ms"] <= GOAL_MS else "NOT met"
     shown.print(f"longest pause: {found['longest_pause_ms']:,} ms (at most {GOAL_MS:,}): {met}")
+    shown.print(f"half of the lanes: {found['median_pause_ms']:,} ms at most")
+    if found["longest_hand_over_ms"] is not None:
+        told = f"{found['longest_hand_over_ms']:,} ms at most, {found['median_hand_over_ms']:,} ms in the middle"
+        shown.print(f"lanes that moved, from the last block before to the first one after: {told}")
+    if found["longest_input_gap_ms"] > UNSTEADY_MS:
+        shown.print(f"the input was not steady: a lane got nothing for {found['longest_input_gap_ms']:,} ms")
     cold = found["restored_cold"]
     shown.print(f"lanes handed over to a worker that had to restore them: {cold} of {setting.lanes // WORKERS * FOLDS}")
     shown.print(f"even again after {found['seconds_until_even']:g} s")

@@ -466,13 +466,27 @@ def test_the_command_line_refuses_what_makes_no_sense() -> None:
 
 
 def test_a_pause_is_the_time_between_two_blocks() -> None:
-    """It counts where the later block comes within the time looked at; without any, all of that time is a pause."""
+    """It counts where the later block comes within the time looked at, or has not come by its end."""
     times = [0, 50, 100, 900, 950, 2000]
 
     assert hand_over.longest(times, 0, 950) == 800
-    assert hand_over.longest(times, 901, 1999) == 50
+    assert hand_over.longest(times, 901, 960) == 50
+    assert hand_over.longest(times, 901, 1999) == 1049
     assert hand_over.longest(times, 901, 2000) == 1050
     assert hand_over.longest([], 100, 700) == 600
+    assert hand_over.longest([800, 900], 100, 700) == 600
+
+
+def test_a_hand_over_is_from_the_last_block_before_a_claim_to_the_first_behind_it() -> None:
+    """Two claims with no block between them are one; one that nobody has written behind lasts until the end."""
+    block, claim = hand_over.Record, lambda at: hand_over.Record(at, True)
+    ledger = [claim(5), block(10), block(60), claim(400), block(700), block(750), claim(800), claim(900), block(1000)]
+
+    assert hand_over.hand_overs(ledger, 100, 2000) == [640, 250]
+    assert hand_over.hand_overs(ledger, 500, 2000) == [250]
+    assert hand_over.hand_overs(ledger, 1001, 2000) == []
+    assert hand_over.hand_overs([*ledger, claim(1100)], 1001, 2000) == [1000]
+    assert hand_over.hand_overs([claim(5)], 0, 2000) == []
 
 
 @given(st.integers(1, 16), st.integers(1, 20), st.integers(0, 10_000))

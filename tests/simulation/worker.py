@@ -33,6 +33,7 @@ from sluice.topology.settings.settings import Settings
 from sluice.topology.worker.claimant import Claimant
 from sluice.topology.worker.lane import Lane
 from sluice.topology.worker.lanes import Lanes
+from sluice.topology.worker.supervising import supervised
 
 from .broker import Broker, Place, handled
 from .clients import insist
@@ -282,7 +283,7 @@ class Worker:
             )
 
         self.lanes = self.fetcher.lanes = _Lanes(folds, make, on_fatal, stall_seconds=STALL_SECONDS)
-        self.standbys = {fold.name: Standbys(partial(make_standby, fold)) for fold in folds}
+        self.standbys = {fold.name: Standbys(partial(make_standby, fold), supervised) for fold in folds}
         process.spawn(self.fetcher.run())
         process.spawn(self.fetcher.ask_for_ends())
         process.spawn(self.fetcher.ask_for_ids())

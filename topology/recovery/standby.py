@@ -10,13 +10,12 @@ more, and the fold.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from typing import Any
 
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import KafkaError
 
 from ...codecs.errors import LaterVersionError, SluiceError
 from ...codecs.lane_claims import is_claim
@@ -28,8 +27,6 @@ from ..ledger.replay import Restored, beginning, replay
 from ..settings.settings import Settings
 from .restore import Start
 
-RETRY_SECONDS = 10.0
-"""Nobody waits for a standby: after a failure it begins again without haste."""
 LINGER_SECONDS = 60.0
 FETCH_WAIT_MS = 500
 
@@ -37,7 +34,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Standby:
-    """One lane's ledger, followed. `run` is its only task; `restored` may be asked for between its steps.
+    """One lane's ledger, followed. `run` is its only task, and may be called anew where it ended; `restored` may be
+    asked for between its steps.
 
     Args:
         settings: the broker and topics.
@@ -78,29 +76,17 @@ class Standby:
         return None if found is None or found.offset is None else found
 
     async def run(self) -> None:
-        """Follows the ledger until cancelled, or until it is one that only a newer package can follow.
+        """Follows the ledger until cancelled. One that only a newer package can follow is told, and left alone.
 
-        Whatever else ends it is told, and it begins again: until it has come so far once more, it is not ready.
+        Raises:
+            Exception: whatever ends it. Until it has been called again, and has come as far, it is not ready.
         """
-        task: Any = asyncio.current_task()
         structlog.contextvars.bind_contextvars(lane=self._lane, fold=self._fold.name)
-        while True:
-            try:
-                await self._follow(await self._begin())
-            except LaterVersionError as error:
-                log.error("the standby ends", error=str(error))
-                return
-            except (SluiceError, KafkaError, OSError) as error:
-                log.warning("the standby begins again", error=str(error) or repr(error), seconds=RETRY_SECONDS)
-            except asyncio.CancelledError as error:
-                if task.cancelling():
-                    raise
-                # What it awaited was cancelled, and not the standby.
-                log.warning("the standby begins again", error=repr(error), seconds=RETRY_SECONDS)
-            except Exception as error:  # whatever it is, nobody else would hear of it
-                why = str(error) or repr(error)
-                log.error("the standby begins again", error=why, seconds=RETRY_SECONDS, exc_info=error)
-            await asyncio.sleep(RETRY_SECONDS)
+        try:
+            await self._follow(await self._begin())
+        except LaterVersionError as error:
+            log.error("the standby ends", error=str(error))
+            await asyncio.Event().wait()
 
     async def _begin(self) -> Restored:
         for name, begin, *_ in self._starts():
@@ -150,10 +136,18 @@ class Standbys:
 
     A lane may become this worker's own in the very assignment that no longer names it here: so what is not wanted any
     more goes on for `LINGER_SECONDS`, to be taken by then.
+
+    Args:
+        make: a new standby of a lane.
+        supervised: runs a task of that name again and again, whatever ends it, until it is cancelled.
     """
 
-    def __init__(self, make: Callable[[int], Standby]) -> None:
-        self._make = make
+    def __init__(
+        self,
+        make: Callable[[int], Standby],
+        supervised: Callable[[str, Callable[[], Awaitable[None]]], Coroutine[Any, Any, None]],
+    ) -> None:
+        self._make, self._supervised = make, supervised
         self._running: dict[int, tuple[Standby, asyncio.Task[None]]] = {}
         self._wanted: set[int] = set()
 
@@ -178,7 +172,8 @@ class Standbys:
         self._wanted = wanted
         for number in sorted(wanted - self._running.keys()):
             standby = self._make(number)
-            self._running[number] = standby, asyncio.create_task(standby.run(), name=f"standby-{number}")
+            name = f"standby-{number}"
+            self._running[number] = standby, asyncio.create_task(self._supervised(name, standby.run), name=name)
 
     def take(self, number: int) -> Restored | None:
         """A lane's state, for its new owner here; the standby ends, and must not be used beside it."""

@@ -10,10 +10,16 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import structlog
+from aiokafka.errors import KafkaError
+
+from ...codecs.errors import SluiceError
 
 FIRST_SECONDS: Final = 1.0
 MOST_SECONDS: Final = 60.0
 """The pause doubles up to this; after a run that has lasted so long the first pause comes again."""
+
+EXPECTED: Final = (SluiceError, KafkaError, OSError)
+"""What ends a task and says all in a sentence: a broker that is away, a ledger that does not hold."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -40,6 +46,10 @@ async def supervised(name: str, run: Callable[[], Awaitable[None]]) -> None:
         if loop.time() - begun_at >= MOST_SECONDS:
             pause = FIRST_SECONDS
         why = "it ended" if error is None else str(error) or repr(error)
-        log.error("a task of the worker ended: it begins again", task=name, error=why, seconds=pause, exc_info=error)
+        told = {"task": name, "error": why, "seconds": pause}
+        if isinstance(error, EXPECTED):
+            log.warning("a task of the worker ended: it begins again", **told)
+        else:
+            log.error("a task of the worker ended: it begins again", **told, exc_info=error)
         await asyncio.sleep(pause)
         pause = min(2 * pause, MOST_SECONDS)

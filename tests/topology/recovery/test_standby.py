@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from sluice.codecs.blocks import Event, EventKind, Header, Output, seal
-from sluice.codecs.errors import DoesNotHoldError
+from sluice.codecs.errors import DoesNotHoldError, LaterVersionError
 from sluice.streams.policy.policy import DEFAULT_POLICY
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.ledger.chain import ChainHead
@@ -22,7 +22,9 @@ from sluice.topology.recovery import standby as module
 from sluice.topology.recovery.restore import Start
 from sluice.topology.recovery.standby import Standby, Standbys
 from sluice.topology.settings.settings import Settings
+from sluice.topology.worker import supervising
 from sluice.topology.worker.app import create_app
+from sluice.topology.worker.supervising import supervised
 
 T = 1_790_000_000_000
 
@@ -70,7 +72,7 @@ async def until(true: Callable[[], object]) -> None:
 
 
 def standbys(owner: Owner, starts: Callable[[], Iterator[Start]] = lambda: iter(())) -> Standbys:
-    return Standbys(lambda number: Standby(owner.settings, owner.fold, number, starts))
+    return Standbys(lambda number: Standby(owner.settings, owner.fold, number, starts), supervised)
 
 
 async def test_it_follows_the_ledger_block_by_block(owner: Owner) -> None:
@@ -101,7 +103,8 @@ async def test_what_is_stale_in_its_timers_goes_with_each_block(owner: Owner, mo
 
     monkeypatch.setattr(owner.fold, "next_due", counting)
     following = Standbys(
-        lambda number: Standby(owner.settings, owner.fold, number, lambda: iter(()), lambda: collected.append(None))
+        lambda number: Standby(owner.settings, owner.fold, number, lambda: iter(()), lambda: collected.append(None)),
+        supervised,
     )
     following.assign([1])
     await until(lambda: following.heights[1] == 1)
@@ -175,7 +178,7 @@ async def test_a_start_that_fails_costs_time_only(owner: Owner) -> None:
 
 async def test_a_ledger_that_does_not_hold_leaves_no_state(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who takes the lane over then finds out by itself, and says it."""
-    monkeypatch.setattr(module, "RETRY_SECONDS", 60.0)
+    monkeypatch.setattr(supervising, "FIRST_SECONDS", 60.0)
     following = standbys(owner)
     following.assign([1])
     await until(lambda: following.heights[1] == 1)
@@ -191,7 +194,7 @@ async def test_after_a_failure_it_is_unready(
     owner: Owner, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     """Whatever the failure is, also a cancel that somebody else gave: a lane would move to a standby without state."""
-    monkeypatch.setattr(module, "RETRY_SECONDS", 0.5)
+    monkeypatch.setattr(supervising, "FIRST_SECONDS", 0.5)
     took, failures, found = module.take_stored, list[BaseException](), list[object]()
 
     async def failing(*given: Any) -> Any:
@@ -200,7 +203,7 @@ async def test_after_a_failure_it_is_unready(
         return await took(*given)
 
     async def pause(seconds: float) -> None:
-        if seconds == module.RETRY_SECONDS:
+        if seconds == supervising.FIRST_SECONDS:
             found.append((following.heights, following.behind))
         await sleep(seconds)
 
@@ -216,7 +219,27 @@ async def test_after_a_failure_it_is_unready(
     await until(lambda: following.heights == {1: 1} and following.behind == {1: 0})
 
     assert found == [({1: -1}, {})]
-    assert [one["error"] for one in told if one["event"].startswith("the standby")] == [str(error) or repr(error)]
+    assert [one["error"] for one in told if one.get("task") == "standby-1"] == [str(error) or repr(error)]
+    await following.stop()
+
+
+async def test_a_ledger_of_a_later_version_is_told_once(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To begin again does not help: only a newer package follows it."""
+    monkeypatch.setattr(supervising, "FIRST_SECONDS", 0.01)
+    begun = list[int]()
+
+    async def later(self: Standby, start: Restored) -> None:
+        begun.append(1)
+        raise LaterVersionError("the ledger is of a later version")
+
+    monkeypatch.setattr(Standby, "_follow", later)
+    following = standbys(owner)
+    with capture_logs() as told:
+        following.assign([1])
+        await until(lambda: told)
+        await asyncio.sleep(0.1)
+
+    assert (begun, [one["event"] for one in told], following.heights) == ([1], ["the standby ends"], {1: -1})
     await following.stop()
 
 
@@ -228,7 +251,7 @@ async def test_a_standby_that_has_failed_holds_up_nothing_that_stops() -> None:
             raise AttributeError("no such thing")
 
     broken: Any = Broken()
-    following = Standbys(lambda number: broken)
+    following = Standbys(lambda number: broken, supervised)
     following.assign([1, 2])
     await asyncio.sleep(0)
 

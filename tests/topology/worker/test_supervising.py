@@ -6,8 +6,10 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
+from aiokafka.errors import KafkaConnectionError
 from structlog.testing import capture_logs
 
+from sluice.codecs.errors import UnreachableError
 from sluice.codecs.notes import Signer
 from sluice.topology.checkpoints.checkpointing import Tips
 from sluice.topology.ledger.policies import PolicyFeed
@@ -64,6 +66,23 @@ async def test_whatever_ends_it_is_told_and_it_begins_again(
         ("a task of the worker ended: it begins again", "the policies", why)
     ] * 2
     assert [one["seconds"] for one in told[:2]] == [0.001, 0.002]
+
+
+@pytest.mark.parametrize(
+    "error", [UnreachableError("no broker answers"), KafkaConnectionError("gone"), OSError("full")]
+)
+async def test_what_says_all_in_a_sentence_is_a_warning(error: Exception):
+    """While a broker is away, each task of the worker would print where in the code that was found."""
+
+    async def run() -> None:
+        raise error
+
+    with capture_logs() as told:
+        task = asyncio.create_task(supervised("the policies", run))
+        await until(lambda: told)
+        task.cancel()
+
+    assert [(one["log_level"], one["error"], one.get("exc_info")) for one in told] == [("warning", str(error), None)]
 
 
 async def test_a_cancel_ends_it_without_a_word():
