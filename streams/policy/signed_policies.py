@@ -55,12 +55,15 @@ def follow(
         document: as it came.
         headers: of its record.
         time: at which the key has to count, Unix ms: the block's.
-        demands_signature: whether a policy's `[policies.keys]` is asked: not in fold versions before 4.
+        demands_signature: whether a policy's `[policies.keys]` is asked, and the canonical form, whose hash blocks and
+            outputs name: not in fold versions before 4.
     """
     try:
         policy = policy_of_document(document)
     except msgspec.MsgspecError as error:
         return Fault("schema", f"$: expected a policy document, got {error}")
+    if demands_signature and policy.document != document:
+        return Fault("schema", "$: expected a policy document in canonical form, as `sluice policy apply` writes it")
     if before is None or not demands_signature or not before.policies.keys:
         return policy
     signature = signature_of(headers)

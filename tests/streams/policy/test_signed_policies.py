@@ -53,7 +53,7 @@ class Lanes:
         self.outputs: list[list[Output]] = []
         self.take((first, None), at=T - 100)
 
-    def take(self, *some: Signed, at: int = T) -> list[str]:
+    def take(self, *some: tuple[Policy | bytes, bytes | None], at: int = T) -> list[str]:
         """Takes policies in; the reasons of the adjudicating lane's dead letters."""
         self.outputs = []
         for fold, state in zip(self.folds, self.states, strict=True):
@@ -202,6 +202,20 @@ def test_the_first_header_of_the_name_is_the_signature():
 
     assert not isinstance(follow(FIRST, after.document, others, T), Fault)
     assert isinstance(follow(FIRST, after.document, others[::-1], T), Fault)
+
+
+@pytest.mark.parametrize("document", [b"{}", b'{"verdicts":"all"}', DEFAULT_POLICY.document + b" "])
+def test_a_document_that_is_not_canonical_is_no_policy(document: bytes):
+    """Architecture, policy: its hash names it. Of such a document no hash in a header or an output would be found."""
+    lanes = Lanes(DEFAULT_POLICY)
+
+    assert lanes.take((document, None)) == ["schema"]
+    assert [state.counters["no-policy"] for state in lanes.states[1:]] == [1, 1]
+
+
+def test_blocks_of_earlier_versions_take_any_document():
+    """What they decided stays."""
+    assert Lanes(DEFAULT_POLICY, number=3).take((b"{}", None)) == []
 
 
 def test_who_signs_may_give_the_keys_up(lanes: Lanes):
