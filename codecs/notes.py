@@ -17,13 +17,12 @@ import binascii
 import re
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
-from typing import Final, NamedTuple
-
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .errors import DoesNotHoldError, UsageError, cut
+
+if TYPE_CHECKING:  # a twelfth of a command's imports, and most commands neither sign nor verify
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 ED25519: Final = b"\x01"
 SEED_BYTES: Final = 32
@@ -47,6 +46,8 @@ class Verifier:
     """
 
     def __init__(self, name: str, public_key: Ed25519PublicKey) -> None:
+        from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
         self.name, self._key = name, public_key
         self._raw = public_key.public_bytes(Encoding.Raw, PublicFormat.Raw)
         self.id = _key_id(name, self._raw)
@@ -63,6 +64,8 @@ class Verifier:
             raise UsageError(
                 "a private key is no verifier", expected=_FORM, hint="`sluice key show FILE` prints its verifier"
             )
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
         name, key_id, raw = _parse_key(given, "verifier")
         verifier = cls(name, Ed25519PublicKey.from_public_bytes(raw))
         if key_id != verifier.id:
@@ -79,6 +82,8 @@ class Verifier:
 
     def holds(self, text: str, signature: bytes) -> bool:
         """Whether the signature is this key's over the text."""
+        from cryptography.exceptions import InvalidSignature
+
         try:
             self._key.verify(signature, text.encode())
         except InvalidSignature:
@@ -102,6 +107,8 @@ class Signer:
             raise UsageError("not a key's name", expected="1 to 256 characters without white space and +", got=name)
         if len(seed) != SEED_BYTES:
             raise UsageError("not a private key's seed", expected=f"{SEED_BYTES} bytes", got=f"{len(seed)} bytes")
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
         self.name, self._seed = name, seed
         self._key = Ed25519PrivateKey.from_private_bytes(seed)
         self.verifier = Verifier(name, self._key.public_key())

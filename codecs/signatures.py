@@ -19,14 +19,14 @@ import base64
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, cast
-
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from .canonical import CanonicalError, fast_canonical, parse_json
 from .errors import UsageError
 from .notes import Signer, Verifier, unbase64
+
+if TYPE_CHECKING:  # see notes.py
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 SIGNATURE: Final = "signature"
 SCHEME: Final = "sluice/1"
@@ -202,6 +202,8 @@ def is_signature(public_key: str, signature: str, data: bytes) -> bool:
     key, raw = _key(public_key), unbase64(signature)
     if key is None or raw is None or len(raw) != SIGNATURE_BYTES:
         return False
+    from cryptography.exceptions import InvalidSignature
+
     try:
         key.verify(raw, data)
     except InvalidSignature:
@@ -211,5 +213,7 @@ def is_signature(public_key: str, signature: str, data: bytes) -> bool:
 
 @lru_cache(maxsize=1024)  # keys are few, and read for every record: 0.1 us instead of 9
 def _key(public_key: str) -> Ed25519PublicKey | None:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
     raw = public_key_of(public_key)
     return None if raw is None else Ed25519PublicKey.from_public_bytes(base64.b64decode(raw))

@@ -7,6 +7,7 @@ Ctrl-C. An error is one sentence; a traceback only with `--debug`.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 from functools import partial
@@ -73,7 +74,13 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        return getattr(importlib.import_module(f".{module}", __name__), attribute)
+        was_on = gc.isenabled()
+        gc.disable()  # what an import makes stays: looking for garbage in it was a twentieth of a short command
+        try:
+            return getattr(importlib.import_module(f".{module}", __name__), attribute)
+        finally:
+            if was_on:
+                gc.enable()
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """As Click's, without importing every command for its line of help: a Tab must not take a second."""

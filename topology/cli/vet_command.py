@@ -41,6 +41,7 @@ BAR_AFTER = 1.0
 @click.option("--html", metavar="FILE", type=click.Path(dir_okay=False), help="Write one self-contained page.")
 @click.option("--broker", metavar="URL", help="Send the emissions to Kafka instead, as kafka://host:port.")
 @click.pass_context
+@seldom_collected()  # while modules are imported, too
 def vet(
     ctx: click.Context,
     files: tuple[str, ...],

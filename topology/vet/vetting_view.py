@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from ..terminal.showing import escaped
 from ..terminal.styles import STYLES
 from .vetted_assertions import ADMITTED, BELOW_FLOOR, CONTRADICTED, UNANNOTATED, Missing, Place, Verdict
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 HEADS = ("verdict", "statement, and what was checked", "where, and what was missing")
 MOST_LINES = 6
@@ -111,6 +111,10 @@ def table(verdicts: Sequence[Verdict], *, briefly: bool = False) -> Table:
         verdicts: of one turn or answer.
         briefly: of what is admitted wholly, the statement alone.
     """
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
     shown = Table(box=SIMPLE_HEAD, expand=True, pad_edge=False)
     shown.add_column(HEADS[0], max_width=22, overflow="fold")
     shown.add_column(HEADS[1], ratio=1, overflow="fold")
@@ -128,6 +132,8 @@ def table(verdicts: Sequence[Verdict], *, briefly: bool = False) -> Table:
 
 def print_table(verdicts: Sequence[Verdict], console: Console) -> None:
     """A table for each turn; behind many statements once more those that are contradicted; and the summary."""
+    from rich.text import Text
+
     many = len(verdicts) > MANY
     for heading, several in headings(verdicts):
         if heading:
