@@ -508,7 +508,7 @@ static void material_pack(Buffer *out, const AssertionState *self)
     pack_array(out, any ? count : 0);
     for (size_t i = 0; any && i < count; i++)
         pack_bytes(out, kept_locator(self, i));
-    pack_array(out, 0);
+    self->not_counted.length ? put_view(out, self->not_counted) : pack_array(out, 0);
 }
 
 int text_around(const AssertionState *self, View *before, View *after)
@@ -522,7 +522,7 @@ int text_around(const AssertionState *self, View *before, View *after)
         for (size_t i = 0; i < self->declared_count && i < MOST_ANNOTATIONS; i++)
             if (kept_locator(self, i).length)
                 return 0;
-        return 1;
+        return !self->not_counted.length;
     }
     if (!self->reviewers.length)
         return 1;
@@ -600,7 +600,9 @@ int assertion_state_read(AssertionState *self, Reader *reader, Arena *arena, con
     if (!pass_values(reader, 1))
         return 0;
     self->reviewers = (View){start, (size_t)(reader->at - start)};
-    self->has_material = self->repeats = 0;
+    self->has_material = 0;
+    self->not_counted = (View){NULL, 0};
+    self->uncounted = -1;
     return 1;
 }
 

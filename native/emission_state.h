@@ -25,6 +25,7 @@ static const uint8_t NO_ATTEMPT[] = {ARRAY_OF(EMISSION_STATE_FIELDS), ARRAY_OF(0
 
 enum { NO_COVERAGE = COVERAGE_NONE, PART = COVERAGE_PART, WHOLE = COVERAGE_WHOLE }; /* of a sentence, by its checks */
 enum { MOST_CHECKS = 20 };            /* of one assertion */
+enum { MOST_TERMS = 5 };              /* missing words of a look that are kept (mending.py) */
 enum { MOST_ANNOTATIONS = 20 };       /* of one assertion, that a reviewer is told of (reviewing.py) */
 enum { NO_CHECK = 0, AS_A_WHOLE = -1 }; /* what an observation verifies: a bit for each check, or all of it */
 
@@ -74,6 +75,8 @@ typedef struct {
     View path, commit;
     int64_t first, last;
     View check; /* which one that is, as an observation names it; empty where it does not */
+    View reason; /* as an observation has it, why it does not hold; empty for none */
+    int is_told, holds; /* whether an observation says anything of it, and that it holds */
 } Where;
 
 /* What is known of an assertion's checks, each seen to hold in one file. `count` is at least 1: what declares none is
@@ -84,7 +87,7 @@ typedef struct {
     size_t count, class_count, where_count;
     Verified classes[CLASSES];
     int words;
-    View looks; /* what was seen instead of evidence, as it lies (Python's, mending.py); empty where nothing is kept */
+    View looks; /* what was seen instead of evidence, as it lies (looks.c); empty where nothing is kept */
     int64_t coverage; /* fixed when it is admitted by evidence; -1 before */
     Ranges unchecked;
     Where *wheres;
@@ -95,10 +98,11 @@ typedef struct {
     int64_t attempt, emitted_at;
     View fixed; /* the fields that never change, packed; empty in a new assertion */
     View witnesses; /* as they lie: where several observers are needed, Python counts them */
-    View reviewers; /* as they lie: what a reviewer may need (reviewing.py), and who has admitted it; Python's to read */
+    View reviewers; /* as they lie: what a reviewer may need (reviewing.py), and who has admitted it */
     View before, after; /* of a new assertion: the text around it */
     int has_material; /* a new assertion that may be put up for review: what a reviewer may need is kept */
-    int repeats; /* the corroboration that was looked at last is of a class of which a newer one counts */
+    View not_counted; /* of it, the observations that did not count, as they lie; empty for none */
+    int64_t uncounted; /* why the observation that was looked at last does not count; -1 where it does */
     View checking;  /* as it lies, nil included; empty in a new assertion, and where it has changed */
     Checking *checks; /* the same, read; NULL: it counts its classes plainly */
     View span_key, kind, text, chain, emitter, traceparent, basis;
@@ -133,7 +137,9 @@ typedef struct {
     size_t where_count;
     int64_t number, ts, attempt, start, end, coverage; /* `coverage`: -1 where none was told */
     double confidence;
-    enum { CORROBORATES, WORDS, UNCOUNTED } outcome;
+    int64_t outcome; /* OUTCOME_ABSENT and the others, but for the negatives */
+    View reason, terms[MOST_TERMS]; /* of `absent`, why; and the words that were not there */
+    size_t term_count;
     int identity_bound, has_attestation, has_verified;
     int64_t verified, refuted; /* a bit for each place */
     Ranges unchecked;

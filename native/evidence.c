@@ -265,7 +265,7 @@ static int note_coverage(Verified *entry, const AssertionState *assertion, const
     return merge(&entry->unchecked, (Ranges){spans, count}, arena);
 }
 
-static const Where NOWHERE = {VIEW(""), VIEW(""), 0, 0, VIEW("")};
+static const Where NOWHERE = {.path = VIEW(""), .commit = VIEW(""), .check = VIEW(""), .reason = VIEW("")};
 
 Where where_of(const Checking *self, size_t check)
 {
@@ -424,14 +424,17 @@ int corroborate(AssertionState *self, const Terms *terms, const Observation *obs
     confirm(self, kept, ts);
     if (ts < self->emitted_at - terms->window[observation->number]) {
         self->aged = 1;
+        self->uncounted = UNCOUNTED_TOO_OLD;
         return 0;
     }
     /* After admission any newer corroboration renews; before it, only fresh ones count. */
-    if (self->valid_until < 0 && ts > self->emitted_at + terms->horizon)
+    if (self->valid_until < 0 && ts > self->emitted_at + terms->horizon) {
+        self->uncounted = UNCOUNTED_TOO_LATE;
         return 0;
+    }
     int news = note(self, terms, seen, observation, places, arena);
     if (news < 0 || ts <= seen->ts) {
-        self->repeats = news == 0;
+        self->uncounted = news ? -1 : UNCOUNTED_NOT_NEWER;
         return news;
     }
     if (seen->ts < 0)

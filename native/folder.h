@@ -28,11 +28,6 @@ enum {
     UNANNOTATED = END_UNANNOTATED,
     ENDS = END_CODES
 };
-enum {
-    ASKS_PLAINLY = MENDING_ASKS_PLAINLY, /* requests for another attempt are Python's; and so are looks (mending.py) */
-    ASKS = MENDING_ASKS,
-    KEEPS_LOOKS = MENDING_KEEPS_LOOKS
-};
 enum { LATE, NOT_COUNTED, NEWER_VOCABULARY, DUPLICATE, UNMATCHED, STALLED, DISCARDED, UNREVIEWED, COUNTERS };
 enum { STATUSES = 9 };
 
@@ -78,7 +73,8 @@ typedef struct {
     Told *told; /* in the order of `changed` */
     size_t told_count, told_room, told_next;
     Buffer entries;
-    int mending; /* ASKS_PLAINLY and the others */
+    int asks_plainly; /* else requests for another attempt are Python's (mending.py) */
+    int64_t looks_kept; /* effects of which it is kept what was seen instead of evidence, a bit for each */
     uint8_t disposition[ENDS][EFFECT_CODES];
     Terms *terms;
     MaxValidity *max_validities;
@@ -116,6 +112,11 @@ int folder_covers_enough(Folder *self, const AssertionState *assertion);
 void folder_count(Folder *self, int counter, int64_t by);
 int folder_hold(Folder *self, View slot, int64_t more); /* `Table.hold`: 0 with an exception */
 int64_t waiting_cost(const PendingEvidence *one);
+int folder_lists(const Folder *self, View observer); /* whether the policy has an entry: 1, 0, or -1 with an exception */
+
+/* looks.c: what is kept of an assertion that is pending. DONE, also where nothing is; PYTHON, FAILED. `why` -1: it counts. */
+int folder_note_look(Folder *self, AssertionState *assertion, const Observation *one);
+int folder_note_uncounted(Folder *self, AssertionState *assertion, const Observation *one, int64_t why);
 
 /* timers.c */
 int queue_push(PyObject *heap, int64_t due, int64_t order, View name);

@@ -130,27 +130,42 @@ static int may_speak(const Folder *self, const Observation *one)
     return classes >> one->number & 1 ? DONE : PYTHON;
 }
 
-/* `may_count`: whether what an observation says counts for or against an assertion. 1, 0, or -1 with an exception. */
-static int may_count(const Folder *self, const AssertionState *assertion, const Observation *one)
+int folder_lists(const Folder *self, View observer)
 {
-    if (one->confidence < self->min_confidence ||
-        (!self->accepts_checks && one->has_verified && one->outcome == CORROBORATES))
-        return 0;
-    PyObject *entry = entry_of(self, one->observer);
+    return entry_of(self, observer) != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
+}
+
+/* Whether an emitter can write to what an observer looks at: 1, 0, or -1 with an exception. */
+static int is_writable(const Folder *self, const AssertionState *assertion, View observer)
+{
+    PyObject *entry = entry_of(self, observer), *writers;
     if (entry == NULL)
-        return PyErr_Occurred() ? -1 : 1;
-    PyObject *writers = is_tuple_of(entry, OBSERVER_FIELDS) ? field_of(entry, OBSERVER_WRITABLE_BY) : NULL;
-    if (writers == NULL || !PyTuple_CheckExact(writers))
-        return 0;
+        return PyErr_Occurred() ? -1 : 0;
+    if (!demand_tuple_of(entry, OBSERVER_FIELDS) || !take_object(entry, OBSERVER_WRITABLE_BY, &PyTuple_Type, &writers))
+        return -1;
     for (Py_ssize_t i = 0; assertion->has_emitter && i < PyTuple_GET_SIZE(writers); i++) {
         Py_ssize_t length;
         const char *name = PyUnicode_AsUTF8AndSize(field_of(writers, i), &length);
         if (name == NULL)
             return -1;
         if (view_is(assertion->emitter, name, (size_t)length))
-            return 0;
+            return 1;
     }
-    return 1;
+    return 0;
+}
+
+enum { COUNTS = -1, RAISED = -2 };
+
+/* `barred`: why nothing that an observation says may count for an assertion; COUNTS where it may, or RAISED. Who owns a
+ * service is Python's. */
+static int64_t barred(const Folder *self, const AssertionState *assertion, const Observation *one)
+{
+    int writable = is_writable(self, assertion, one->observer);
+    if (writable)
+        return writable < 0 ? RAISED : UNCOUNTED_WRITABLE_BY_EMITTER;
+    if (!self->accepts_checks && one->has_verified && one->outcome == OUTCOME_CORROBORATES)
+        return UNCOUNTED_JUDGE_NOT_ACCEPTED;
+    return one->confidence < self->min_confidence ? UNCOUNTED_LOW_CONFIDENCE : COUNTS;
 }
 
 /* ---------------------------------------------------------------- checks (streams/adjudication/standing.py) */
@@ -227,18 +242,17 @@ static int is_named(const Checking *checks)
     return 0;
 }
 
-enum { RAISED = -2 };
-
-/* `verified`: the checks of an assertion that a corroboration verifies, a bit for each; AS_A_WHOLE, NO_CHECK, or RAISED. */
-static int64_t verified(const Folder *self, const AssertionState *assertion, const Observation *one)
+/* `verified`: the checks of an assertion that a corroboration verifies, a bit for each; AS_A_WHOLE, NO_CHECK with the
+ * reason in the assertion, or RAISED. */
+static int64_t verified(const Folder *self, AssertionState *assertion, const Observation *one)
 {
     const Checking *checks = assertion->checks;
     int64_t known = 1;
     if (!one->has_verified)
         return AS_A_WHOLE;
-    if (one->refuted || one->coverage == NO_COVERAGE || !one->verified)
-        return NO_CHECK;
-    if (checks != NULL && checks->texts != NULL)
+    if (!one->verified)
+        known = 0;
+    else if (checks != NULL && checks->texts != NULL)
         known = (int64_t)checks->count;
     else if (checks == NULL || !is_named(checks)) { /* else one was verified before, so its words give one */
         PyObject *derived = folder_derived(self, assertion);
@@ -247,15 +261,21 @@ static int64_t verified(const Folder *self, const AssertionState *assertion, con
         known = derived != Py_None;
         Py_DECREF(derived);
     }
-    return one->verified & ((INT64_C(1) << known) - 1);
+    int64_t places = one->verified & ((INT64_C(1) << known) - 1);
+    assertion->uncounted = !places                          ? UNCOUNTED_VERIFIES_NOTHING
+                           : one->coverage == NO_COVERAGE ? UNCOUNTED_CHECK_NOT_BOUND
+                           : one->refuted                 ? UNCOUNTED_CONTRADICTS_ITSELF
+                                                          : COUNTS;
+    return assertion->uncounted == COUNTS ? places : NO_CHECK;
 }
 
-/* `subjects.of_own_checks`, of those that are decided: 1 where an observation names another check than the assertion's,
- * by its text; then Python reads both. 0, or RAISED. */
+/* `subjects.of_own_checks`, of those that are decided, and where it is kept what was not seen to hold of all: 1 where an
+ * observation names another check than the assertion's, by its text; then Python reads both. 0, or RAISED. */
 static int names_others(const Folder *self, const AssertionState *assertion, const Observation *one)
 {
     const Checking *checks = assertion->checks;
-    const int64_t decided = one->verified | one->refuted;
+    const int64_t said = one->verified | one->refuted;
+    const int64_t decided = said && self->looks_kept && assertion->phase == PENDING ? AS_A_WHOLE : said;
     const size_t known = checks != NULL && checks->texts != NULL ? checks->count : 1;
     for (size_t i = 0; self->binds_subjects && i < one->where_count && i < known; i++) {
         const View named = one->wheres[i].check;
@@ -277,50 +297,40 @@ static int names_others(const Folder *self, const AssertionState *assertion, con
     return 0;
 }
 
-/* Whether these are all of an assertion's checks: else Python keeps what was seen of the others (mending.py). */
-static int is_all(const AssertionState *assertion, int64_t places)
-{
-    const Checking *checks = assertion->checks;
-    size_t count = checks != NULL && checks->texts != NULL ? checks->count : 1;
-    return places == (INT64_C(1) << count) - 1;
-}
-
-/* `weigh`, of what corroborates or found the words: 1 it counts and is news, 0 it does not, PYTHON's is -1, RAISED. */
+/* `weigh`, of what corroborates or found the words: 1 it counts and is news; 0 it does not, and the assertion has the
+ * reason; PYTHON's is -1; RAISED. */
 static int weigh(Folder *self, AssertionState *assertion, const Observation *one)
 {
     if (self->names_vendors && one->number == MCP_BRIEF)
         return -1; /* whose state it is, and whether that is the emitter's vendor's */
-    assertion->repeats = 0;
-    int may = may_count(self, assertion, one);
-    if (may <= 0)
-        return may < 0 ? RAISED : 0;
-    int keeps = self->mending == KEEPS_LOOKS && assertion->phase == PENDING;
-    if (one->outcome == WORDS) {
-        if (keeps)
+    const int64_t why = assertion->uncounted = barred(self, assertion, one);
+    if (why == RAISED)
+        return RAISED;
+    if (why == COUNTS) {
+        int others = names_others(self, assertion, one);
+        if (others)
+            return others == RAISED ? RAISED : -1;
+        int noted = folder_note_look(self, assertion, one);
+        if (noted != DONE)
+            return noted == FAILED ? RAISED : -1;
+    }
+    if (one->outcome == OUTCOME_TERMS_PRESENT) {
+        Checking *checks = why == COUNTS ? checking_of(assertion, &self->arena) : NULL;
+        if (why == COUNTS && checks == NULL)
             return -1;
-        Checking *checks = checking_of(assertion, &self->arena);
-        if (checks == NULL)
-            return -1;
-        checks->words = 1;
+        if (checks != NULL)
+            checks->words = 1;
+        assertion->uncounted = UNCOUNTED_TERMS_PRESENT;
         return 0;
     }
-    int others = names_others(self, assertion, one);
-    if (others)
-        return others == RAISED ? RAISED : -1;
+    if (why != COUNTS)
+        return 0;
     int64_t places = verified(self, assertion, one);
     if (places == RAISED)
         return RAISED;
-    if (keeps && places != AS_A_WHOLE && !is_all(assertion, places))
-        return -1;
     if (places != AS_A_WHOLE && is_elsewhere(assertion, one, places))
         return -1; /* two files bear no check out together (check_places.py) */
     return corroborate(assertion, terms_of(self, assertion), one, places, &self->arena);
-}
-
-/* Whether it is kept that an observation did not count, for who may have to review the assertion. */
-static int is_kept_uncounted(const Folder *self, const AssertionState *assertion, int counts)
-{
-    return !counts && !assertion->repeats && assertion->phase == PENDING && self->reviewed;
 }
 
 /* `has_unknown`: 1 where one of the declared checks is malformed or not known, 0, or -1 with an exception. */
@@ -519,8 +529,9 @@ static int apply_observation(Folder *self, const Place *place, const EmissionSta
     int counts = weigh(self, assertion, one);
     if (counts < 0)
         return counts == RAISED ? FAILED : PYTHON;
-    if (is_kept_uncounted(self, assertion, counts))
-        return PYTHON;
+    int noted = counts ? DONE : folder_note_uncounted(self, assertion, one, assertion->uncounted);
+    if (noted != DONE)
+        return noted;
     int64_t until = counts ? validity(assertion, terms_of(self, assertion)) : -1;
     if (counts && assertion->phase == ADMITTED && until > assertion->valid_until && extend(self, assertion, until, place) == FAILED)
         return FAILED;
@@ -642,7 +653,7 @@ static int put_aside(Folder *self, const Place *place, const EmissionState *know
     Buffer *out = &self->packing;
     int64_t due = self->time + self->horizon, order = self->order + 1;
     PendingEvidence waiting = {.record = record, .attempt = one->attempt, .span_key = one->span_key, .order = order,
-                               .due = due, .negative = one->outcome != CORROBORATES};
+                               .due = due, .negative = one->outcome != OUTCOME_CORROBORATES};
     int repeated = 0, may = may_wait(self, known, one, &waiting, &repeated);
     if (may != DONE)
         return may;
@@ -679,12 +690,37 @@ static int is_of_another(const Folder *self, const Observation *one, const uint8
     return !bytes_of_hex(one->digest.at, DIGEST_BYTES, named) || memcmp(named, digest, DIGEST_BYTES) != 0;
 }
 
+/* An observation that counts for nothing, whatever it is about: `absent` and `unavailable` (`note_alone`), or of another
+ * record. What is kept of it while its assertion is pending. */
+static int note_alone(Folder *self, const Place *place, const EmissionState *known, const Sought *sought, const Observation *one, int of_another)
+{
+    AssertionState *assertion = sought->assertion;
+    const int64_t why = of_another                            ? UNCOUNTED_OTHER_RECORD
+                        : one->outcome == OUTCOME_ABSENT ? UNCOUNTED_ABSENT
+                                                         : UNCOUNTED_UNAVAILABLE;
+    if (sought->found && assertion->phase == PENDING && (of_another || self->looks_kept)) {
+        if (self->names_vendors && one->number == MCP_BRIEF)
+            return PYTHON;
+        int64_t bar = barred(self, assertion, one);
+        int done = bar == RAISED ? FAILED : bar == COUNTS && !of_another ? folder_note_look(self, assertion, one) : DONE;
+        if (done == DONE)
+            done = folder_note_uncounted(self, assertion, one, why);
+        if (done == DONE)
+            done = keep_assertion(self, place, known, assertion, sought->place);
+        if (done != DONE)
+            return done;
+    }
+    folder_count(self, NOT_COUNTED, 1);
+    return DONE;
+}
+
 static int observed(Folder *self, const Place *place, const Observation *one, View record)
 {
     EmissionState known;
     AssertionState assertion;
     Sought sought = {.span_key = one->span_key, .emission_id = one->emission_id, .assertion = &assertion, .arena = &self->arena};
-    if (one->outcome == UNCOUNTED) {
+    const int is_alone = one->outcome == OUTCOME_ABSENT || one->outcome == OUTCOME_UNAVAILABLE;
+    if (is_alone && place->bytes == NULL) {
         folder_count(self, NOT_COUNTED, 1);
         return DONE;
     }
@@ -693,12 +729,9 @@ static int observed(Folder *self, const Place *place, const Observation *one, Vi
     if (!known_read(&known, view_of_bytes(place->bytes), one->attempt, &sought) ||
         (known.found && known.digest.length < DIGEST_BYTES))
         return PYTHON;
-    if (known.found && is_of_another(self, one, known.digest.at)) {
-        if (self->reviewed && sought.found && assertion.phase == PENDING)
-            return PYTHON; /* it is kept that it did not count (reviewing.py), and so below */
-        folder_count(self, NOT_COUNTED, 1);
-        return DONE;
-    }
+    const int of_another = known.found && is_of_another(self, one, known.digest.at);
+    if (is_alone || of_another)
+        return note_alone(self, place, &known, &sought, one, of_another);
     if (sought.found)
         return apply_observation(self, place, &known, &assertion, sought.place, one);
     if (known.found) {
@@ -720,8 +753,6 @@ int folder_observation(Folder *self, View record, View key)
     int done = observation_kept(self, &one, record);
     if (done != DONE || one.ts > self->latest)
         return done == FAILED ? FAILED : PYTHON;
-    if (one.outcome != CORROBORATES && self->mending == KEEPS_LOOKS)
-        return PYTHON; /* before the emission is looked for: where it lies open, that would pack it each time */
     done = may_speak(self, &one);
     if (done != DONE)
         return done;
@@ -802,11 +833,30 @@ static int before_read(Folder *self, Before *before, const EmissionState *known,
             continue;
         before->matched++;
         int done = observation_kept(self, &before->said[i], one->record);
-        if (done != DONE || before->said[i].outcome != (one->negative ? WORDS : CORROBORATES))
+        if (done != DONE ||
+            before->said[i].outcome != (one->negative ? OUTCOME_TERMS_PRESENT : OUTCOME_CORROBORATES))
             return done == FAILED ? FAILED : PYTHON;
         if (before->said[i].digest.length && is_of_another(self, &before->said[i], digest_of(before, record)))
             return PYTHON;
     }
+    return DONE;
+}
+
+/* Weighs what came before an assertion, its `place`: corroborations first, as Python does. `counted`: what does not. */
+static int begin_weighed(Folder *self, AssertionState *assertion, const Before *before, int place, int64_t *counted)
+{
+    for (int negative = 0; negative < 2; negative++)
+        for (uint64_t at = 0; at < before->count; at++) {
+            if (before->assertions[at] != place || before->waiting[at].negative != negative)
+                continue;
+            int counts = weigh(self, assertion, &before->said[at]);
+            if (counts < 0)
+                return counts == RAISED ? FAILED : PYTHON;
+            int noted = counts ? DONE : folder_note_uncounted(self, assertion, &before->said[at], assertion->uncounted);
+            if (noted != DONE)
+                return noted;
+            *counted += !counts;
+        }
     return DONE;
 }
 
@@ -837,18 +887,12 @@ static int assertions_fill(Folder *self, const Emission *emission, const Before 
         if (folder_is_pythons(self, assertion) || (assertion->has_confidence && assertion->confidence < self->min_confidence) ||
             (!assertion->ascii && (assertion->external ? self->reject_external : self->reject_internal)))
             return PYTHON;
-        if (begin_checks(self, assertion) == FAILED)
-            return FAILED;
-        for (uint64_t at = 0; at < before->count; at++) { /* found words change nothing of what corroborates */
-            if (before->assertions[at] != (int)i)
-                continue;
-            int counts = weigh(self, assertion, &before->said[at]);
-            if (counts < 0)
-                return counts == RAISED ? FAILED : PYTHON;
-            if (is_kept_uncounted(self, assertion, counts))
-                return PYTHON;
-            *counted += !counts;
-        }
+        int done = begin_checks(self, assertion);
+        if (done != DONE)
+            return done;
+        done = begin_weighed(self, assertion, before, (int)i, counted);
+        if (done != DONE)
+            return done;
         int64_t until = validity(assertion, &self->terms[self->terms_number]);
         int admitted = admits(self, assertion, until);
         if (admitted < 0)

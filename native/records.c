@@ -530,8 +530,11 @@ static int outcome_read(Observation *self, Json *json)
     int ascii;
     if (!json_text(json, &text, &ascii))
         return 0;
-    self->outcome = IS(text, "corroborates") ? CORROBORATES : IS(text, "terms-present") ? WORDS : UNCOUNTED;
-    return self->outcome != UNCOUNTED || IS(text, "absent") || IS(text, "unavailable");
+    self->outcome = IS(text, "corroborates")    ? OUTCOME_CORROBORATES
+                    : IS(text, "absent")        ? OUTCOME_ABSENT
+                    : IS(text, "terms-present") ? OUTCOME_TERMS_PRESENT
+                                                : OUTCOME_UNAVAILABLE;
+    return self->outcome != OUTCOME_UNAVAILABLE || IS(text, "unavailable");
 }
 
 static int tier_read(Observation *self, Json *json)
@@ -658,20 +661,31 @@ static int where_lines(Json *json, Where *where)
     return json_pass(json, WHERE_DEPTH);
 }
 
+/* Whether a check holds: anything but true says that it does not. Passes it. */
+static int where_holds(Json *json, Where *where)
+{
+    where->holds = json->end - json->at >= 4 && memcmp(json->at, "true", 4) == 0;
+    return json_pass(json, WHERE_DEPTH);
+}
+
 /* `check_places._place`: as far as it is told in the agreed form; of a member twice there the last one holds. */
 static int where_read(Json *json, Where *where)
 {
-    static const Name names[] = {NAME("check"), NAME("holds"), NAME("path"), NAME("lines"), NAME("commit")};
+    static const Name names[] = {NAME("check"), NAME("holds"), NAME("path"), NAME("lines"), NAME("commit"),
+                                 NAME("reason")};
     int found, first = 1, fine = 1;
     unsigned next = 0, member;
-    *where = (Where){VIEW(""), VIEW(""), 0, 0, VIEW("")};
+    *where = (Where){.path = VIEW(""), .commit = VIEW(""), .check = VIEW(""), .reason = VIEW("")};
     if (!json_is(json, '{'))
         return json_pass(json, WHERE_DEPTH);
+    where->is_told = 1;
     while (fine && (found = JSON_NAMED(json, &first, names, &next, &member)) > 0)
         fine = member == 0   ? where_text(json, INT64_MAX, &where->check)
+               : member == 1 ? where_holds(json, where)
                : member == 2 ? where_text(json, MOST_PATH, &where->path)
                : member == 3 ? where_lines(json, where)
                : member == 4 ? where_text(json, MOST_COMMIT, &where->commit)
+               : member == 5 ? where_text(json, INT64_MAX, &where->reason)
                              : json_pass(json, WHERE_DEPTH);
     return fine && found == 0;
 }
@@ -693,7 +707,60 @@ static int wheres_read(Observation *self, Json *json)
     return found == 0;
 }
 
-/* What was found, of which only what each check came to is looked at; of a member twice there the last one holds. */
+enum { LONGEST_TERM = 80, TERMS_LOOKED_AT = 4 * MOST_TERMS }; /* as in mending.py */
+
+/* Whether a text is nothing but white space: 1, 0, or -1 where Python has to look at what is not ASCII. */
+static int is_blank(View text)
+{
+    int other = 0;
+    for (size_t i = 0; i < text.length; i++) {
+        uint8_t c = text.at[i];
+        if (c >= 0x80)
+            other = 1;
+        else if (c > ' ' || !((c >= '\t' && c <= '\r') || c >= 0x1c))
+            return 0;
+    }
+    return other ? -1 : 1;
+}
+
+/* The first characters of a text. */
+static View shortened(View text, int64_t most)
+{
+    size_t end = 0;
+    for (; end < text.length; end++)
+        if ((text.at[end] & 0xc0) != 0x80 && most-- == 0)
+            break;
+    return (View){text.at, end};
+}
+
+/* The words that were not there; anything but an array of texts says nothing. */
+static int terms_read(Observation *self, Json *json)
+{
+    int found, first = 1, ascii;
+    View text;
+    self->term_count = 0;
+    if (json->at >= json->end || *json->at != '[')
+        return json_pass(json, WHERE_DEPTH);
+    json->at++;
+    for (size_t place = 0; (found = json_element(json, &first)) > 0; place++) {
+        if (place >= TERMS_LOOKED_AT || json->at >= json->end || *json->at != '"') {
+            if (!json_pass(json, WHERE_DEPTH))
+                return 0;
+            continue;
+        }
+        if (!json_text(json, &text, &ascii))
+            return 0;
+        int blank = self->term_count < MOST_TERMS ? is_blank(text) : 1;
+        if (blank < 0)
+            return 0;
+        if (!blank)
+            self->terms[self->term_count++] = shortened(text, LONGEST_TERM);
+    }
+    return found == 0;
+}
+
+/* What was found: what each check came to, the words that were not there, and why; of a member twice there the last one
+ * holds. */
 static int detail_read(Observation *self, Json *json)
 {
     int found, first = 1;
@@ -701,7 +768,10 @@ static int detail_read(Observation *self, Json *json)
     if (!begins(json, '{'))
         return 0;
     while ((found = json_member(json, &first, &name)) > 0)
-        if (!(IS(name, "checks") ? wheres_read(self, json) : json_pass(json, JSON_DEPTH / 2)))
+        if (!(IS(name, "checks")    ? wheres_read(self, json)
+              : IS(name, "missing") ? terms_read(self, json)
+              : IS(name, "reason")  ? where_text(json, INT64_MAX, &self->reason)
+                                    : json_pass(json, JSON_DEPTH / 2)))
             return 0;
     return found == 0;
 }
@@ -716,7 +786,7 @@ int observation_read(Observation *self, View record, Arena *arena)
     Json json = {record.at, record.at + record.length, arena};
     int found, first = 1, fine = 1;
     unsigned seen = 0, next = 0, member;
-    *self = (Observation){.confidence = 1, .coverage = -1, .looked = {VIEW(""), VIEW("")}};
+    *self = (Observation){.confidence = 1, .coverage = -1, .reason = VIEW(""), .looked = {VIEW(""), VIEW("")}};
     if (!begins(&json, '{'))
         return 0;
     while (fine && (found = JSON_NAMED(&json, &first, names, &next, &member)) > 0) {

@@ -368,7 +368,8 @@ static int rules_parse(Folder *self, PyObject *rules)
            take_flag(rules, RULES_BINDS_SIGHTINGS, &self->binds_sightings) &&
            take_flag(rules, RULES_ONLY_SIGNED, &self->only_signed) &&
            take_flag(rules, RULES_ACCEPTS_CHECKS, &self->accepts_checks) &&
-           take_code(rules, RULES_MENDING, &self->mending) &&
+           take_flag(rules, RULES_ASKS_PLAINLY, &self->asks_plainly) &&
+           take_integer(rules, RULES_LOOKS_KEPT, &self->looks_kept) &&
            take_flag(rules, RULES_NAMES_VENDORS, &self->names_vendors) &&
            take_flag(rules, RULES_TEXT_RULES, &self->text_rules) &&
            take_integer(rules, RULES_MAX_WAITING, &self->max_waiting) &&

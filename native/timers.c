@@ -313,7 +313,7 @@ static int end_assertion(Folder *self, Due *due)
     int disposition = self->disposition[how][assertion->external ? 1 : 0];
     if (disposition == RE_EMIT && assertion->attempt + 1 >= self->max_attempts)
         disposition = TO_REVIEW;
-    if (disposition == RE_EMIT && self->mending != ASKS_PLAINLY)
+    if (disposition == RE_EMIT && !self->asks_plainly)
         return PYTHON;
     if (disposition == TO_REVIEW && self->ends_requests && !self->lone_reviewer)
         return PYTHON; /* the request may have to be written again */

@@ -8,7 +8,7 @@ rule, and what the core does with it is held equal, byte for byte, by the tests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -16,7 +16,7 @@ import msgspec
 from ...codecs.blocks import Block, Output
 from ...codecs.canonical import assertion_hash
 from ...codecs.decode import check_chain
-from ...codecs.records import EFFECTS, AnyStep, Assertion, Kind
+from ...codecs.records import EFFECTS, AnyStep, Assertion, Effect, Kind
 from ...codecs.times import LATEST
 from ..judging.checks import parse_check
 from ..judging.derivation import checks_of
@@ -156,7 +156,8 @@ def _rules(policy: Policy, version: int) -> Rules:
         binds_sightings=bool(policy.sightings.classes),
         only_signed=policy.require_signatures,
         accepts_checks=BUILT_IN in policy.judging.accept,
-        mending=CODES["mending"].index(_mending(policy, version)),
+        asks_plainly=version < MENDING,
+        looks_kept=_looks_kept(policy, version),
         names_vendors=bool(policy.emitters.vendor),
         text_rules=version >= TEXT,
         max_waiting=rules.max_waiting if version >= WAITING else 0,
@@ -169,17 +170,19 @@ def _rules(policy: Policy, version: int) -> Rules:
     )
 
 
-def _mending(policy: Policy, version: int) -> str:
-    """What Python does for requests for another attempt (mending.py): nothing, under versions that say nothing in them;
-    the requests; or also the looks that the policy may have need of."""
-    if version < MENDING:
-        return "asks-plainly"
-    return "keeps-looks" if effects_with_looks(policy) or (version >= REQUESTS and _reviewed(policy)) else "asks"
+def _looks_kept(policy: Policy, version: int) -> int:
+    """The effects of which it is kept what was seen instead of evidence, a bit for each."""
+    kept = effects_with_looks(policy) if version >= MENDING else frozenset[Effect]()
+    return _bits(kept) | (_reviewed(policy) if version >= REQUESTS else 0)
 
 
 def _reviewed(policy: Policy) -> int:
     """The effects of which something may be put up for review, a bit for each."""
-    return sum(1 << EFFECTS.index(effect) for effect in effects_reviewed(policy))
+    return _bits(effects_reviewed(policy))
+
+
+def _bits(effects: Iterable[Effect]) -> int:
+    return sum(1 << EFFECTS.index(effect) for effect in effects)
 
 
 def _requester(writer: Writer, state: State, policy: Policy) -> Callable[[bytes, bytes, int, int], RequestMembers]:

@@ -119,7 +119,8 @@ class Rules(NamedTuple):
         binds_sightings: whether emissions are cited.
         only_signed: whether an observation needs a signature.
         accepts_checks: whether the built-in judge's word counts.
-        mending: what Python does for requests for another attempt (`CODES["mending"]`).
+        asks_plainly: whether a request for another attempt says nothing of what was seen (mending.py).
+        looks_kept: the effects of which it is kept what was seen instead of evidence, a bit for each.
         names_vendors: whether it matters who owns what a service says.
         text_rules: those of text and grounding since `versions.TEXT`.
         max_waiting: how much evidence of one slot may wait for an emission; 0 for no bound.
@@ -147,7 +148,8 @@ class Rules(NamedTuple):
     binds_sightings: bool
     only_signed: bool
     accepts_checks: bool
-    mending: int
+    asks_plainly: bool
+    looks_kept: int
     names_vendors: bool
     text_rules: bool
     max_waiting: int
@@ -310,7 +312,10 @@ PACKED: Final[Mapping[str, Fields]] = {
     "verified": ("number", "stamps", "named", "coverage", "unchecked", "looked"),
     "place": ("path", "first", "last", "commit"),
     "looks": ("words", "looks"),
+    "look": ("number", "outcome", "ts", "observer", "reason", "terms", "misses"),
+    "miss": ("check", "refuted", "reason", "place"),
     "material": ("before", "after", "locators", "not_counted"),
+    "not_counted": ("number", "outcome", "ts", "observer", "why", "reason"),
     "pending_evidence": ("record", "attempt", "span_key", "negative", "order", "clock", "due", "slot"),
 }
 """The structs of `emission_state.py` as they lie packed, by their names in C."""
@@ -357,7 +362,21 @@ CODES: Final[Mapping[str, Sequence[str]]] = {
     "phase": ("pending", "admitted", "review", "closed"),
     "clock": ("watermark", "time"),
     "coverage": ("none", "part", "whole"),
-    "mending": ("asks-plainly", "asks", "keeps-looks"),
+    "outcome": ("absent", "terms-present", "unavailable", "contradicts", "unknown-observation", "corroborates"),
+    "absent_reason": (
+        *("terms-missing", "check-fails", "check-undecided", "check-not-bound", "changed-since", "path-missing"),
+    ),
+    "held_reason": (
+        *("not-found", "differs", "ambiguous", "computed", "incomparable", "syntax-error", "unlisted-language"),
+        *("no-grammar", "too-large", "not-whole", "other-substrate", "unknown-check"),
+        *("path-missing", "changed-since", "denial"),
+    ),
+    "uncounted": (
+        *("class-unknown", "absent", "terms-present", "unavailable", "low-confidence", "judge-not-accepted"),
+        *("checks-required", "writable-by-emitter", "owned-by-vendor", "contradicts-itself", "check-not-bound"),
+        *("verifies-nothing", "too-old", "too-late", "not-newer", "not-declared", "declarations-only", "outweighed"),
+        *("repeated", "other-record", "other-checks", "not-as-signed"),
+    ),
     "verdicts": ("none", "settled", "all"),
     "kind": ("assertion", "denial", "refusal"),
     "status": (

@@ -452,11 +452,13 @@ class World:
             "subject": {"emission_id": name, "span": {"chars": self.choose([0, 5], [0, 5], [0, 5], [6, 11])}},
             "outcome": self.rarely(
                 self.choose("contradicts", "unknown-observation", "absent", "unavailable"),
-                self.choose(*["corroborates"] * 9, "terms-present", "absent"),
+                self.choose(*["corroborates"] * 9, "terms-present", "absent", "absent", "unavailable"),
             ),
         }
         if self.random.randrange(4) < self.checked:
             self.speak_of_checks(value)
+        elif value["outcome"] == "absent":
+            value["detail"] = self.missing()
         self.also(
             value,
             ("tier", self.choose("identity-bound", "pseudonymous")),
@@ -534,6 +536,7 @@ class World:
         one = {
             "check": self.rarely(self.choose(1, None, "", "no check"), self.choose(*CHECKS[:2]), 2),
             "holds": self.choose(True, True, False, None),
+            "reason": self.choose("differs", "not-found", self.rarely(self.choose("x", 1, None), "ambiguous")),
             "path": self.rarely(self.choose(*PATHS, None, 1, ["a"]), "a/b.py", 2),
             "lines": self.rarely(self.choose(*LINES), self.choose([3, 3], [3, 9]), 2),
             "commit": self.rarely(self.choose(*COMMITS, None, 2), self.choose(COMMIT, "ab" * 20), 2),
