@@ -7,8 +7,10 @@ knows their results. A plain answer's calls nobody saw: its annotations are prop
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import BufferedReader
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -37,6 +39,7 @@ MARKDOWN: Final = (".md", ".markdown")
 EITHER: Final = (".txt", "")
 """Endings of files that hold one, unless their content is a transcript's."""
 STANDARD_INPUT: Final = "-"
+_BEGINNING: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*([^\s\0])")
 MAX_ANSWER: Final = 4_000_000
 """Bytes of a plain answer."""
 
@@ -186,7 +189,13 @@ def demand_readable(path: str) -> None:
 
 
 def is_answer(path: str) -> bool:
-    """Whether a file is a plain answer, not a transcript: by its ending, where that says it, else by its content."""
+    """Whether a file is a plain answer, not a transcript: by its ending, where that says it, else by its content.
+
+    Of standard input only the beginning is known before it is read: every transcript begins with a bracket or a brace.
+    """
+    if path == STANDARD_INPUT:
+        begins = _BEGINNING.match(sys.stdin.buffer.peek(1)) if isinstance(sys.stdin.buffer, BufferedReader) else None
+        return begins is not None and begins[1] not in b"[{"
     ending = Path(path).suffix.lower()
     if ending in MARKDOWN:
         return True
@@ -203,14 +212,18 @@ def read_answer(path: str) -> str:
     """The text of a plain answer; `-` is standard input. What is no UTF-8 becomes U+FFFD.
 
     Raises:
-        UsageError: it cannot be read, or is too large.
+        UsageError: it cannot be read, is too large, or is no text.
     """
     if path != STANDARD_INPUT:
-        return read_file(path, MAX_ANSWER, f"the answer {path!r}").decode("utf-8", "replace")
-    data = sys.stdin.buffer.read(MAX_ANSWER + 1)
+        data = read_file(path, MAX_ANSWER, f"the answer {path!r}")
+    else:
+        data = sys.stdin.buffer.read(MAX_ANSWER + 1)
     if len(data) > MAX_ANSWER:
         raise UsageError("the answer is too large", path=path, expected=f"at most {MAX_ANSWER} bytes")
-    return data.decode("utf-8", "replace")
+    text = data.decode("utf-8", "replace")
+    if b"\0" in data and "\ufffd" in text:
+        raise UsageError("the answer is binary", path=path, expected="Markdown in UTF-8")
+    return text
 
 
 def checkout_of(here: Path) -> str:

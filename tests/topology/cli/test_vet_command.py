@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import time
@@ -15,6 +16,7 @@ from vetted_session import ANSWER, FALSE, TRUE, claude_session
 
 from sluice.record import MemorySink
 from sluice.topology.cli import main
+from sluice.topology.vet.sources import is_answer
 
 HOSTILE = "`limits.py` defines `retry`\x1b[2J\u202e, <script>alert(1)</script> and [bold]`MAX_RETRIES`[/bold]."
 
@@ -214,6 +216,39 @@ def test_standard_input_is_read(repo: Path):
     """As a transcript, or as Markdown where that is said."""
     assert run("-", "--root", str(repo), lines=claude_session(repo, FALSE)).exit_code == 1
     assert run("-", "--format", "markdown", "--root", str(repo), lines=FALSE).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "answer"),
+    [
+        (TRUE, True),
+        (f"\ufeff\n  {TRUE}", True),
+        (f"- {TRUE}", True),
+        ('{"type": "user"}', False),
+        ('\ufeff[{"source": "user"}]', False),
+        ("", False),
+        ("\0\0", False),
+    ],
+)
+def test_standard_input_is_an_answer_where_no_transcript_begins_so(
+    given: str, answer: bool, monkeypatch: pytest.MonkeyPatch
+):
+    """cli.md: files or standard input. Nothing is taken from it to tell."""
+    piped = io.TextIOWrapper(io.BufferedReader(io.BytesIO(given.encode())))  # pyright: ignore[reportArgumentType]
+    monkeypatch.setattr("sys.stdin", piped)
+    assert is_answer("-") is answer
+    assert piped.buffer.read() == given.encode()
+
+
+def test_a_binary_answer_is_told_in_one_sentence(tmp_path: Path, repo: Path):
+    """And one that holds some bytes of another encoding is read."""
+    path = tmp_path / "answer.md"
+    path.write_bytes(bytes(range(256)))
+    result = run(str(path), "--root", str(repo))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "the answer is binary (expected Markdown in UTF-8)" in result.stderr
+    path.write_bytes(f"Caf\u00e9. {TRUE}".encode("latin-1"))
+    assert [one["status"] for one in told(run(str(path), "--root", str(repo), "--json"))] == ["admitted"]
 
 
 def test_several_roots_are_looked_at_by_name(tmp_path: Path, repo: Path):
