@@ -57,8 +57,7 @@ FRAME_TYPE: Final = "veritas:UntrustedValidatorText"
 def effects_with_looks(policy: Policy) -> frozenset[Effect]:
     """The effects of which the policy sends back what evidence falls short of.
 
-    Not for `decayed-to-uncertainty` alone, as in the reference policy: there evidence was too old, so looks say little,
-    and each would cost a lane ten times what it costs to count it.
+    Not for `decayed-to-uncertainty` alone, as in the reference policy: there evidence was too old, so looks say little.
     """
     effects: tuple[Effect, ...] = ("internal", "external")
     sent_back = [one for status, one in policy.disposition.items() if status != "decayed-to-uncertainty"]
