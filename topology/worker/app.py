@@ -50,8 +50,8 @@ from .lanes import Lanes
 from .supervising import supervised
 
 NEVER = 10**9
-HEARTBEAT_SECONDS = 0.3
-"""A rebalance begins, for everybody, once the last member has asked: lanes that stay stand still for so long."""
+HEARTBEAT_SECONDS = 0.1
+"""A rebalance begins, for everybody, once the last member has heard of it: all lanes stand still for so long."""
 MAX_POLL_RECORDS = 4000
 """Of all partitions in one poll: a block's worth. More only lets the others wait longer for their turn."""
 
