@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from commands import SLUICE, variables_of
-from lanes_on_kafka import Workers, assert_exactly_once, ended, ledger, load, read
+from lanes_on_kafka import Workers, assert_exactly_once, ended, ledger, load, loading, read
 
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.ledger.folds import folds
@@ -30,6 +30,7 @@ ROOT = Path(__file__).parents[2]
 FOLDS = len(folds())
 OURS = metadata.version("sluice-verdicts")
 REFUSES = "the ledger was written by a later version of sluice"
+RAISED = "the ledger is raised to a later version of the fold"
 LATER_FOLD = [
     (
         "streams/adjudication/versions.py",
@@ -74,35 +75,19 @@ async def lanes(kafka: str, prefix: str, tmp_path: Path) -> AsyncIterator[tuple[
 
 
 class Pods:
-    """Two named workers with two lanes of each fold, restarted one by one while records come in."""
+    """Two named workers with two lanes of each fold, restarted one by one."""
 
     def __init__(self, settings: Settings, workers: Workers) -> None:
         self._settings, self._workers = settings, workers
-        self._enough = asyncio.Event()
-        self._loading: asyncio.Task[int] | None = None
         self.running: dict[str, subprocess.Popen[bytes]] = {}
 
     async def begin(self, **variables: str) -> None:
-        """Starts both, and the load."""
+        """Starts both."""
         for name in ("pod-a", "pod-b"):
             self.running[name] = self._workers.start("--instance", name, **variables)
             count = FOLDS * (self._settings.partitions if name == "pod-a" else 2)
             await self._workers.until_said(self.running[name], "lane taken over", count)
         await self._workers.until_said(self.running["pod-a"], "lane resumed", 2 * FOLDS)
-        self._loading = asyncio.create_task(self._load())
-
-    async def _load(self) -> int:
-        sent = number = 0
-        while not self._enough.is_set():
-            sent += await load(self._settings, number, 100, 1)
-            number += 100
-        return sent
-
-    async def end(self) -> int:
-        """Ends the load; how many records there were."""
-        assert self._loading is not None
-        self._enough.set()
-        return await self._loading
 
     async def restart(self, name: str, version: str = OURS, **variables: str) -> str:
         """Ends one of them in order, and starts it with this package; what it has said once its lanes run.
@@ -134,7 +119,7 @@ def run(settings: Settings, variables: dict[str, str], *command: str) -> tuple[i
         env=variables_of(settings, **variables),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        timeout=120,
+        timeout=200,
         check=False,
     )
     return done.returncode, done.stdout.decode()
@@ -173,17 +158,17 @@ async def test_a_package_is_rolled_out_and_back_under_load(lanes: tuple[Settings
     settings, workers = lanes
     other, pods = package(tmp_path, "0.2.0", []), Pods(settings, workers)
     await pods.begin()
-    for name, version, variables in (
-        ("pod-a", "0.2.0", other),
-        ("pod-b", "0.2.0", other),
-        ("pod-a", OURS, {}),
-    ):
-        said = await pods.restart(name, version, **variables)
-        assert '"start": "snapshot ' in said
-        assert "a snapshot is not used" not in said
-    sent = await pods.end()
+    async with loading(settings) as sent:
+        for name, version, variables in (
+            ("pod-a", "0.2.0", other),
+            ("pod-b", "0.2.0", other),
+            ("pod-a", OURS, {}),
+        ):
+            said = await pods.restart(name, version, **variables)
+            assert '"start": "snapshot ' in said
+            assert "a snapshot is not used" not in said
 
-    await assert_exactly_once(settings, sent)
+    await assert_exactly_once(settings, sum(sent))
     assert set(map(tuple, (await numbers(settings)).values())) == {("4",)}
 
 
@@ -195,17 +180,18 @@ async def test_a_later_fold_is_rolled_out_first_and_raised_afterwards(lanes: tup
     settings, workers = lanes
     later, pods = package(tmp_path, "0.3.0", LATER_FOLD), Pods(settings, workers)
     await pods.begin()
-    await pods.restart("pod-a", "0.3.0", **later)
-    await pods.restart("pod-a")  # back
-    await pods.restart("pod-a", "0.3.0", **later)
-    await pods.restart("pod-b", "0.3.0", **later)
-    assert set(map(tuple, (await numbers(settings)).values())) == {("4",)}
-    for name in ("pod-a", "pod-b"):
-        said = await pods.restart(name, "0.3.0", SLUICE_FOLD_VERSION="5", **later)
-        assert said.count("the ledger is raised to a later version of the fold") == 2 * FOLDS  # two lanes each
-    sent = await pods.end()
+    async with loading(settings) as sent:
+        await pods.restart("pod-a", "0.3.0", **later)
+        await pods.restart("pod-a")  # back
+        await pods.restart("pod-a", "0.3.0", **later)
+        await pods.restart("pod-b", "0.3.0", **later)
+        assert set(map(tuple, (await numbers(settings)).values())) == {("4",)}
+        for name in ("pod-a", "pod-b"):
+            await pods.restart(name, "0.3.0", SLUICE_FOLD_VERSION="5", **later)
+            await workers.until_said(pods.running[name], RAISED, 2 * FOLDS)  # two lanes each
+            assert workers.said(pods.running[name]).count(RAISED) == 2 * FOLDS
 
-    assert_exactly_once_by(settings, sent, later)
+    assert_exactly_once_by(settings, sum(sent), later)
     assert set(map(tuple, (await numbers(settings)).values())) == {("4", "5")}
     raised = {
         lane: next(block.header.height for block in chain if block.header.fold.startswith("5 "))
@@ -239,7 +225,7 @@ async def test_an_older_worker_leaves_raised_lanes_alone(lanes: tuple[Settings, 
     under_load = asyncio.create_task(load(settings, 0, 1000, 10))
     for arguments in (("--instance", "pod-b"), ("--instance", "pod-b"), ()):
         older = workers.start(*arguments)
-        assert await ended(older, 30) == 1
+        assert await ended(older) == 1
         last = workers.said(older).splitlines()[-1]
         assert last.startswith("sluice: ")
         assert REFUSES in last
@@ -264,7 +250,7 @@ async def test_an_older_worker_that_is_given_a_raised_lane_ends(kafka: str, pref
         await workers.until_said(newer, "lane taken over", 2 * FOLDS)
         sent = await load(settings, 0, 300, 2)
         newer.kill()
-        assert await ended(older, 60) == 1
+        assert await ended(older) == 1
         assert REFUSES in workers.said(older).splitlines()[-1]
         again = workers.start(**later)
         await workers.until_said(again, "lane taken over", 4 * FOLDS)
