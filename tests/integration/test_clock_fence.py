@@ -35,12 +35,12 @@ async def test_a_worker_whose_clock_is_a_day_ahead_writes_no_block(
     assert not any((await ledger(settings)).values())
 
     ahead = 0
-    await asyncio.wait_for(starting, 60)
+    await asyncio.wait_for(starting, 150)
     await until_read(settings, sent)
     ahead = DAY
     await load(settings, 20, 20)
     with pytest.raises(DoesNotHoldError, match="this worker's clock differs from that of most brokers"):
-        await asyncio.wait_for(worker.wait(), 60)
+        await asyncio.wait_for(worker.wait(), 150)
     await worker.stop()
 
     times = [block.header.time for chain in (await ledger(settings)).values() for block in chain]

@@ -110,7 +110,7 @@ def test_the_command_goes_on_with_two_of_three_and_ends_with_one(tmp_path: Path)
         assert "sluice: node 1 has ended by itself" in command.stderr.readline()
         assert command.poll() is None
         os.kill(pids[2], signal.SIGKILL)
-        _, said = command.communicate(timeout=60)
+        _, said = command.communicate(timeout=150)
     finally:
         command.kill()
         command.wait()

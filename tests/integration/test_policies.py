@@ -63,7 +63,7 @@ async def test_a_policy_comes_into_force_in_every_lane_once(settings: Settings, 
         await until_read(settings, sent)
         assert sluice(settings, "policy", "show").splitlines()[0].startswith(f"# {DEFAULT_POLICY.hash}")
 
-        assert sluice(settings, "policy", "apply", str(file), "--wait", "20").strip() == stricter.hash
+        assert sluice(settings, "policy", "apply", str(file), "--wait", "150").strip() == stricter.hash
         shown = sluice(settings, "policy", "show")
         first.send_signal(signal.SIGKILL)
         second = workers.start()
@@ -168,7 +168,7 @@ async def test_only_a_listed_key_changes_the_policy(settings: Settings, tmp_path
         old = run(settings, "policy", "apply", str(first), "--key", key)
         assert (old.status, "sequence" in old.stderr) == (2, True)
         await policies.apply(settings, loose)  # as whoever may write to the topic does
-        assert sluice(settings, "policy", "apply", str(after), "--key", key, "--wait", "20").strip() == wanted.hash
+        assert sluice(settings, "policy", "apply", str(after), "--key", key, "--wait", "150").strip() == wanted.hash
         await policies.apply(settings, loose, b"x")
         async with asyncio.timeout(60):
             while True:

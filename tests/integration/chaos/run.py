@@ -49,7 +49,7 @@ from sluice.topology.settings.settings import Settings
 
 VAR = Path(__file__).parents[3] / "var" / "chaos"
 RATE = 150.0
-READ_SECONDS = 90.0
+READ_SECONDS = 240.0
 """Once nothing goes wrong any more, all inputs are read within so long; what then is not, is lost."""
 
 

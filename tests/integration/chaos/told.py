@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-PATIENCE: Final = 90.0
+PATIENCE: Final = 240.0
 """So long may the trace of a fault be in coming, on a busy machine."""
 LOOK_SECONDS: Final = 0.2
 
