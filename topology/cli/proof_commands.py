@@ -218,8 +218,12 @@ def _read(file: str) -> bytes:
     return data
 
 
-def read_verifier(given: str) -> Verifier:
+def read_verifier(given: str, option: str = "--key") -> Verifier:
     """The verifier of an argument: its text, or that of the file that it names.
+
+    Args:
+        given: the argument.
+        option: whose argument it is, for the sentence about a wrong one.
 
     Raises:
         UsageError: it is neither; a private key is not quoted.
@@ -237,7 +241,7 @@ def read_verifier(given: str) -> Verifier:
         raise UsageError(f"the key cannot be read: {why}", path=given[:80]) from None
     except SluiceError as error:
         hint = error.hint or "name a verifier, or a file that holds one; `sluice key show` prints it"
-        raise UsageError(error.what, path="--key", expected=error.expected, got=error.got, hint=hint) from None
+        raise UsageError(error.what, path=option, expected=error.expected, got=error.got, hint=hint) from None
 
 
 def listed_keys(policy_file: str) -> Sequence[TrustedKey]:

@@ -122,7 +122,7 @@ def serve(
         view=view or folder / "serve.sqlite",
         session_key=session_key or folder / "serve-session.key",
         role=role,
-        verifiers=[read_verifier(one) for one in verifiers],
+        verifiers=[read_verifier(one, "--verifier") for one in verifiers],
         provider=provider,
         audit=audit,
     )

@@ -21,6 +21,8 @@ MAX_RECORDS: Final = 10_000
 MAX_TOLD: Final = 100
 """So many refused lines are told; the count is told in any case."""
 _DETAIL: Final = re.compile(r"(?P<path>\$\S*): expected (?P<expected>.*), got (?P<got>.*)", re.DOTALL)
+_SAID: Final = re.compile(r"(?P<path>\$\S*): (?P<got>.*)", re.DOTALL)
+"""A sentence that names no expectation."""
 _LINES: Final = ("ndjson", "jsonl", "json-lines", "jsonlines", "json-seq")
 _object = msgspec.json.Decoder()
 _sorted = msgspec.json.Encoder(order="sorted")
@@ -136,6 +138,8 @@ def refusal_of(number: int, fault: Fault) -> Refused:
     if parts := _DETAIL.fullmatch(fault.detail):
         return Refused(number, fault.reason, parts["path"], parts["expected"], parts["got"])
     expected = "JSON" if fault.reason == "not-json" else "a record that the lanes take"
+    if parts := _SAID.fullmatch(fault.detail):
+        return Refused(number, fault.reason, parts["path"], expected, parts["got"])
     return Refused(number, fault.reason, "$", expected, fault.detail)
 
 

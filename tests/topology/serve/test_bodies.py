@@ -67,6 +67,16 @@ def test_nothing_is_no_record(nothing):
     assert isinstance(one, Refused)
 
 
+def test_a_refusal_names_the_member_that_is_wrong():
+    """Serving, intake: path, expected and got; also where the sentence about it names no expectation."""
+    wrong = {**GOOD, "assertions": [{"span": {"chars": [0, 99]}}]}
+
+    told = refusal_body(read_body(body(wrong), "application/json", "emissions", NOW))
+
+    assert told["path"] == "$.assertions[0].span"
+    assert told["got"].startswith("c:0-99 does not lie in a text")
+
+
 def test_a_record_of_another_topic_is_refused():
     """An emission that is posted as an observation would only come back as a dead letter."""
     (one,) = read_body(body(GOOD), "application/json", "observations", NOW)

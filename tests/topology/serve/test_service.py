@@ -454,6 +454,20 @@ async def test_an_open_service_listens_to_this_machine_only(tmp_path):
     assert "whoever reaches this address could ask" in result.stderr
 
 
+def test_a_wrong_verifier_is_told_by_its_own_flag(tmp_path, monkeypatch):
+    """The sentence said `--key`, which this command does not have."""
+    from click.testing import CliRunner
+
+    from sluice.topology.cli import main
+
+    monkeypatch.chdir(tmp_path)
+
+    result = CliRunner().invoke(main, ["serve", "--verifier", "nonsense"])
+
+    assert result.exit_code == 2
+    assert "--verifier: not a verifier" in result.stderr
+
+
 async def _until(wanted):
     async with asyncio.timeout(5):
         while not wanted():  # noqa: ASYNC110
