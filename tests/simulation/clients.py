@@ -32,7 +32,6 @@ from .loop import OWNER
 
 BACKOFF_SECONDS = 0.1
 REQUEST_SECONDS = 40.0
-FETCH_SECONDS = 0.05
 _ON_THE_WAY = (NodeNotReadyError, KafkaConnectionError, RequestTimedOutError)
 
 
@@ -160,6 +159,7 @@ class Consumer:
         self._broker = broker
         self._committed = options.get("isolation_level") == "read_committed"
         self._group: str | None = options.get("group_id")
+        self._wait: float = options.get("fetch_max_wait_ms", 500) / 1000  # seconds; aiokafka's own default
         self._place: Place = ("", 0)
         self._position: int | None = None
         self._end: int | None = None
@@ -211,7 +211,7 @@ class Consumer:
         broker = self._broker
 
         def fetch(answer: Any) -> None:
-            broker.fetch({self._place: start}, 100, FETCH_SECONDS, self._committed, answer)
+            broker.fetch({self._place: start}, 100, self._wait, self._committed, answer)
 
         try:
             read = (await broker.network.ask(fetch))[self._place]
