@@ -107,6 +107,22 @@ class Broker:
         """Whether no transaction is under way."""
         return all(one.state not in ("ongoing", "ending") for one in self._ids.values())
 
+    def cut(self, place: Place, offset: int) -> None:
+        """Nobody gets to read what a partition has from that offset on, until `mend`.
+
+        Who wrote there last learns that it is fenced.
+        """
+        partition = self.partition(*place)
+        partition.cut = range(offset, partition.end)
+        for one in self._ids.values():
+            if place in one.places:
+                one.epoch += 1
+
+    def mend(self) -> None:
+        """All that was cut is there again."""
+        for partition in self._partitions.values():
+            partition.cut = range(0)
+
     # ------------------------------------------------------------ transactions
 
     def take_over(self, name: str, timeout: float) -> tuple[int, int]:

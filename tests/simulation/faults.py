@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
+from sluice.codecs.lane_claims import is_claim
 from sluice.topology.ledger.export_files import LEDGERS
+from sluice.topology.ledger.folds import folds
+from sluice.topology.ledger.interfaces import Fold
 
 from .loop import State
 from .partition import Partition
@@ -15,6 +19,10 @@ from .workload import INPUTS
 
 if TYPE_CHECKING:
     from .simulated_run import World
+
+
+HOUR = 3_600_000
+"""In milliseconds."""
 
 
 class Faults:
@@ -94,6 +102,55 @@ class Faults:
             step = self._random.choice((-4000, -500, 500, 4000, 20_000))
             self._world.tell(f"the clock of {worker.process.name} steps by {step} ms")
             worker.process.offset += step
+
+    def set_astray(self) -> None:
+        """The clock of some worker's machine goes far astray, until somebody sets it right."""
+        worker, wrong_by = self._some(), self._world.wrong_by
+        if worker is None or worker.process.name in wrong_by:
+            return
+        name, step = worker.process.name, self._random.choice((-24 * HOUR, -HOUR, HOUR, HOUR, 24 * HOUR))
+        self._world.tell(f"the clock of {name} goes astray by {step} ms")
+        wrong_by[name] = step
+        worker.process.offset += step
+        self._world.loop.later(self._random.choice((0.5, 3.0, 12.0)), self._set_right, name)
+
+    def _set_right(self, name: str) -> None:
+        self._world.workers[name].process.offset -= self._world.wrong_by.pop(name)
+        self._world.tell(f"the clock of {name} is right again")
+
+    def cut(self) -> None:
+        """The last blocks of a ledger are gone for a while; its lane, which has held them, has to take over anew."""
+        fold, number = self._random.choice(folds()), self._random.randrange(self._world.plan.lanes)
+        self._await_lane(fold, number, 2000)
+
+    def _await_lane(self, fold: Fold, number: int, tries: int) -> None:
+        """Until that lane runs, has written a few blocks, and has none in flight."""
+        if self._world.is_calm or not tries:
+            return
+        again = partial(self._world.loop.later, 0.01, self._await_lane, fold, number, tries - 1)
+        partition = self._world.broker.partition(fold.ledger, number)
+        if partition.cut or not self._world.broker.is_settled:
+            again()
+            return
+        heights = [
+            one.height
+            for worker in self._world.workers.values()
+            if worker.process.state is State.RUNNING
+            for one in worker.lanes.status
+            if (one.fold, one.lane, one.phase) == (fold.name, number, "running")
+        ]
+        ledger = [record.offset for record, _ in partition.visible() if not is_claim(record.key)]
+        if heights != [len(ledger) - 1] or len(ledger) < 3:
+            again()
+            return
+        lacks = self._random.randrange(1, min(4, len(ledger) - 1))
+        self._world.tell(f"the last {lacks} of {len(ledger)} blocks of {fold.ledger}/{number} are gone")
+        self._world.broker.cut((fold.ledger, number), ledger[-lacks])
+        self._world.loop.later(self._random.choice((6.0, 9.0, 14.0)), self._mend)
+
+    def _mend(self) -> None:
+        self._world.tell("all blocks are there again")
+        self._world.broker.mend()
 
     def away(self) -> None:
         """The broker does not answer for a while."""

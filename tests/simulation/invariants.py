@@ -53,6 +53,7 @@ def check(
     origins: Mapping[str, Sequence[str]],
     verifiers: Sequence[Verifier],
     true_clocks: bool,
+    max_ahead: int | None = None,
 ) -> None:
     """All invariants of a run that has come to rest.
 
@@ -61,6 +62,7 @@ def check(
         origins: the names of the lanes' logs, by ledger.
         verifiers: whose signatures checkpoints may have.
         true_clocks: whether no worker's clock was ever wrong, so that watermarks can be judged.
+        max_ahead: how far a block's time may lie after the time at which it came, ms; None where nobody looks.
 
     Raises:
         ViolationError: one of them does not hold.
@@ -84,6 +86,8 @@ def check(
             chains.setdefault(topic, []).append(chain)
             demand(chain, "progress", f"{topic} of lane {lane} is empty")
             check_chain(chain, lane, broker.lanes)
+            if max_ahead is not None:
+                check_times(partition, max_ahead, f"{topic} of lane {lane}")
             lost = {name: check_topics(chain, place, name, broker) for place, name in enumerate(names)}
             if true_clocks and not broker.remade.intersection(names):
                 check_watermarks(chain, inputs, lost)
@@ -150,6 +154,15 @@ def check_chain(chain: Sequence[Block], lane: int, lanes: int) -> None:
         demand(header.time >= time and header.watermark >= watermark, "time", f"{where} goes back in time")
         demand(header.watermark <= header.time, "time", f"{where} has a watermark from its future")
         prev, time, watermark = block.hash, header.time, header.watermark
+
+
+def check_times(partition: Partition, max_ahead: int, where: str) -> None:
+    """No block's time lies further ahead of the broker's than a worker's clock may be off."""
+    for record, came in partition.visible():
+        if not is_claim(record.key):
+            header = unseal(record.value or b"").header
+            ahead = header.time - came
+            demand(ahead <= max_ahead, "clock", f"{where}: block {header.height} is {ahead} ms ahead of its broker")
 
 
 def check_topics(chain: Sequence[Block], place: int, topic: str, broker: Broker) -> set[int]:

@@ -47,12 +47,13 @@ class Fate(Enum):
 
 
 class Batch:
-    """Records that came at once. `at` is the true time from which on they could be read, Unix ms."""
+    """Records that came at once: at the true time `came` (Unix ms); from `at` on they could be read."""
 
-    __slots__ = ("at", "base", "count", "data", "fate", "kept")
+    __slots__ = ("at", "base", "came", "count", "data", "fate", "kept")
 
     def __init__(self, base: int, count: int, fate: Fate, at: int, kept: list[Record] | None, data: bytes) -> None:
         self.base, self.count, self.fate, self.at, self.kept, self.data = base, count, fate, at, kept, data
+        self.came = at
 
     @property
     def records(self) -> list[Record]:
@@ -97,6 +98,8 @@ class Partition:
         """Simulated time from which on its newest leader takes batches."""
         self.aged: int | None = None
         """Where a new leader's fetch answers end for a while, although more is committed; None: at the end."""
+        self.cut = range(0)
+        """Offsets that nobody gets to read just now, although they are there."""
         self.batches: list[Batch] = []
         self._bases: list[int] = []
         self._senders: dict[int, _Sender] = {}
@@ -202,16 +205,21 @@ class Partition:
                 break
             if batch.base + batch.count <= start:
                 continue
-            if batch.fate is Fate.COMMITTED or (not committed and batch.fate is not Fate.MARKER):
+            if batch.base in self.cut:
+                pass
+            elif batch.fate is Fate.COMMITTED or (not committed and batch.fate is not Fate.MARKER):
                 found += batch.records if batch.base >= start else [r for r in batch.records if r.offset >= start]
             position = batch.base + batch.count
         return Read(found, position, end, stable)
 
     def visible(self) -> list[tuple[Record, int]]:
-        """All committed records that ever were here, with the time from which on they could be read."""
+        """All committed records that ever were here, with the time at which each came.
+
+        What came in a transaction was held from then on, although nobody could read it before the transaction's end.
+        """
         stable = self.stable
         return [
-            (record, batch.at)
+            (record, batch.came)
             for batch in self.batches
             if batch.fate is Fate.COMMITTED and batch.base < stable
             for record in batch.records

@@ -6,6 +6,7 @@ from random import Random
 from typing import NamedTuple
 
 from .network import Weather
+from .workload import Sending
 
 LEVELS = (0.01, 0.03, 0.1)
 """How often something goes wrong where it does."""
@@ -44,6 +45,42 @@ def moves_of(seed: int, plan: Plan) -> list[tuple[float, str]]:
     if random.random() > 0.2:
         return []
     return [(random.uniform(0.2, plan.seconds + 4), "move_coordinators") for _ in range(random.choice((1, 2, 6)))]
+
+
+def astray_of(seed: int, plan: Plan) -> list[tuple[float, str]]:
+    """When a machine's clock goes far astray, by dice of their own: in a sixth of the worlds, which have a fence."""
+    random = Random(f"{seed} astray")
+    if random.random() > 0.17:
+        return []
+    return [(random.uniform(0.2, plan.seconds + 4), "set_astray") for _ in range(random.choice((1, 2, 5)))]
+
+
+def cuts_of(seed: int, plan: Plan) -> list[tuple[float, str]]:
+    """When a ledger's last blocks are gone for a while, by dice of their own: in half of the worlds with one worker.
+
+    Of two, one may know nothing of those blocks.
+    """
+    random = Random(f"{seed} cuts")
+    if plan.workers > 1 or random.random() > 0.5:
+        return []
+    return [(random.uniform(1.0, plan.seconds + 4), "cut") for _ in range(random.choice((1, 2, 4)))]
+
+
+def hangs_of(seed: int, plan: Plan) -> list[Sending]:
+    """Transactions on inputs that stay open for long, by dice of their own: in a fifth of the worlds."""
+    random = Random(f"{seed} hangs")
+    if random.random() > 0.2:
+        return []
+    return [
+        Sending(
+            random.uniform(0.2, plan.seconds),
+            random.choice(("emissions", "observations", "observations", "reviews", "sightings")),
+            random.randrange(plan.lanes),
+            [(b"em-0", b"{", [])],
+            (random.choice((12.0, 25.0)), random.random() < 0.6),
+        )
+        for _ in range(random.choice((1, 1, 3)))
+    ]
 
 
 REMADE = ("emissions", "reviews", "attestations", "sightings")

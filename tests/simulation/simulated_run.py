@@ -12,14 +12,19 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from sluice.codecs.adoptions import FORMAT, Adoption, adopted_in, write_adoption
 from sluice.codecs.checkpoints import origin
 from sluice.codecs.notes import Signer
+from sluice.streams.policy.policy import Policy
 from sluice.topology.ledger.chain import ids_of
 from sluice.topology.ledger.folds import Adjudicate, Bind, FrameAttestations, folds
 from sluice.topology.ledger.interfaces import Fold
 from sluice.topology.ledger.policies import Applied, PolicyFeed
 from sluice.topology.settings.settings import Settings
+from sluice.topology.worker.clock_fence import ClockFence
+from sluice.topology.worker.clocks import WrongClockError
 
 from . import invariants
 from .broker import Broker
@@ -30,7 +35,7 @@ from .invariants import ViolationError
 from .loop import OWNER, LivelockError, Process, SimulatedLoop, State, inhabited
 from .network import CALM, Network
 from .partition import Fate, Record
-from .plan import elections_of, moves_of, plan_of, remakes_of
+from .plan import astray_of, cuts_of, elections_of, hangs_of, moves_of, plan_of, remakes_of
 from .shelf import Shelves
 from .worker import MakeLedger, Worker, make_ledger
 from .workload import INPUTS, Sending, Workload, policy_of
@@ -42,6 +47,8 @@ REST_SECONDS = 240.0
 ADOPT_SECONDS = 2.5
 QUIET_SECONDS = 12.0
 """Nobody sends to a topic that was just made anew: who was frozen may not have looked yet (docs/limits.md)."""
+MAX_SKEW, SLOW = 300_000, 10_000
+"""How far a worker's clock may be off where there is a fence, and how much of that the slowest commit may hide, ms."""
 _WORSE = "not restored from here"
 _WRONG = (
     "not of this ledger",
@@ -72,7 +79,10 @@ class World:
         self._tell = tell
         self.plan = plan = plan_of(random)
         self._elections, self._remakes = elections_of(seed, plan), remakes_of(seed, plan)
-        self._moves = moves_of(seed, plan)
+        self._moves, self._astray, self._cuts = moves_of(seed, plan), astray_of(seed, plan), cuts_of(seed, plan)
+        self._hangs = hangs_of(seed, plan)
+        self.wrong_by: dict[str, int] = {}
+        """By machine, how far its clock is astray, ms."""
         self._mutation = mutation or Mutation()
         self.network = Network(self.loop, random)
         self.network.weather = plan.weather
@@ -81,7 +91,7 @@ class World:
         self.broker.check_member = self.group.check
         self.group.demand_coordinator = self.broker.demand_coordinator
         # They differ in what adjudication does.
-        self._policy, self._other = policy_of(random).document, policy_of(random).document
+        self._policy, self._other = (self._patient(policy_of(random)).document for _ in range(2))
         self._shelves = Shelves(random, plan.lanes, Adjudicate().version, shared=plan.shared_folder)
         self._signers = [Signer(f"sluice/{name}", bytes([place]) * 32) for place, name in enumerate("ab")]
         self.settings = Settings(
@@ -94,6 +104,12 @@ class World:
         self.workers: dict[str, Worker] = {}
         self._failures: list[str] = []
         self.is_calm = self._is_ending = self._is_over = False
+
+    def _patient(self, policy: Policy) -> Policy:
+        """A policy under which lanes wait longer than any cut lasts."""
+        if not self._cuts:
+            return policy
+        return replace(policy, admissibility=replace(policy.admissibility, max_stall=60_000))
 
     def run(self) -> None:
         """Runs the world to its end.
@@ -120,7 +136,8 @@ class World:
                 for fold in folds()
             },
             verifiers=[signer.verifier for signer in self._signers],
-            true_clocks=self.plan.true_clocks,
+            true_clocks=self.plan.true_clocks and not self._astray,
+            max_ahead=MAX_SKEW + SLOW if self._astray else None,
         )
 
     def tell(self, text: str) -> None:
@@ -129,7 +146,7 @@ class World:
             return
         if (
             text.startswith("exception: ")
-            or "waits for blocks" in text
+            or ("waits for blocks" in text and not self._cuts)
             or (_WORSE in text and any(reason in text for reason in _WRONG))
         ):
             self._failures.append(text)
@@ -143,10 +160,10 @@ class World:
         plan, random, faults = self.plan, self._random, Faults(self, self._random)
         for number in range(plan.workers):
             self.loop.later(random.choice((0.0, random.uniform(0, 3))), self.start, f"w{number}")
-        sendings = Workload(random, EPOCH, plan.lanes, plan.seconds, plan.emissions).sendings
+        sendings = [*Workload(random, EPOCH, plan.lanes, plan.seconds, plan.emissions).sendings, *self._hangs]
         for sending in sendings:
             self.loop.later(sending.seconds, self._send, sending)
-        for at, kind in [*plan.faults, *self._elections, *self._moves]:
+        for at, kind in [*plan.faults, *self._elections, *self._moves, *self._astray, *self._cuts]:
             self.loop.later(at, getattr(faults, kind))
         for at, topic in self._remakes:
             self.loop.later(at, faults.make_anew, topic)
@@ -258,11 +275,17 @@ class World:
         if self._is_ending or (worker is not None and worker.process.state is not State.DEAD):
             return
         random, plan = self._random, self.plan
-        process = Process(name, self.loop, 0 if plan.true_clocks else random.choice((0, 40, -900, 3000, -5000)))
+        offset = 0 if plan.true_clocks else random.choice((0, 40, -900, 3000, -5000))
+        process = Process(name, self.loop, offset + self.wrong_by.get(name, 0))
+        self.broker.mend()  # a new process has held nothing
         self.tell(f"{name} starts")
 
         def fatal(error: BaseException) -> None:
-            if "makes no progress" in str(error) and plan.weather.frame_lost:
+            if isinstance(error, WrongClockError):
+                self.tell(f"a worker ends: {error}")
+                process.kill()
+                self.loop.later(1.0, self.start, name)
+            elif "makes no progress" in str(error) and plan.weather.frame_lost:
                 self.tell(f"a lane gave up, and its worker starts again: {error!r}")  # two last ranges were lost
                 process.kill()
                 self.loop.later(1.0, self.start, name)
@@ -285,6 +308,7 @@ class World:
             signer=None if plan.checkpoints_every is None else random.choice(self._signers),
             on_fatal=fatal,
             is_static=plan.static,
+            fence=ClockFence(MAX_SKEW) if self._astray else None,
         )
 
     def _send(self, sending: Sending) -> None:

@@ -76,15 +76,34 @@ class TestPartition:
         """Committed or not, until its marker stands."""
         partition = Partition()
         partition.append(records(b"before"), EPOCH)
-        partition.produce(batch(7, 0, 0, b"open"), EPOCH)
-        partition.append(records(b"after"), EPOCH)
+        partition.produce(batch(7, 0, 0, b"open"), EPOCH + 1)
+        partition.append(records(b"after"), EPOCH + 2)
         assert seen(partition) == [b"before"]
         assert (partition.stable, partition.end) == (1, 3)
 
         partition.mark(7, 0, True, EPOCH + 5)
 
         assert seen(partition) == [b"before", b"open", b"after"]
-        assert [at - EPOCH for _, at in partition.visible()] == [0, 5, 5]
+        assert [came - EPOCH for _, came in partition.visible()] == [0, 1, 2]
+
+    def test_what_is_cut_is_gone_until_it_is_mended(self, simulated: SimulatedLoop, broker: Broker):
+        """Readers pass over it, what comes meanwhile stands behind it, and who wrote it last is fenced."""
+        partition = broker.partition("ledger", 0)
+        partition.append(records(b"kept"), EPOCH)
+        producer, epoch = broker.take_over("lane-0", 4.0)
+        broker.add("lane-0", producer, epoch, [("ledger", 0)])
+        broker.produce("lane-0", "ledger", 0, batch(producer, epoch, 0, b"cut"))
+        broker.end("lane-0", producer, epoch, True)
+        simulated.run_until_complete(asyncio.sleep(1))
+
+        broker.cut(("ledger", 0), 1)
+        partition.append(records(b"later"), EPOCH)
+
+        assert seen(partition) == [b"kept", b"later"]
+        with pytest.raises(InvalidProducerEpoch):
+            broker.add("lane-0", producer, epoch, [("ledger", 0)])
+        broker.mend()
+        assert seen(partition) == [b"kept", b"cut", b"later"]
 
     def test_a_batch_that_is_sent_twice_stands_once(self):
         """Its second answer is the first one."""

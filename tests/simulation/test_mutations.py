@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from sluice.codecs.blocks import Block, Output
 from sluice.codecs.lane_claims import is_claim
+from sluice.streams.adjudication.state import State
 from sluice.streams.attestations.framing_state import NewestWords
 from sluice.topology.checkpoints.checkpointing import Checkpoints, Draft
 from sluice.topology.kafka import transactions
@@ -25,11 +26,14 @@ from sluice.topology.ledger.chain import ChainHead
 from sluice.topology.ledger.folds import Adjudicate, Bind, FrameAttestations
 from sluice.topology.ledger.interfaces import Fold
 from sluice.topology.ledger.ledger import KafkaLedger, Ledger
+from sluice.topology.recovery.restore import restore
 from sluice.topology.settings.settings import Settings
 from sluice.topology.worker import lane
+from sluice.topology.worker.clocks import Clocks
 from sluice.topology.worker.intake import Intake
 from sluice.topology.worker.watermark import InputMarks
 
+from .broker import Broker
 from .simulated_run import Mutation, ViolationError, run
 from .worker import make_ledger
 
@@ -208,6 +212,36 @@ def asked_at_the_answer() -> Mutation:
     return Mutation(patches=[(lane.Lane, "ended", lambda one, topic, end, asked: ended(one, topic, end, asked + 500))])
 
 
+def absent_while_open() -> Mutation:
+    """What hangs in an open transaction counts as absent: ends are asked for as who reads only committed sees them."""
+    ends = Broker.ends
+    return Mutation(patches=[(Broker, "ends", lambda broker, places, committed: ends(broker, places, True))])
+
+
+def stalled_for_ever() -> Mutation:
+    """A watermark that stalls is waited for without end, whatever `max_stall` says."""
+    return Mutation(patches=[(State, "evidence_mark", lambda state: state.watermark)])
+
+
+def undoubted() -> Mutation:
+    """No worker doubts its clock before a block."""
+
+    async def demand(clocks: Clocks, node: int | None) -> None:
+        pass
+
+    return Mutation(patches=[(Clocks, "demand", demand)])
+
+
+def forgetful() -> Mutation:
+    """A lane goes on from where its ledger ends, whatever it has held of it."""
+
+    async def restore_from_there(*args: Any) -> Any:
+        blocks, fold, number, lanes, stopping, starts, *_ = args
+        return await restore(blocks, fold, number, lanes, stopping, [one._replace(counts=False) for one in starts])
+
+    return Mutation(patches=[(lane, "restore", restore_from_there)])
+
+
 def careless() -> Mutation:
     """Nobody looks which topic stands behind a name: neither the lane nor whoever follows the chain."""
     return Mutation(
@@ -246,6 +280,10 @@ MUTATIONS: dict[str, tuple[Callable[[], Mutation], str]] = {
     "blocks that name another claim": (nameless, "claims"),
     "a mark that a fetch answer makes": (told_by_fetches, "watermark"),
     "a mark of later than it was asked for": (asked_at_the_answer, "watermark"),
+    "what is in an open transaction counts as absent": (absent_while_open, "watermark"),
+    "a stall that nothing bounds": (stalled_for_ever, "outputs|fold|progress"),
+    "a clock that nobody doubts": (undoubted, "clock"),
+    "a height that was held and is forgotten": (forgetful, "heights|failure"),
     "words that are not remembered": (
         lambda: Mutation(make_folds=lambda: (Adjudicate(), Bind(), Forgetting())),
         "outputs|fold|failure",

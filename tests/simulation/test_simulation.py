@@ -85,6 +85,10 @@ HAPPENINGS = (
     "is made anew",
     "the lane does not read on",
     "a topic that was made anew is adopted",
+    "goes astray by",
+    "a worker ends: this worker's clock",
+    "are gone",
+    "the lane waits for blocks that were there",
 )
 
 

@@ -29,8 +29,11 @@ from sluice.topology.ledger.policies import PolicyFeed
 from sluice.topology.ledger.replay import Restored
 from sluice.topology.recovery.snapshot_schedule import SnapshotScheduler
 from sluice.topology.recovery.standby import Standby, Standbys
+from sluice.topology.settings.clock import BrokerTime
 from sluice.topology.settings.settings import Settings
 from sluice.topology.worker.claimant import Claimant
+from sluice.topology.worker.clock_fence import ClockFence
+from sluice.topology.worker.clocks import Clocks
 from sluice.topology.worker.lane import Lane
 from sluice.topology.worker.lanes import Lanes
 from sluice.topology.worker.supervising import supervised
@@ -230,6 +233,7 @@ class Worker:
         signer: Signer | None,
         on_fatal: Callable[[BaseException], None],
         is_static: bool,
+        fence: ClockFence | None,
     ) -> None:
         self.process, self._group, self._network, self._random = process, group, broker.network, random
         self._loop = loop
@@ -258,6 +262,10 @@ class Worker:
                 raise NotAMemberError("the group's coordinator is silent")
             return Member(settings.app_id, self.name, self.generation)
 
+        self._clocks = clocks = None
+        if fence is not None:
+            self._clocks = clocks = Clocks(fence, self._broker_times, wall=process.now_ms, monotonic=self._monotonic)
+
         def claimant(fold: Fold, number: int) -> Claimant:
             name = origin_of(settings, number, fold.ledger)
             return Claimant(number, name, self.name, "0", signer, member, process.now_ms)
@@ -280,6 +288,7 @@ class Worker:
                 checkpoints=checkpoints(fold, number),
                 claimant=claimant(fold, number),
                 policies=feed,
+                clocks=clocks,
             )
 
         self.lanes = self.fetcher.lanes = _Lanes(folds, make, on_fatal, stall_seconds=STALL_SECONDS)
@@ -293,6 +302,8 @@ class Worker:
     async def _belong(self) -> None:
         """A member's life: joins, gets lanes, says that it is there, until it has to join again."""
         is_new = self._is_static
+        if self._clocks is not None:
+            await self._clocks.wait()
         while True:
             try:
                 generation, numbers, standbys = await self._join(is_new)
@@ -312,6 +323,19 @@ class Worker:
                 await asyncio.sleep(HEARTBEAT_SECONDS)
             self._standing.joining = True
             await self.lanes.suspend()
+
+    async def _broker_times(self) -> list[BrokerTime]:
+        """What the one broker says of the time, where it answers (broker_times.py)."""
+        sent = self._monotonic()
+        try:
+            appended_at = await self._network.ask(handled(self._loop.now_ms))
+        except KafkaError:
+            return []
+        return [BrokerTime(0, appended_at, sent, self._monotonic())]
+
+    def _monotonic(self) -> int:
+        """Milliseconds that nobody can set."""
+        return int(self._loop.time() * 1000)
 
     async def _listen(self) -> None:
         """Stops the lanes once the group's coordinator has been silent for a session, as consumer.py does."""
