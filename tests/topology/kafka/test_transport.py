@@ -55,7 +55,7 @@ class Consumer:
             subscription=SimpleNamespace(assignment=assignment), fetch_context=lambda: nullcontext()
         )
         self._subscription = subscriptions
-        self._fetcher = SimpleNamespace(_closed=False, _subscriptions=subscriptions, _records={})
+        self._fetcher = SimpleNamespace(_closed=False, _subscriptions=subscriptions, _records={}, hurries_until=0.0)
         self._coordinator = SimpleNamespace(check_errors=lambda: None)
         self.brings: Any = {}
         self.sought: dict[TopicPartition, int] = {}
