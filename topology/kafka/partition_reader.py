@@ -32,6 +32,8 @@ POLL_SECONDS = 0.2
 EMPTY_SECONDS = 0.5
 EMPTY_ANSWERS = 3
 """So long, and so often, must the broker say that nothing follows before offsets count as removed."""
+SILENT_SECONDS = 1.0
+"""No more than this counts of the time between two answers: whoever is silent says nothing of an open transaction."""
 PROGRESS_SECONDS = 5.0
 TAIL = 64
 """So many offsets before a partition's end are looked at for its last record: markers of transactions and aborted
@@ -108,17 +110,18 @@ async def fetches_to_end(
     Args:
         consumer: has sought, and has no other partition: only then does an empty answer say that nothing is there.
         partition: to be read.
-        patience: seconds that an open transaction is waited for.
+        patience: seconds that an open transaction is waited for, while the broker answers; and that it may be silent.
         take: gives what has come, waiting so many seconds for the first record.
         until: the end; None is the high watermark as of now, by the leader's word.
         least: what is known to be committed lies before it: where nobody names an end, it lies no earlier than this.
         reports: whether the log says how far it is.
 
     Raises:
-        HangsError: it did not end.
+        HangsError: it did not end, though the broker answered.
+        KafkaTimeoutError: the broker did not answer for so long.
     """
-    moved_at = reported_at = monotonic()
-    at, answers, answered = -1, 0, None
+    moved_at = heard_at = reported_at = monotonic()
+    at, answers, answered, waited = -1, 0, None, 0.0
     gap: End | None = None  # that nothing is hidden before the end, where the leader has said so since the last move
     end = max(least, await _end_now(consumer, partition, patience)) if until is None else until
     while True:
@@ -134,8 +137,10 @@ async def fetches_to_end(
         now, time = monotonic(), consumer.last_poll_timestamp(partition)
         if fetched or position != at:
             moved_at, at, answers, answered, gap = now, position, 0, time, None
+            heard_at, waited = now, 0.0
         elif time != answered:
             answers, answered = answers + 1, time
+            heard_at, waited = now, waited + min(now - heard_at, SILENT_SECONDS)
         if (consumer.highwater(partition) or 0) < end:
             answers = 0  # who does not know of the end yet gives nothing from before it either
         if answers >= EMPTY_ANSWERS and now - moved_at >= EMPTY_SECONDS:
@@ -145,8 +150,10 @@ async def fetches_to_end(
                 if reports:
                     log.info("the broker holds nothing before the end", topic=partition.topic, offset=position, end=end)
                 return
-        if now - moved_at > patience:
+        if waited > patience:
             raise HangsError(position, end)
+        if now - heard_at > patience:
+            raise KafkaTimeoutError(f"the leader of {partition.topic}/{partition.partition} does not answer")
         if reports and now - reported_at > PROGRESS_SECONDS:
             reported_at = now
             log.info("reading", topic=partition.topic, offset=position, end=end, percent=100 * position // end)

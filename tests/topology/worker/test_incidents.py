@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
+from aiokafka.errors import KafkaTimeoutError
 from scripted_lane import Log, ToyLedger, World, fetched
 from structlog.testing import capture_logs
 
@@ -117,10 +118,14 @@ class Consumer:
 
     def __init__(self, records: list[int], position: int, end: int, stable: int) -> None:
         self._records, self._position, self._end, self._stable = records, position, end, stable
-        self._answers = 0
+        self._answers, self._speaks = 0, True
+
+    def fall_silent(self) -> None:
+        """The broker goes away: what it said last stays."""
+        self._speaks = False
 
     async def take(self) -> list[int]:
-        self._answers += 1
+        self._answers += self._speaks
         await asyncio.sleep(0.01)
         found, self._records = self._records, []
         return found
@@ -169,6 +174,15 @@ async def test_quix_1017_what_an_open_transaction_hides_is_not_taken_for_nothing
         await _read(Consumer([89, 90], 91, 95, 91))
 
 
+@pytest.mark.usefixtures("leader")
+async def test_a_broker_that_is_silent_hides_nothing_behind_a_transaction():
+    """Nobody has said that one is open: the reader is told to ask again, and no operator to look for a transaction."""
+    consumer = Consumer([89, 90], 91, 95, 91)
+    consumer.fall_silent()
+    with pytest.raises(KafkaTimeoutError):
+        await _read(consumer)
+
+
 async def test_quix_1017_a_removed_marker_does_not_hold_the_watermark(monkeypatch: pytest.MonkeyPatch):
     """There: as above. Here: of an input, too, the position passes offsets that a look of its own finds empty."""
     monkeypatch.setattr(fetching, "EMPTY_SECONDS", 0.0)
@@ -183,7 +197,7 @@ async def test_quix_1017_a_removed_marker_does_not_hold_the_watermark(monkeypatc
     thread: Any = LaneConsumerThread(app.consumer, loop=asyncio.get_running_loop(), beacon=app.consumer.beacon)
     state = SimpleNamespace(position=91, has_valid_position=True, lso=92, highwater=92, timestamp=1)
     assignment = SimpleNamespace(state_value=lambda _: state)
-    fetcher = SimpleNamespace(_closed=False, _records={}, _subscriptions=None)
+    fetcher = SimpleNamespace(_closed=False, _records={}, _subscriptions=None, hurries_until=0.0)
     thread._consumer = SimpleNamespace(
         _closed=False,
         _fetcher=fetcher,
