@@ -523,6 +523,7 @@ def test_chosen_turns_are_emitted_and_the_calls_of_all_count() -> None:
     assert paths == ["a3.py", "a1.py"]
 
 
+@pytest.mark.slow
 def test_of_a_session_whose_last_turn_is_wanted_no_other_is_held() -> None:
     """What earlier turns said is let go of as the next one ends; calls made after the last words do not count."""
     sink, alive = MemorySink(), list[int]()

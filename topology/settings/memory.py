@@ -52,12 +52,12 @@ class Collector:
     def start(self) -> None:
         """Switches automatic collection off, and has the C library keep what is let go of.
 
-        What is there is frozen: the first lane that is restored would walk all modules.
+        What is there is frozen, uncollected: the first lane that is restored would walk all modules.
         """
         keep_freed()
         gc.disable()
-        self._running = True
-        self._collect()
+        gc.freeze()
+        self._running, self._last = True, monotonic()
 
     def stop(self) -> None:
         """Gives the collector back as Python runs it."""

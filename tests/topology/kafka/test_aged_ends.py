@@ -79,6 +79,7 @@ trust = "observed"
 """
 
 
+@pytest.mark.slow
 async def test_evidence_beyond_an_aged_end_is_waited_for(proxy: ageing_proxy.AgeingProxy, tmp_path: Any):
     """Evidence that came in time, and that the fetched leader does not show yet: the watermark does not pass it."""
     ours = settings(proxy, state_dir=str(tmp_path), checkpoint_interval=0)

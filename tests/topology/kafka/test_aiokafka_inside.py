@@ -311,6 +311,7 @@ async def test_an_admin_client_asks_any_node_that_is_there(servers: Any):
         assert refused
 
 
+@pytest.mark.slow
 async def test_a_member_beats_and_joins_by_other_methods(servers: Any):
     """What stands in the place of the coordinator's own is called, and what is asked of the group goes through it."""
     options: dict[str, Any] = {"heartbeat_interval_ms": 100, "group_id": "g"}
