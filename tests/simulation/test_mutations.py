@@ -317,7 +317,7 @@ MUTATIONS: dict[str, tuple[Callable[[], Mutation], str]] = {
     "a topic that nobody looks at": (careless, "topics|sources|exactly-once|failure|progress"),
     "a watermark that runs ahead": (passed_at_once, "watermark"),
     "checkpoints outside the transaction": (lambda: adjudicating(CheckpointsFirst), "checkpoints|failure"),
-    "checkpoints that are believed too soon": (believed_at_once, "checkpoints|failure"),
+    "checkpoints that are believed too soon": (believed_at_once, "checkpoints|failure|progress"),
 }
 
 
