@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Final
 
 from ..streams.judging.lexicon import EXTENSIONS
+
+_PLACE: Final = re.compile(r":\d+(?:-\d+)?$")
+_RELATIVE: Final = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)*")
 
 
 def is_file(name: str, listing: Collection[str]) -> bool:
@@ -16,27 +19,32 @@ def is_file(name: str, listing: Collection[str]) -> bool:
 
 def listed(name: str, listing: Collection[str]) -> str | None:
     """The tracked file that a name names: itself, or the only one that ends with it."""
-    name = _PLACE.sub("", name).removeprefix("./")
+    name = _without_place(name)
     if name in listing:
         return name
     if "." not in name and "/" not in name:
         return None
-    by_name = _by_name(listing if isinstance(listing, frozenset) else frozenset(listing))
-    found = [path for path in by_name.get(name.rpartition("/")[2], ()) if path.endswith("/" + name)]
+    found = [path for path in _of_same_name(name, listing) if path.endswith("/" + name)]
     return found[0] if len(found) == 1 else None
 
 
 def unlisted(name: str, listing: Collection[str]) -> str | None:
     """The file below the root that a name names, of which the repository has none, in no folder. Else None."""
-    name = _PLACE.sub("", name).removeprefix("./")
+    name = _without_place(name)
     if name.rpartition(".")[2].lower() not in EXTENSIONS or not _RELATIVE.fullmatch(name) or ".." in name.split("/"):
         return None
+    return None if _of_same_name(name, listing) else name
+
+
+def _without_place(name: str) -> str:
+    """The name without the lines behind it, and without `./` before it."""
+    return _PLACE.sub("", name).removeprefix("./")
+
+
+def _of_same_name(name: str, listing: Collection[str]) -> Sequence[str]:
+    """The tracked files, in any folder, whose own name is that of this path."""
     by_name = _by_name(listing if isinstance(listing, frozenset) else frozenset(listing))
-    return None if name.rpartition("/")[2] in by_name else name
-
-
-_PLACE: Final = re.compile(r":\d+(?:-\d+)?$")
-_RELATIVE: Final = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)*")
+    return by_name.get(name.rpartition("/")[2], ())
 
 
 @lru_cache(maxsize=2)

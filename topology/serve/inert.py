@@ -44,7 +44,7 @@ def inert(text: object) -> Markup:
     cut = len(shown) > MOST
     out: list[str] = []
     for one in shown[:MOST]:
-        if one == "\n" or (one.isprintable() and one not in UNSEEN):
+        if one == "\n" or _shows(one):
             out.append(str(escape(one)))
         else:
             out.append(f'<span class="unseen">U+{ord(one):04X}</span>')
@@ -55,7 +55,12 @@ def inert(text: object) -> Markup:
 
 def is_seen(text: str) -> bool:
     """Whether a text has any character that a reader sees."""
-    return any(one.isprintable() and not one.isspace() and one not in UNSEEN for one in text)
+    return any(_shows(one) and not one.isspace() for one in text)
+
+
+def _shows(one: str) -> bool:
+    """Whether a page shows a character as itself."""
+    return one.isprintable() and one not in UNSEEN
 
 
 def pieces(text: str, marks: Sequence[Mark]) -> list[Piece]:
