@@ -48,6 +48,7 @@ from .interfaces import Meter
 from .lane import Lane
 from .lanes import Lanes
 from .supervising import supervised
+from .turns import Turns
 
 NEVER = 10**9
 HEARTBEAT_SECONDS = 0.1
@@ -288,7 +289,7 @@ def create_app(
         starts = kept.starts if kept is not None else lambda: iter(())
         return Standby(settings, fold, number, starts, between_blocks)
 
-    exposures = Exposures()
+    exposures, turns = Exposures(), Turns()
 
     def make(fold: Fold, number: int) -> Lane:
         return Lane(
@@ -309,6 +310,7 @@ def create_app(
             meter=meter,
             clock=clock,
             clocks=clocks,
+            turns=turns,
             between_blocks=between_blocks,
             after_restore=after_restore,
         )

@@ -54,6 +54,7 @@ from .interfaces import Committed, Inputs, LaneStatus, Meter
 from .liveness import LaneProgress
 from .retry import BlockSizer, Failures, loss, place_of
 from .skew import Skew
+from .turns import LATE_SECONDS, Turns
 from .watermark import Watermark
 
 STOP_SECONDS = 2.0
@@ -96,6 +97,7 @@ class Lane:
         meter: Meter | None = None,
         clock: Callable[[], int] = now_ms,
         clocks: Clocks | None = None,
+        turns: Turns | None = None,
         between_blocks: Callable[[], None] = lambda: None,
         after_restore: Callable[[], None] = lambda: None,
     ) -> None:
@@ -114,6 +116,7 @@ class Lane:
             meter: told what the lane does, where anybody counts it.
             clock: the wall clock, Unix ms.
             clocks: of the worker, and what the brokers say of the time; None where they say nothing.
+            turns: which the worker's lanes take at making blocks; None where there is no other lane.
             between_blocks, after_restore: moments at which nothing is in flight in this lane.
         """
         self.number, self._lanes = number, lanes
@@ -121,7 +124,7 @@ class Lane:
         self._policy, self._policy_hash = policy, "sha256:" + sha256(policy).hexdigest()
         self._max_block_wait, self._clock, self._stops_on_loss = max_block_wait, clock, stops_on_loss
         self._max_stall = max_stall
-        self._clocks = clocks
+        self._clocks, self._turns = clocks, turns or Turns()
         self._node: int | None = None  # the broker that stamped the last block
         self._between_blocks, self._after_restore = between_blocks, after_restore
         self._scheduler, self._checkpoints, self._feed, self._meter = scheduler, checkpoints, policies, meter
@@ -151,6 +154,7 @@ class Lane:
         self._suspended_at, self._stopped_at, self._in_flight = 0.0, 0.0, False
         self._blocks = 0  # since the last take-over
         self._fold_seconds = 0.0  # of the block that was folded last
+        self._sent_at = 0.0  # `time.monotonic()` when the last block went to the broker
 
     # ------------------------------------------------------------ called by the owner
 
@@ -301,6 +305,7 @@ class Lane:
     async def _reset(self) -> None:
         """Throws away what only the ledger may say."""
         self._state, self._due, self._waits_for = None, (None, None), ""
+        self._end_turn()
         self.intake.restart(-1, self.intake.positions, self.intake.positions)
         await self._ledger.close()
 
@@ -576,30 +581,52 @@ class Lane:
             await self._commit(*self._fold_next(self._clock(), 0, [began]))
         while not self._stopping:
             if self._suspended or self._check_tip or self._replace:
+                self._end_turn()
                 await self._stand_by()
                 continue
             if self._remade:
+                self._end_turn()
                 await self._await_adoption()
                 continue
             self._demand_readable()
             await self._demand_time()
             time = max(self._tip.time, self._clock())
             mark = self._watermark.at(self.intake.positions, time)
-            overdue = self._is_due(time, mark) and self._fold.due(self._state, time, mark) > MAX_TIMERS
-            if self._gaps:  # first of all: the next block's offsets pass over what was lost, and it has to say so
-                await self._close_gaps(time, mark, [] if overdue else self._taken())
-            elif overdue:
-                await self._commit(*self._fold_next(time, mark, []))
-            elif applied := self._applied(time):
-                await self._commit(*self._fold_next(time, mark, applied))
-            elif self._checkpoints is not None and (wait := self._checkpoints.wait()) is not None and wait <= 0:
-                await self._checkpoint(self._checkpoints)
-            elif self._is_closing():
-                await self._commit(*self._fold_next(time, mark, self._taken()))
-            elif self._is_due(time, mark):
-                await self._commit(*self._fold_next(time, mark, []))
-            else:
+            if not self._has_block(time, mark):
+                self._end_turn()
                 await self._wait(self._patience())
+            elif self._turns.ask(self.lane_id, self._wake.set, clocks.monotonic()):
+                await self._close_block(time, mark)
+                self._end_turn(clocks.monotonic() - self._sent_at)
+            else:
+                await self._wait(LATE_SECONDS)
+
+    def _has_block(self, time: int, mark: int) -> bool:
+        """Whether there is anything that makes a block now."""
+        return bool(
+            self._gaps
+            or self._is_due(time, mark)
+            or self._has_applied()
+            or self._is_checkpoint_due()
+            or self._is_closing()
+        )
+
+    async def _close_block(self, time: int, mark: int) -> None:
+        """Closes one block of what there is; what is there most urgently comes first."""
+        overdue = self._is_due(time, mark) and self._fold.due(self._state, time, mark) > MAX_TIMERS
+        if self._gaps:  # first of all: the next block's offsets pass over what was lost, and it has to say so
+            await self._close_gaps(time, mark, [] if overdue else self._taken())
+        elif overdue:
+            await self._commit(*self._fold_next(time, mark, []))
+        elif applied := self._applied(time):
+            await self._commit(*self._fold_next(time, mark, applied))
+        elif self._checkpoints is not None and self._is_checkpoint_due():
+            await self._checkpoint(self._checkpoints)
+        else:
+            await self._commit(*self._fold_next(time, mark, self._taken() if self._is_closing() else []))
+
+    def _end_turn(self, seconds: float | None = None) -> None:
+        self._turns.end(self.lane_id, clocks.monotonic(), seconds)
 
     async def _await_adoption(self) -> None:
         """Takes in what was applied; looks again at the inputs after each of it, and once a while."""
@@ -642,6 +669,14 @@ class Lane:
         """What waits, as much of it as a block may hold."""
         self.intake.most = self._block_sizer.events
         return self.intake.take()
+
+    def _is_checkpoint_due(self) -> bool:
+        wait = None if self._checkpoints is None else self._checkpoints.wait()
+        return wait is not None and wait <= 0
+
+    def _has_applied(self) -> bool:
+        """Whether a policy or adoption was applied that the ledger does not have yet."""
+        return self._feed is not None and bool(self._feed.after(self._tip.positions.get(POLICIES, 0)))
 
     def _applied(self, time: int) -> list[Event]:
         """The next policy or adoption that the ledger does not have yet: one a block, in the order of the topic."""
@@ -758,6 +793,7 @@ class Lane:
     async def _commit(self, data: bytes, outputs: list[Output], after: ChainHead, events: list[Event]) -> None:
         """Commits a block with its outputs as one; then, and only then, the lane's tip is that block."""
         self._in_flight, began = True, clocks.monotonic()
+        self._sent_at = began
         sent = 0 if self._clocks is None else self._clocks.monotonic()
         try:
             written = await self._ledger.write(data, outputs)
