@@ -31,7 +31,7 @@ static inline int same_view(View one, View other)
 typedef struct {
     uint8_t *data;
     size_t length, room;
-    int failed;
+    int failed, fixed; /* `fixed`: it is another one's memory, and there is no more of it */
 } Buffer;
 
 static inline void buffer_free(Buffer *self)
@@ -44,7 +44,7 @@ static inline int buffer_reserve(Buffer *self, size_t more)
 {
     if (self->room - self->length >= more)
         return 1;
-    if (self->failed || more > SIZE_MAX / 4 - self->length) {
+    if (self->failed || self->fixed || more > SIZE_MAX / 4 - self->length) {
         self->failed = 1;
         return 0;
     }

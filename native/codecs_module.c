@@ -342,36 +342,63 @@ static int pack_event(Buffer *buffer, PyObject *one)
     return !buffer->failed;
 }
 
+enum { LONGEST_FRAMING = 64 }; /* of an event without headers: two arrays, four numbers, two lengths, and some to spare */
+
+/* How much room the events take at the most; 0 where nobody knows that beforehand: they have headers, or lie nowhere. */
+static size_t room_of(PyObject *events)
+{
+    size_t room = 0;
+    for (Py_ssize_t place = 0; place < PyList_GET_SIZE(events); place++) {
+        const InPlace *lies = event_of_object(PyList_GET_ITEM(events, place));
+        if (lies == NULL || lies->headers != NULL)
+            return 0;
+        room += LONGEST_FRAMING + lies->key.length + lies->value.length;
+    }
+    return room;
+}
+
 /* seal_block(header, [Event, …]) -> (the block's bytes, its events' root), or None. */
 static PyObject *seal_block(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
 {
     if (nargs != 2 || !PyBytes_CheckExact(args[0]) || !PyList_CheckExact(args[1]) || PyList_GET_SIZE(args[1]) == 0 ||
         PyList_GET_SIZE(args[1]) > UINT32_MAX)
         Py_RETURN_NONE;
-    size_t count = (size_t)PyList_GET_SIZE(args[1]), place = 0;
+    size_t count = (size_t)PyList_GET_SIZE(args[1]), place = 0, room = room_of(args[1]);
     size_t *ends = PyMem_Malloc(count * sizeof *ends);
     if (ends == NULL)
         return PyErr_NoMemory();
     Buffer buffer = {0};
+    PyObject *data = NULL, *found = NULL;
+    if (room) { /* written where it is to lie */
+        room += LONGEST_FRAMING + (size_t)PyBytes_GET_SIZE(args[0]);
+        data = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)room);
+        if (data == NULL)
+            goto done;
+        buffer = (Buffer){(uint8_t *)PyBytes_AS_STRING(data), 0, room, 0, 1};
+    }
     pack_array(&buffer, PACKED_BLOCK_FIELDS);
     put(&buffer, PyBytes_AS_STRING(args[0]), (size_t)PyBytes_GET_SIZE(args[0]));
     pack_big(&buffer, 0xdd, count, 4);
     size_t start = buffer.length;
     for (; place < count && pack_event(&buffer, PyList_GET_ITEM(args[1], (Py_ssize_t)place)); place++)
         ends[place] = buffer.length - start;
-    PyObject *found = NULL;
     if (place < count) {
         PyErr_Clear(); /* Python says what is wrong */
         found = Py_NewRef(Py_None);
-    } else {
-        PyObject *root = root_between(buffer.data + start, ends, count);
-        PyObject *fields[SEALED_BLOCK_FIELDS] = {
-            [SEALED_BLOCK_DATA] = PyBytes_FromStringAndSize((const char *)buffer.data, (Py_ssize_t)buffer.length),
-            [SEALED_BLOCK_ROOT] = root,
-        };
-        found = tuple_of(fields, SEALED_BLOCK_FIELDS);
+        goto done;
     }
-    buffer_free(&buffer);
+    PyObject *root = root_between(buffer.data + start, ends, count);
+    if (data == NULL)
+        data = PyBytes_FromStringAndSize((const char *)buffer.data, (Py_ssize_t)buffer.length);
+    else
+        _PyBytes_Resize(&data, (Py_ssize_t)buffer.length);
+    PyObject *fields[SEALED_BLOCK_FIELDS] = {[SEALED_BLOCK_DATA] = data, [SEALED_BLOCK_ROOT] = root};
+    found = tuple_of(fields, SEALED_BLOCK_FIELDS);
+    data = NULL;
+done:
+    Py_XDECREF(data);
+    if (!buffer.fixed)
+        buffer_free(&buffer);
     PyMem_Free(ends);
     return found;
 }
@@ -656,6 +683,109 @@ static PyObject *count_headers(PyObject *Py_UNUSED(module), PyObject *args)
     return found;
 }
 
+/* ---------------------------------------------------------------- what decisions tell (codecs/statuses.py) */
+
+/* A word of small letters and hyphens between `before` and a quotation mark, if that is what begins here; passes it. */
+static int take_word(Reader *reader, View before, View *word)
+{
+    const uint8_t *at = reader->at;
+    if ((size_t)(reader->end - at) < before.length || memcmp(at, before.at, before.length) != 0)
+        return 0;
+    at += before.length;
+    const uint8_t *start = at;
+    while (at < reader->end && ((*at >= 'a' && *at <= 'z') || *at == '-'))
+        at++;
+    if (at == start || at == reader->end || *at != '"')
+        return 0;
+    *word = (View){start, (size_t)(at - start)};
+    reader->at = at + 1;
+    return 1;
+}
+
+/* The first status in a record, with the reason behind it; empty where there is none. */
+static void told_in(View record, View *status, View *reason)
+{
+    static const View is_status = VIEW("\"status\":\""), is_basis = VIEW(",\"basis\":\""), is_reason = VIEW(",\"reason\":\"");
+    Reader reader = {record.at, record.at + record.length};
+    View basis;
+    *status = *reason = (View)VIEW("");
+    while ((reader.at = memchr(reader.at, '"', (size_t)(reader.end - reader.at))) != NULL) {
+        if (take_word(&reader, is_status, status)) {
+            take_word(&reader, is_basis, &basis);
+            take_word(&reader, is_reason, reason);
+            return;
+        }
+        reader.at++;
+    }
+}
+
+enum { TELLINGS = 16 };
+typedef struct {
+    View status, reason; /* in one of the records */
+    Py_ssize_t count;
+} Telling;
+
+/* One more record; 0 where there are too many kinds of them. */
+static int tell_on(Telling tellings[TELLINGS], View record)
+{
+    View status, reason;
+    told_in(record, &status, &reason);
+    for (int i = 0; i < TELLINGS; i++) {
+        Telling *one = &tellings[i];
+        if (one->count && !(same_view(one->status, status) && same_view(one->reason, reason)))
+            continue;
+        if (!one->count++) {
+            one->status = status;
+            one->reason = reason;
+        }
+        return 1;
+    }
+    return 0;
+}
+
+/* Status and reason with a quotation mark between, which neither has. */
+static PyObject *key_of(const Telling *one)
+{
+    PyObject *key = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(one->status.length + 1 + one->reason.length));
+    if (key != NULL) {
+        char *at = PyBytes_AS_STRING(key);
+        memcpy(at, one->status.at, one->status.length);
+        at[one->status.length] = '"';
+        memcpy(at + one->status.length + 1, one->reason.at, one->reason.length);
+    }
+    return key;
+}
+
+/* count_told([Output, …], most) -> how many tell which status and reason, a quotation mark between, of what stands in the
+ * first bytes of each; None where an output is not plain, or they tell too many things. */
+static PyObject *count_told(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *outputs;
+    Py_ssize_t most;
+    Telling tellings[TELLINGS] = {{VIEW(""), VIEW(""), 0}};
+    if (!PyArg_ParseTuple(args, "O!n", &PyList_Type, &outputs, &most))
+        return NULL;
+    for (Py_ssize_t place = 0; place < PyList_GET_SIZE(outputs); place++) {
+        PyObject *output = PyList_GET_ITEM(outputs, place);
+        if (most < 0 || !is_tuple_of(output, OUTPUT_FIELDS) || !PyBytes_CheckExact(field_of(output, OUTPUT_VALUE)))
+            Py_RETURN_NONE;
+        View record = view_of_bytes(field_of(output, OUTPUT_VALUE));
+        if (record.length > (size_t)most)
+            record.length = (size_t)most;
+        if (!tell_on(tellings, record))
+            Py_RETURN_NONE;
+    }
+    PyObject *found = PyDict_New();
+    for (int i = 0; found != NULL && i < TELLINGS && tellings[i].count; i++) {
+        PyObject *key = key_of(&tellings[i]), *count = PyLong_FromSsize_t(tellings[i].count);
+        if (key == NULL || count == NULL || PyDict_SetItem(found, key, count) < 0)
+            Py_CLEAR(found);
+        Py_XDECREF(key);
+        Py_XDECREF(count);
+    }
+    return found;
+}
+
 enum { COMPARED_KEY, COMPARED_VALUE, COMPARED_HEADERS, COMPARED, COMPARED_OFFSET = COMPARED };
 static Members stored_members = {.names = {[COMPARED_KEY] = "key",
                                            [COMPARED_VALUE] = "value",
@@ -833,6 +963,8 @@ static PyMethodDef methods[] = {
     {"by_topic", by_topic, METH_O, "A list of outputs by their topics, in order; None where one is not plain."},
     {"count_headers", count_headers, METH_VARARGS,
      "How many outputs have which value in their first header of a name; None where one is not plain."},
+    {"count_told", count_told, METH_VARARGS,
+     "How many outputs tell which status and reason; None where Python has to look."},
     {"outputs_root", outputs_root, METH_O, "The root of a list of outputs; None where it is not plain."},
     {NULL, NULL, 0, NULL},
 };

@@ -6,16 +6,17 @@ the lane over; what is counted here begins with the process. Nothing is decided 
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter as Tally
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from ...codecs.blocks import INPUT_KINDS, Output
+from ...codecs.blocks import INPUT_KINDS, Output, by_topic, stretches
+from ...codecs.statuses import count_told, told_in
+from ...streams.adjudication.outputs import DEAD_LETTERS, VERDICTS
 from ..kafka.transactions import FencedError
 from .interfaces import Committed, LaneStatus
 
@@ -23,9 +24,6 @@ OF_LANE = ("fold", "lane")
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 RECORDS = (1, 10, 50, 100, 250, 500, 1000, 2000, 4000)
 BLOCK_SIZES = (1e3, 1e4, 5e4, 1e5, 2.5e5, 5e5, 9e5, 2e6, 4e6)
-
-# An emission id has no quotation mark and a span's pointer is percent-encoded, so the first status is the record's own.
-_STATUS = re.compile(rb'"status":"([a-z-]+)"(?:,"basis":"[a-z-]+")?(?:,"reason":"([a-z-]+)")?')
 
 _LIVE = frozenset({"lives", "waiting"})
 """Of a fold's counters, what can fall."""
@@ -70,11 +68,11 @@ class Metrics:
 
     def committed(self, fold: str, lane: int, block: Committed) -> None:
         lane_id = (fold, str(lane))
-        tally = Tally(event.source for event in block.events if event.kind in INPUT_KINDS)
+        tally = _inputs_of(block)
         for source, count in tally.items():
             self._inputs.labels(*lane_id, block.inputs[source]).inc(count)
-        for (topic, status, reason), count in Tally(map(kind_of, block.outputs)).items():
-            if topic == "dead-letters":
+        for (topic, status, reason), count in _kinds_of(block.outputs).items():
+            if topic == DEAD_LETTERS:
                 self._dead.labels(*lane_id, reason).inc(count)
             else:
                 self._outputs.labels(*lane_id, topic, status, reason).inc(count)
@@ -105,13 +103,35 @@ class Metrics:
 
 def kind_of(output: Output) -> tuple[str, str, str]:
     """An output's topic, status and reason; empty where it has none."""
-    if output.topic == "dead-letters":
+    if output.topic == DEAD_LETTERS:
         reason = next((value for name, value in output.headers if name == "sluice-reason"), b"")
         return output.topic, "", reason.decode()
-    if output.topic == "verdicts":
+    if output.topic == VERDICTS:
         return output.topic, "", ""  # of a whole emission: each of its assertions has a status of its own
-    found = _STATUS.search(output.value, 0, 4096)
-    return (output.topic, found[1].decode(), (found[2] or b"").decode()) if found else (output.topic, "", "")
+    status, reason = told_in(output.value)
+    return output.topic, status.decode(), reason.decode()
+
+
+def _kinds_of(outputs: Sequence[Output]) -> Mapping[tuple[str, str, str], int]:
+    """How many outputs there are of which kind."""
+    kinds: Tally[tuple[str, str, str]] = Tally()
+    for topic, some in by_topic(outputs).items():
+        if topic == VERDICTS:
+            kinds[topic, "", ""] += len(some)
+        elif topic == DEAD_LETTERS:
+            kinds.update(map(kind_of, some))
+        else:
+            for (status, reason), count in count_told(some).items():
+                kinds[topic, status.decode(), reason.decode()] += count
+    return kinds
+
+
+def _inputs_of(block: Committed) -> Mapping[int, int]:
+    """How many inputs there are of which source."""
+    found = stretches(block.events, len(block.inputs))
+    if found is None:  # somebody else's order, as tests have it
+        return Tally(event.source for event in block.events if event.kind in INPUT_KINDS)
+    return {source: stretch.inputs for source, stretch in enumerate(found) if stretch.inputs}
 
 
 class _OfLanes(Collector):
