@@ -46,9 +46,9 @@ from .clocks import Clocks
 from .exposures import Exposures
 from .interfaces import Meter
 from .lane import Lane
+from .lane_turns import Turns
 from .lanes import Lanes
 from .supervising import supervised
-from .turns import Turns
 
 NEVER = 10**9
 HEARTBEAT_SECONDS = 0.1

@@ -51,10 +51,10 @@ from .clocks import Clocks
 from .exposures import Exposures
 from .intake import Intake
 from .interfaces import Committed, Inputs, LaneStatus, Meter
+from .lane_turns import LATE_SECONDS, Turns
 from .liveness import LaneProgress
 from .retry import BlockSizer, Failures, loss, place_of
 from .skew import Skew
-from .turns import LATE_SECONDS, Turns
 from .watermark import Watermark
 
 STOP_SECONDS = 2.0

@@ -1,4 +1,4 @@
-"""Lanes take turns at making blocks: `topology/worker/turns.py`."""
+"""Lanes take turns at making blocks: `topology/worker/lane_turns.py`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.topology.worker.turns import FIRST, LATE_SECONDS, LEAST, WINDOW_SECONDS, Turns
+from sluice.topology.worker.lane_turns import FIRST, LATE_SECONDS, LEAST, WINDOW_SECONDS, Turns
 
 
 def no_news() -> None:
