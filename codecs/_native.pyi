@@ -15,6 +15,9 @@ class EventInPlace:
 class StoredInPlace:
     """A stored record that lies in the bytes it was read from."""
 
+class OutputInPlace:
+    """An output that lies in bytes which it shares with others."""
+
 def leaf_hash(data: bytes) -> bytes: ...
 def root(leaves: Sequence[bytes], /) -> bytes | None: ...
 def crc32c(data: bytes, start: int, end: int, /) -> int | None: ...

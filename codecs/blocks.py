@@ -151,9 +151,12 @@ class Output(NamedTuple):
     headers: list[tuple[str, bytes]]
 
 
-def _parts(event: Any) -> tuple[Any, ...]:
-    """What an event consists of that lies where it was read (native/in_place.c): it is no `Event`, and like one."""
-    return event.kind, event.source, event.offset, event.timestamp, event.headers, event.key, event.value
+def _parts(one: Any) -> tuple[Any, ...]:
+    """What an event or an output consists of that lies in bytes which it shares with others (native/in_place.c,
+    native/outputs.c): it is no `Event` or `Output`, and like one."""
+    if hasattr(one, "topic"):
+        return one.topic, one.key, one.value, one.headers
+    return one.kind, one.source, one.offset, one.timestamp, one.headers, one.key, one.value
 
 
 _pack = msgspec.msgpack.Encoder(enc_hook=_parts)

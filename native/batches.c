@@ -3,6 +3,7 @@
 #include "tuples.h"
 #include "bytes.h"
 #include "in_place.h"
+#include "outputs.h"
 
 typedef struct {
     int64_t offset, timestamp;
@@ -347,23 +348,33 @@ static int header_of(PyObject *header, View *name, View *content)
     return 1;
 }
 
+int is_next_header(Reader *headers, View name, View content)
+{
+    View of_name, of_content;
+    if (!take_named(headers, &of_name, &of_content)) {
+        PyErr_Clear();
+        return 0;
+    }
+    return of_content.at != NULL && same_view(name, of_name) && same_view(content, of_content);
+}
+
+int is_next_pair(Reader *headers, PyObject *pair)
+{
+    View name, content;
+    if (header_of(pair, &name, &content))
+        return is_next_header(headers, name, content);
+    PyErr_Clear();
+    return 0;
+}
+
 /* Whether a stored record's headers are these (text, bytes); 0 also where something else stands in the list. */
 int same_headers(PyObject *list, View raw, int64_t count)
 {
     Reader headers = {raw.at, raw.at + raw.length};
-    if (!PyList_CheckExact(list) || PyList_GET_SIZE(list) != count)
-        return 0;
-    for (Py_ssize_t place = 0; place < count; place++) {
-        View name, content, of_name, of_content;
-        if (!header_of(PyList_GET_ITEM(list, place), &name, &content) ||
-            !take_named(&headers, &of_name, &of_content)) {
-            PyErr_Clear();
-            return 0;
-        }
-        if (of_content.at == NULL || !same_view(name, of_name) || !same_view(content, of_content))
-            return 0;
-    }
-    return 1;
+    int same = PyList_CheckExact(list) && PyList_GET_SIZE(list) == count;
+    for (Py_ssize_t place = 0; same && place < count; place++)
+        same = is_next_pair(&headers, PyList_GET_ITEM(list, place));
+    return same;
 }
 
 typedef PyObject *(*Maker)(const Record *record, const Making *making, long long *bytes);
@@ -545,9 +556,28 @@ static size_t header_size(PyObject *pair, Py_ssize_t place, KeptHeader *sizes)
     return size;
 }
 
+/* The same of an output that lies in place; it is plain. */
+static size_t size_in_place(const OutputInPlace *one, int64_t place, KeptHeader *sizes)
+{
+    size_t size = 2 + varint_size(place) + part_size(one->key.length) + part_size(one->value.length) +
+                  varint_size(own_headers(one));
+    for (Py_ssize_t i = 0; i < own_headers(one); i++) {
+        View name, content;
+        PyObject *pair = own_header(one, i, &name, &content);
+        size_t of_one = pair == NULL ? part_size(name.length) + part_size(content.length) : header_size(pair, i, sizes);
+        if (of_one == 0)
+            return 0;
+        size += of_one;
+    }
+    return size;
+}
+
 /* How many bytes follow upon a record's length; 0 where the output is not plain. */
 static size_t record_size(PyObject *output, int64_t place, KeptHeader *sizes)
 {
+    const OutputInPlace *lies = output_of_object(output);
+    if (lies != NULL)
+        return size_in_place(lies, place, sizes);
     if (!is_tuple_of(output, OUTPUT_FIELDS))
         return 0;
     PyObject *key = field_of(output, OUTPUT_KEY), *value = field_of(output, OUTPUT_VALUE);
@@ -565,32 +595,57 @@ static size_t record_size(PyObject *output, int64_t place, KeptHeader *sizes)
     return size;
 }
 
+static void put_header(Buffer *buffer, PyObject *pair, Py_ssize_t place, KeptHeader *kept)
+{
+    const KeptHeader *same = kept_header(kept, place, pair);
+    size_t from = buffer->length;
+    View name, content;
+    if (same != NULL) {
+        put(buffer, same->bytes, same->length);
+    } else if (header_of(pair, &name, &content)) {
+        put_part(buffer, name.at, name.length);
+        put_part(buffer, content.at, content.length);
+        keep_header(kept, place, pair, buffer, from);
+    }
+}
+
+static void put_in_place(Buffer *buffer, const OutputInPlace *one, KeptHeader *kept)
+{
+    put_part(buffer, one->key.at, one->key.length);
+    put_part(buffer, one->value.at, one->value.length);
+    put_varint(buffer, own_headers(one));
+    for (Py_ssize_t i = 0; i < own_headers(one); i++) {
+        View name, content;
+        PyObject *pair = own_header(one, i, &name, &content);
+        if (pair != NULL) {
+            put_header(buffer, pair, i, kept);
+            continue;
+        }
+        put_part(buffer, name.at, name.length);
+        put_part(buffer, content.at, content.length);
+    }
+}
+
 /* A plain output, into as much room as it takes. */
 static void put_record(Buffer *buffer, PyObject *output, int64_t place, KeptHeader *kept)
 {
-    PyObject *key = field_of(output, OUTPUT_KEY), *value = field_of(output, OUTPUT_VALUE);
-    PyObject *headers = field_of(output, OUTPUT_HEADERS);
+    const OutputInPlace *lies = output_of_object(output);
     put(buffer, "\0\0", 2); /* no attributes, and the batch's own time */
     put_varint(buffer, place);
+    if (lies != NULL) {
+        put_in_place(buffer, lies, kept);
+        return;
+    }
+    PyObject *key = field_of(output, OUTPUT_KEY), *value = field_of(output, OUTPUT_VALUE);
+    PyObject *headers = field_of(output, OUTPUT_HEADERS);
     if (key == Py_None)
         put_varint(buffer, -1);
     else
         put_part(buffer, PyBytes_AS_STRING(key), (size_t)PyBytes_GET_SIZE(key));
     put_part(buffer, PyBytes_AS_STRING(value), (size_t)PyBytes_GET_SIZE(value));
     put_varint(buffer, PyList_GET_SIZE(headers));
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(headers); i++) {
-        PyObject *pair = PyList_GET_ITEM(headers, i);
-        const KeptHeader *same = kept_header(kept, i, pair);
-        size_t from = buffer->length;
-        View name, content;
-        if (same != NULL) {
-            put(buffer, same->bytes, same->length);
-        } else if (header_of(pair, &name, &content)) {
-            put_part(buffer, name.at, name.length);
-            put_part(buffer, content.at, content.length);
-            keep_header(kept, i, pair, buffer, from);
-        }
-    }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(headers); i++)
+        put_header(buffer, PyList_GET_ITEM(headers, i), i, kept);
 }
 
 /* pack_records([Output, …], at, most) -> (bytes of records, the first output that is not among them), or None. */
@@ -604,12 +659,17 @@ PyObject *pack_records(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     if (at < 0)
         Py_RETURN_NONE;
+    size_t left = at < PyList_GET_SIZE(outputs) ? (size_t)(PyList_GET_SIZE(outputs) - at) : 0;
+    size_t *of_each = PyMem_Malloc((left + 1) * sizeof *of_each);
+    if (of_each == NULL)
+        return PyErr_NoMemory();
     no_headers(sizes);
     no_headers(kept);
     for (place = at; place < PyList_GET_SIZE(outputs); place++) {
-        size_t size = record_size(PyList_GET_ITEM(outputs, place), place - at, sizes);
+        size_t size = of_each[place - at] = record_size(PyList_GET_ITEM(outputs, place), place - at, sizes);
         if (size == 0) {
             PyErr_Clear(); /* Python says what is wrong */
+            PyMem_Free(of_each);
             Py_RETURN_NONE;
         }
         size += varint_size((int64_t)size);
@@ -618,14 +678,14 @@ PyObject *pack_records(PyObject *Py_UNUSED(module), PyObject *args)
         total += size;
     }
     PyObject *records = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)total);
-    if (records == NULL)
-        return NULL;
-    Buffer buffer = {(uint8_t *)PyBytes_AS_STRING(records), 0, total, 0};
-    for (Py_ssize_t each = at; each < place; each++) {
-        PyObject *output = PyList_GET_ITEM(outputs, each);
-        put_varint(&buffer, (int64_t)record_size(output, each - at, sizes));
-        put_record(&buffer, output, each - at, kept);
+    if (records != NULL) {
+        Buffer buffer = {(uint8_t *)PyBytes_AS_STRING(records), 0, total, 0};
+        for (Py_ssize_t each = at; each < place; each++) {
+            put_varint(&buffer, (int64_t)of_each[each - at]);
+            put_record(&buffer, PyList_GET_ITEM(outputs, each), each - at, kept);
+        }
     }
+    PyMem_Free(of_each);
     PyObject *fields[PACKED_RECORDS_FIELDS] = {
         [PACKED_RECORDS_RECORDS] = records,
         [PACKED_RECORDS_END] = PyLong_FromSsize_t(place),

@@ -55,6 +55,8 @@ static inline void keep_header(KeptHeader *kept, Py_ssize_t place, PyObject *pai
 
 PyObject *stored_headers(View raw, int64_t count);
 int same_headers(PyObject *list, View raw, int64_t count);
+int is_next_header(Reader *headers, View name, View content); /* of a stored record; and it is passed */
+int is_next_pair(Reader *headers, PyObject *pair);            /* the same; 0 also where that is no (text, bytes) */
 
 #pragma GCC visibility pop
 

@@ -26,6 +26,13 @@ static inline int same_view(View one, View other)
     return one.length == other.length && memcmp(one.at, other.at, one.length) == 0;
 }
 
+/* Writes into room that was made before; gives where that goes on. */
+static inline uint8_t *lay_view(uint8_t *at, View view)
+{
+    memcpy(at, view.at, view.length);
+    return at + view.length;
+}
+
 /* ---------------------------------------------------------------- a buffer; `failed` once memory was refused */
 
 typedef struct {

@@ -11,6 +11,7 @@
 #include "hashes.h"
 #include "in_place.h"
 #include "members.h"
+#include "outputs.h"
 #include "tuples.h"
 #include "version.h"
 
@@ -258,6 +259,29 @@ static int pack_bytes_or_none(Buffer *buffer, PyObject *bytes)
     return 1;
 }
 
+static int pack_header(Buffer *buffer, PyObject *pair)
+{
+    if (!PyTuple_CheckExact(pair) || PyTuple_GET_SIZE(pair) != HEADER_FIELDS)
+        return 0;
+    pack_array(buffer, HEADER_FIELDS);
+    return pack_python_text(buffer, field_of(pair, HEADER_NAME)) && pack_python_bytes(buffer, field_of(pair, HEADER_VALUE));
+}
+
+/* A header that is kept from one record to the next. */
+static int pack_kept_header(Buffer *buffer, PyObject *pair, Py_ssize_t place, KeptHeader *kept)
+{
+    const KeptHeader *same = kept_header(kept, place, pair);
+    size_t from = buffer->length;
+    if (same != NULL) {
+        put_kept_header(buffer, same);
+        return 1;
+    }
+    if (!pack_header(buffer, pair))
+        return 0;
+    keep_header(kept, place, pair, buffer, from);
+    return 1;
+}
+
 /* `kept` NULL: the headers of one record are not those of the next. */
 static int pack_headers(Buffer *buffer, PyObject *pairs, KeptHeader *kept)
 {
@@ -266,20 +290,8 @@ static int pack_headers(Buffer *buffer, PyObject *pairs, KeptHeader *kept)
     pack_array(buffer, (size_t)PyList_GET_SIZE(pairs));
     for (Py_ssize_t place = 0; place < PyList_GET_SIZE(pairs); place++) {
         PyObject *pair = PyList_GET_ITEM(pairs, place);
-        const KeptHeader *same = kept == NULL ? NULL : kept_header(kept, place, pair);
-        size_t from = buffer->length;
-        if (same != NULL) {
-            put_kept_header(buffer, same);
-            continue;
-        }
-        if (!PyTuple_CheckExact(pair) || PyTuple_GET_SIZE(pair) != HEADER_FIELDS)
+        if (!(kept == NULL ? pack_header(buffer, pair) : pack_kept_header(buffer, pair, place, kept)))
             return 0;
-        pack_array(buffer, HEADER_FIELDS);
-        if (!pack_python_text(buffer, field_of(pair, HEADER_NAME)) ||
-            !pack_python_bytes(buffer, field_of(pair, HEADER_VALUE)))
-            return 0;
-        if (kept != NULL)
-            keep_header(kept, place, pair, buffer, from);
     }
     return 1;
 }
@@ -556,11 +568,35 @@ static PyObject *of_source(PyObject *Py_UNUSED(module), PyObject *args) { return
 
 /* ---------------------------------------------------------------- outputs */
 
+static int pack_output_in_place(Buffer *buffer, const OutputInPlace *one, KeptHeader *kept)
+{
+    if (!pack_python_text(buffer, one->topic))
+        return 0;
+    pack_bytes(buffer, one->key);
+    pack_bytes(buffer, one->value);
+    pack_array(buffer, (size_t)own_headers(one));
+    for (Py_ssize_t place = 0; place < own_headers(one); place++) {
+        View name, content;
+        PyObject *pair = own_header(one, place, &name, &content);
+        if (pair == NULL) {
+            pack_array(buffer, HEADER_FIELDS);
+            pack_text(buffer, name);
+            pack_bytes(buffer, content);
+        } else if (!pack_kept_header(buffer, pair, place, kept)) {
+            return 0;
+        }
+    }
+    return !buffer->failed;
+}
+
 static int pack_output(Buffer *buffer, PyObject *output, KeptHeader *kept)
 {
+    const OutputInPlace *lies = output_of_object(output);
+    pack_array(buffer, OUTPUT_FIELDS);
+    if (lies != NULL)
+        return pack_output_in_place(buffer, lies, kept);
     if (!is_tuple_of(output, OUTPUT_FIELDS))
         return 0;
-    pack_array(buffer, OUTPUT_FIELDS);
     return pack_python_text(buffer, field_of(output, OUTPUT_TOPIC)) &&
            pack_bytes_or_none(buffer, field_of(output, OUTPUT_KEY)) &&
            pack_python_bytes(buffer, field_of(output, OUTPUT_VALUE)) &&
@@ -614,11 +650,12 @@ static PyObject *by_topic(PyObject *Py_UNUSED(module), PyObject *outputs)
     PyObject *found = PyDict_New(), *last = NULL, *list = NULL; /* the last topic and its list: borrowed */
     for (Py_ssize_t place = 0; found != NULL && place < PyList_GET_SIZE(outputs); place++) {
         PyObject *output = PyList_GET_ITEM(outputs, place);
-        if (!is_tuple_of(output, OUTPUT_FIELDS)) {
+        const OutputInPlace *lies = output_of_object(output);
+        if (lies == NULL && !is_tuple_of(output, OUTPUT_FIELDS)) {
             Py_DECREF(found);
             Py_RETURN_NONE;
         }
-        PyObject *topic = field_of(output, OUTPUT_TOPIC);
+        PyObject *topic = lies != NULL ? lies->topic : field_of(output, OUTPUT_TOPIC);
         if (topic != last) {
             last = topic;
             if ((list = PyDict_GetItemWithError(found, topic)) == NULL && !PyErr_Occurred()) {
@@ -646,17 +683,41 @@ static int count_on(PyObject *counts, PyObject *key)
     return done;
 }
 
+/* Whether a pair is a header of this name; 0 in `plain` where it is none. */
+static int is_named(PyObject *pair, PyObject *name, int *plain)
+{
+    *plain = is_tuple_of(pair, HEADER_FIELDS) && PyUnicode_CheckExact(field_of(pair, HEADER_NAME));
+    PyObject *own = *plain ? field_of(pair, HEADER_NAME) : NULL;
+    return *plain && (own == name || (PyUnicode_GET_LENGTH(own) == PyUnicode_GET_LENGTH(name) &&
+                                      PyUnicode_Compare(own, name) == 0));
+}
+
+/* As below; a header that is the output's own is made by Python. */
+static PyObject *header_in_place(const OutputInPlace *one, PyObject *name, int *plain)
+{
+    View wanted, own, content;
+    *plain = utf8_of(name, &wanted);
+    for (Py_ssize_t place = 0; *plain && place < own_headers(one); place++) {
+        PyObject *pair = own_header(one, place, &own, &content);
+        if (pair != NULL && is_named(pair, name, plain))
+            return field_of(pair, HEADER_VALUE);
+        if (pair == NULL)
+            *plain = !same_view(own, wanted);
+    }
+    return NULL;
+}
+
 /* The value of an output's first header of this name, borrowed; NULL where it has none; 0 in `plain` where it is none. */
 static PyObject *header_named(PyObject *output, PyObject *name, int *plain)
 {
+    const OutputInPlace *lies = output_of_object(output);
+    if (lies != NULL)
+        return header_in_place(lies, name, plain);
     *plain = is_tuple_of(output, OUTPUT_FIELDS) && PyList_CheckExact(field_of(output, OUTPUT_HEADERS));
     PyObject *headers = *plain ? field_of(output, OUTPUT_HEADERS) : NULL;
     for (Py_ssize_t place = 0; *plain && place < PyList_GET_SIZE(headers); place++) {
         PyObject *pair = PyList_GET_ITEM(headers, place);
-        if (!(*plain = is_tuple_of(pair, HEADER_FIELDS) && PyUnicode_CheckExact(field_of(pair, HEADER_NAME))))
-            break;
-        PyObject *own = field_of(pair, HEADER_NAME);
-        if (own == name || (PyUnicode_GET_LENGTH(own) == PyUnicode_GET_LENGTH(name) && PyUnicode_Compare(own, name) == 0))
+        if (is_named(pair, name, plain))
             return field_of(pair, HEADER_VALUE);
     }
     return NULL;
@@ -674,6 +735,7 @@ static PyObject *count_headers(PyObject *Py_UNUSED(module), PyObject *args)
         int plain;
         PyObject *value = header_named(PyList_GET_ITEM(outputs, place), name, &plain);
         if (!plain) {
+            PyErr_Clear(); /* a name that is no UTF-8: no header of ours has it */
             Py_DECREF(found);
             Py_RETURN_NONE;
         }
@@ -830,10 +892,47 @@ static int is_in_place(PyObject *bytes, View view)
                                       : bytes == Py_None && view.at == NULL;
 }
 
+/* Whether a stored record has this output's own headers. */
+static int has_own_headers(const OutputInPlace *output, const InPlace *record)
+{
+    if (record->header_count != own_headers(output))
+        return 0;
+    Reader headers = {record->raw_headers.at, record->raw_headers.at + record->raw_headers.length};
+    for (Py_ssize_t place = 0; place < own_headers(output); place++) {
+        View name, content;
+        PyObject *pair = own_header(output, place, &name, &content);
+        if (!(pair == NULL ? is_next_header(&headers, name, content) : is_next_pair(&headers, pair)))
+            return 0;
+    }
+    return 1;
+}
+
+/* The same of a record that was made, part by part; -1 with an exception. */
+static int is_made_record_of(PyObject *output, PyObject *record)
+{
+    int equal = 1;
+    for (int part = 0; equal == 1 && part < COMPARED; part++) {
+        PyObject *ours = output_part(output, COMPARED_WITH[part]), *stored = member_of(&stored_members, record, part);
+        equal = ours == NULL || stored == NULL ? -1 : PyObject_RichCompareBool(ours, stored, Py_EQ);
+        Py_XDECREF(ours);
+        Py_XDECREF(stored);
+    }
+    return equal;
+}
+
 /* Whether a stored record is this output; -1 with an exception. */
 static int is_record_of(PyObject *output, PyObject *record)
 {
-    if (Py_IS_TYPE(record, stored_in_place)) {
+    const OutputInPlace *own = output_of_object(output);
+    const int is_raw = Py_IS_TYPE(record, stored_in_place);
+    if (own != NULL && !is_raw)
+        return is_made_record_of(output, record);
+    if (own != NULL) {
+        const InPlace *stored = (InPlace *)record;
+        return stored->key.at != NULL && same_view(own->key, stored->key) && stored->value.at != NULL &&
+               same_view(own->value, stored->value) && has_own_headers(own, stored);
+    }
+    if (is_raw) {
         const InPlace *lies = (InPlace *)record;
         return is_in_place(field_of(output, OUTPUT_KEY), lies->key) &&
                is_in_place(field_of(output, OUTPUT_VALUE), lies->value) &&
@@ -865,7 +964,7 @@ static PyObject *matching(PyObject *Py_UNUSED(module), PyObject *args)
     int equal = 1;
     while (at + found < PyList_GET_SIZE(outputs) && first + found < PyList_GET_SIZE(records)) {
         PyObject *output = PyList_GET_ITEM(outputs, at + found), *record = PyList_GET_ITEM(records, first + found);
-        if (!is_tuple_of(output, OUTPUT_FIELDS))
+        if (output_of_object(output) == NULL && !is_tuple_of(output, OUTPUT_FIELDS))
             break;
         Py_INCREF(output); /* a record's own comparison may be Python's */
         Py_INCREF(record);
@@ -972,6 +1071,7 @@ static PyMethodDef methods[] = {
 static int on_start(PyObject *module)
 {
     if (!members_begin(&event_members) || !members_begin(&stored_members) || !in_place_begin(module) ||
+        !outputs_begin(module) ||
         PyModule_AddIntConstant(module, "PURE", sluice_pure()) < 0 ||
         PyModule_AddStringConstant(module, "LAYOUT", SLUICE_CODECS_LAYOUT) < 0)
         return -1;

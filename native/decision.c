@@ -783,28 +783,14 @@ static int put_head(Folder *self, const AssertionState *assertion, Decision *dec
 
 /* ---------------------------------------------------------------- outputs */
 
-static PyObject *topic_names[TOPICS], *id_name, *traceparent_name; /* of every output: made once */
+static PyObject *topic_names[TOPICS]; /* of every output: made once */
 
 int decision_begin(void)
 {
     for (int topic = 0; topic < TOPICS; topic++)
         if (!is_interned(&topic_names[topic], TOPIC_NAMES[topic]))
             return 0;
-    return is_interned(&id_name, "ce_id") && is_interned(&traceparent_name, "traceparent");
-}
-
-/* A header of this name; NULL with an exception. */
-static PyObject *header_of(PyObject *name, const void *bytes, size_t length)
-{
-    PyObject *pair = PyTuple_New(HEADER_FIELDS), *content = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)length);
-    if (pair == NULL || content == NULL) {
-        Py_XDECREF(pair);
-        Py_XDECREF(content);
-        return NULL;
-    }
-    PyTuple_SET_ITEM(pair, HEADER_NAME, Py_NewRef(name));
-    PyTuple_SET_ITEM(pair, HEADER_VALUE, content);
-    return pair;
+    return 1;
 }
 
 static PyObject *type_header(Folder *self, int topic, const char *status)
@@ -823,38 +809,6 @@ static PyObject *type_header(Folder *self, int topic, const char *status)
     return Py_XNewRef(*held);
 }
 
-enum { MOST_HEADERS = RECORD_HEADER_FIELDS + 3 }; /* and the id, the type, a traceparent */
-
-static PyObject *headers_of(Folder *self, const AssertionState *assertion, int topic, const Decision *decision)
-{
-    PyObject *list = PyList_New(assertion->has_traceparent ? MOST_HEADERS : MOST_HEADERS - 1);
-    if (list == NULL)
-        return NULL;
-    char id[96];
-    size_t length = strlen(TOPIC_NAMES[topic]);
-    memcpy(id, TOPIC_NAMES[topic], length);
-    id[length++] = '/';
-    memcpy(id + length, decision->id, sizeof decision->id);
-    length += sizeof decision->id;
-    PyObject *given[MOST_HEADERS] = {
-        Py_NewRef(field_of(self->headers, RECORD_HEADER_SPECVERSION)),
-        header_of(id_name, id, length),
-        Py_NewRef(field_of(self->headers, RECORD_HEADER_SOURCE)),
-        type_header(self, topic, decision->status),
-        Py_NewRef(field_of(self->headers, RECORD_HEADER_TIME)),
-        Py_NewRef(field_of(self->headers, RECORD_HEADER_CONTENT_TYPE)),
-        assertion->has_traceparent ? header_of(traceparent_name, assertion->traceparent.at, assertion->traceparent.length) : NULL,
-    };
-    int fine = 1;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
-        fine = fine && given[i] != NULL;
-        PyList_SET_ITEM(list, i, given[i]);
-    }
-    if (!fine)
-        Py_CLEAR(list);
-    return list;
-}
-
 /* The record with its place among the block's outputs, `more` behind it, and the last brace. */
 static int put_output(Folder *self, const AssertionState *assertion, int topic, const Decision *decision)
 {
@@ -869,28 +823,29 @@ static int put_output(Folder *self, const AssertionState *assertion, int topic, 
         PyErr_NoMemory();
         return 0;
     }
-    PyTypeObject *type = (PyTypeObject *)self->output_type;
-    PyObject *output = type->tp_alloc(type, OUTPUT_FIELDS);
-    if (output == NULL)
-        return 0;
-    PyTuple_SET_ITEM(output, OUTPUT_TOPIC, Py_NewRef(topic_names[topic]));
-    PyObject *key = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(assertion->emission_id.length + assertion->span_key.length + 1));
-    if (key != NULL) {
-        char *at = PyBytes_AS_STRING(key);
-        memcpy(at, assertion->emission_id.at, assertion->emission_id.length);
-        at[assertion->emission_id.length] = '#';
-        memcpy(at + assertion->emission_id.length + 1, assertion->span_key.at, assertion->span_key.length);
+    const View id = assertion->emission_id, span = assertion->span_key, value = {head->data, head->length},
+               name = {(const uint8_t *)TOPIC_NAMES[topic], strlen(TOPIC_NAMES[topic])},
+               traceparent = assertion->has_traceparent ? assertion->traceparent : (View){NULL, 0};
+    const size_t of_key = id.length + 1 + span.length, of_id = name.length + 1 + sizeof decision->id;
+    PyObject *type = type_header(self, topic, decision->status);
+    uint8_t *at = type == NULL ? NULL : folder_room(self, of_key + of_id + value.length + traceparent.length);
+    int done = FAILED;
+    if (at != NULL) {
+        at = lay_view(at, id);
+        *at++ = '#';
+        at = lay_view(at, span);
+        at = lay_view(at, name);
+        *at++ = '/';
+        at = lay_view(at, (View){(const uint8_t *)decision->id, sizeof decision->id});
+        at = lay_view(at, value);
+        if (traceparent.length)
+            lay_view(at, traceparent);
+        done = folder_put(self, topic_names[topic], type, of_key, of_id, value.length,
+                          assertion->has_traceparent ? (Py_ssize_t)traceparent.length : -1);
     }
-    PyTuple_SET_ITEM(output, OUTPUT_KEY, key);
-    PyTuple_SET_ITEM(output, OUTPUT_VALUE, PyBytes_FromStringAndSize((char *)head->data, (Py_ssize_t)head->length));
-    PyTuple_SET_ITEM(output, OUTPUT_HEADERS, headers_of(self, assertion, topic, decision));
+    Py_XDECREF(type);
     head->length = length;
-    int fine = 1;
-    for (int i = 0; i < OUTPUT_FIELDS; i++)
-        fine = fine && field_of(output, i) != NULL;
-    fine = fine && PyList_Append(self->outputs, output) == 0;
-    Py_DECREF(output);
-    return fine;
+    return done == DONE;
 }
 
 int say_admitted(Folder *self, const AssertionState *assertion, const char *status, const char *reason, int text)

@@ -9,6 +9,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "outputs.h"
 #include "records.h"
 #include "tuples.h"
 #pragma GCC visibility push(hidden)
@@ -53,7 +54,7 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     PyObject *state, *packed, *open, *crowds, *held, *counters, *pending, *expiring, *outputs; /* the lane's own, and the block's */
-    PyObject *output_type, *headers, *effects, *observers, *renewed, *changed, *verdict_texts, *functions[FUNCTION_FIELDS];
+    PyObject *headers, *effects, *observers, *renewed, *changed, *verdict_texts, *functions[FUNCTION_FIELDS];
     PyObject *texts[TEXT_FIELDS]; /* what the views below point into */
     View ledger, behind, frame, frame_type, no_text, meta, reviewing;
     int64_t time, latest, oldest, watermark, lane, lanes;
@@ -83,6 +84,8 @@ typedef struct {
     /* the state's numbers while this folds, and what is to be added to its counters */
     int64_t order, live, asides, count[COUNTERS];
     int counted[COUNTERS];
+    PyObject *room; /* bytes that outputs lie in, of which so many are taken */
+    size_t taken;
     Arena arena;
     Buffer packing, head, more, checked;
     About abouts[ABOUTS];
@@ -130,6 +133,11 @@ int folder_tell(Folder *self, const Place *place, int64_t attempt, const Closed 
 void told_leave(Folder *self);
 int folder_publish(Folder *self, PyObject *name, PyObject *emitter); /* `emitter` None: it does not say */
 const char *word_of_reason(int64_t reason); /* NULL: none */
+
+/* streams_module.c: room for what an output consists of, NULL with an exception; and the output that lies there, behind all
+ * others: its key, its id, its value, and a traceparent, -1 where it has none. */
+uint8_t *folder_room(Folder *self, size_t length);
+int folder_put(Folder *self, PyObject *topic, PyObject *type, size_t key, size_t id, size_t value, Py_ssize_t traceparent);
 
 /* decision.c */
 int decision_begin(void); /* before anything else; 0 with an exception */

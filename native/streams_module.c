@@ -4,7 +4,8 @@
 #include "members.h"
 #include "version.h"
 
-PyTypeObject *event_in_place; /* in_place.h */
+PyTypeObject *event_in_place;  /* in_place.h */
+PyTypeObject *output_in_place; /* outputs.h */
 
 static const char *const STATE_NUMBERS[] = {STATE_NUMBER_NAMES};
 static PyObject *state_names[STATE_NUMBER_FIELDS];
@@ -204,6 +205,49 @@ static PyObject *publish(Folder *self, PyObject *other)
     Py_RETURN_NONE;
 }
 
+/* ---------------------------------------------------------------- outputs */
+
+enum { ROOM = 1 << 16 }; /* an output that is held alone holds so many bytes, or as many as it has */
+
+uint8_t *folder_room(Folder *self, size_t length)
+{
+    if (self->room == NULL || (size_t)PyBytes_GET_SIZE(self->room) - self->taken < length) {
+        PyObject *room = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(length > ROOM ? length : ROOM));
+        if (room == NULL)
+            return NULL;
+        Py_XSETREF(self->room, room);
+        self->taken = 0;
+    }
+    return (uint8_t *)PyBytes_AS_STRING(self->room) + self->taken;
+}
+
+static View view_on(const uint8_t **at, size_t length)
+{
+    View found = {*at, length};
+    *at += length;
+    return found;
+}
+
+int folder_put(Folder *self, PyObject *topic, PyObject *type, size_t key, size_t id, size_t value, Py_ssize_t traceparent)
+{
+    const uint8_t *at = (uint8_t *)PyBytes_AS_STRING(self->room) + self->taken;
+    OutputInPlace *output = PyObject_New(OutputInPlace, output_in_place);
+    if (output == NULL)
+        return FAILED;
+    output->owner = Py_NewRef(self->room);
+    output->topic = Py_NewRef(topic);
+    output->shared = Py_NewRef(self->headers);
+    output->type = Py_NewRef(type);
+    output->key = view_on(&at, key);
+    output->id = view_on(&at, id);
+    output->value = view_on(&at, value);
+    output->traceparent = traceparent < 0 ? (View){NULL, 0} : view_on(&at, (size_t)traceparent);
+    self->taken = (size_t)(at - (uint8_t *)PyBytes_AS_STRING(self->room));
+    int failed = PyList_Append(self->outputs, (PyObject *)output);
+    Py_DECREF(output);
+    return failed ? FAILED : DONE;
+}
+
 /* ---------------------------------------------------------------- made and unmade */
 
 static void *array_of(Py_ssize_t count, size_t size) { return PyMem_Calloc(count ? (size_t)count : 1, size); }
@@ -330,7 +374,6 @@ static int tables_parse(Folder *self, PyObject *tables)
            take_held(tables, TABLES_PENDING, &PyList_Type, &self->pending) &&
            take_held(tables, TABLES_EXPIRING, &PyList_Type, &self->expiring) &&
            take_held(tables, TABLES_OUTPUTS, &PyList_Type, &self->outputs) &&
-           take_held(tables, TABLES_OUTPUT_TYPE, &PyType_Type, &self->output_type) &&
            take_held(tables, TABLES_RENEWED, &PyList_Type, &self->renewed) &&
            take_held(tables, TABLES_CHANGED, &PyDict_Type, &self->changed);
 }
@@ -412,8 +455,7 @@ static int folder_parse(Folder *self, PyObject *args)
     if (is_tuple_of(tables, TABLES_FIELDS) && is_tuple_of(moment, MOMENT_FIELDS) && is_tuple_of(rules, RULES_FIELDS) &&
         is_tuple_of(writing, WRITING_FIELDS) && tables_parse(self, tables) && moment_parse(self, moment) &&
         rules_parse(self, rules) && writing_parse(self, writing) && self->lanes >= 1 && self->terms_number >= 0 &&
-        self->terms_number < self->terms_count && self->max_validity_count >= 1 &&
-        PyType_IsSubtype((PyTypeObject *)self->output_type, &PyTuple_Type))
+        self->terms_number < self->terms_count && self->max_validity_count >= 1)
         return 1;
     if (!PyErr_Occurred())
         PyErr_SetString(PyExc_ValueError, "these are not the rules that the compiled core was made for");
@@ -423,9 +465,9 @@ static int folder_parse(Folder *self, PyObject *args)
 static void folder_dealloc(Folder *self)
 {
     PyObject **const held[] = {&self->state,   &self->packed,      &self->open,    &self->counters, &self->pending,
-                               &self->expiring, &self->outputs,    &self->output_type, &self->headers, &self->effects,
-                               &self->observers, &self->renewed,    &self->crowds,  &self->held,
-                               &self->changed,  &self->verdict_texts, &self->emitter};
+                               &self->expiring, &self->outputs,    &self->headers, &self->effects,  &self->observers,
+                               &self->renewed,  &self->crowds,     &self->held,    &self->changed,  &self->verdict_texts,
+                               &self->emitter,  &self->room};
     for (size_t i = 0; i < sizeof held / sizeof *held; i++)
         Py_CLEAR(*held[i]);
     for (int i = 0; i < FUNCTION_FIELDS; i++)
@@ -509,23 +551,33 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* The type of events that lie where they were read; without it, each part of theirs is asked for by its name. */
-static int find_event_in_place(void)
+/* A type of the codecs module, whose objects have this size; NULL where there is none such. */
+static PyTypeObject *codecs_type(PyObject *codecs, const char *name, Py_ssize_t size)
 {
-    PyObject *codecs = PyImport_ImportModule("sluice.codecs._native");
-    PyObject *found = codecs == NULL ? NULL : PyObject_GetAttrString(codecs, "EventInPlace");
-    Py_XDECREF(codecs);
-    if (found == NULL || !PyType_Check(found) || ((PyTypeObject *)found)->tp_basicsize != sizeof(InPlace)) {
+    PyObject *found = codecs == NULL ? NULL : PyObject_GetAttrString(codecs, name);
+    if (found == NULL || !PyType_Check(found) || ((PyTypeObject *)found)->tp_basicsize != size) {
         PyErr_Clear();
         Py_CLEAR(found);
     }
-    event_in_place = (PyTypeObject *)found;
-    return 1;
+    return (PyTypeObject *)found;
+}
+
+/* The types of what lies in place. Without that of events, each part of theirs is asked for by its name; 0 with an
+ * exception where that of outputs is missing. */
+static int find_types(void)
+{
+    PyObject *codecs = PyImport_ImportModule("sluice.codecs._native");
+    event_in_place = codecs_type(codecs, "EventInPlace", sizeof(InPlace));
+    output_in_place = codecs_type(codecs, "OutputInPlace", sizeof(OutputInPlace));
+    Py_XDECREF(codecs);
+    if (output_in_place == NULL)
+        PyErr_SetString(PyExc_ImportError, "sluice.codecs._native is not the one that belongs to sluice.streams._native");
+    return output_in_place != NULL;
 }
 
 static int on_start(PyObject *module)
 {
-    if (!find_event_in_place() || !members_begin(&event_members) || !decision_begin() || !verdicts_begin())
+    if (!find_types() || !members_begin(&event_members) || !decision_begin() || !verdicts_begin())
         return -1;
     for (int i = 0; i < STATE_NUMBER_FIELDS; i++)
         if (!is_interned(&state_names[i], STATE_NUMBERS[i]))

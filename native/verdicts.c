@@ -37,7 +37,7 @@ const char *word_of_reason(int64_t reason)
     return reason >= 0 && reason < REASON_CODES ? REASONS[reason].text : NULL;
 }
 
-static PyObject *topic_name, *id_name, *settled_header, *pending_header; /* of every record: made once */
+static PyObject *topic_name, *settled_header, *pending_header; /* of every record: made once */
 
 static PyObject *type_header(const char *type)
 {
@@ -52,8 +52,7 @@ int verdicts_begin(void)
 {
     settled_header = type_header("sluice.verdicts.settled");
     pending_header = type_header("sluice.verdicts.pending");
-    return is_interned(&topic_name, "verdicts") && is_interned(&id_name, "ce_id") && settled_header != NULL &&
-           pending_header != NULL;
+    return is_interned(&topic_name, "verdicts") && settled_header != NULL && pending_header != NULL;
 }
 
 int folder_mark(Folder *self, PyObject *name, int has_emitter, View emitter)
@@ -120,12 +119,6 @@ enum {
     ENTRY_ROOM = 640 + CLASSES * (WORD_ROOM + 4) + MOST_CHECKS * (2 * DECIMAL_DIGITS + 32),
 };
 #define LAY(at, literal) (memcpy(at, literal, sizeof(literal) - 1), (at) += sizeof(literal) - 1)
-
-static inline uint8_t *lay_view(uint8_t *at, View view)
-{
-    memcpy(at, view.at, view.length);
-    return at + view.length;
-}
 
 static inline uint8_t *lay_word(uint8_t *at, const Word *word)
 {
@@ -299,61 +292,31 @@ static int entries(Folder *self, const Place *place, int64_t *newest, int *pendi
 
 static View text_of(const Folder *self, int text) { return view_of_bytes(field_of(self->verdict_texts, text)); }
 
-/* The record's headers, by its place among the block's outputs. */
-static PyObject *headers_of(const Folder *self, Py_ssize_t index, int settled)
-{
-    char digits[DECIMAL_DIGITS];
-    View before = text_of(self, VERDICT_TEXT_ID);
-    size_t length = decimal_of(index, digits);
-    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(before.length + length));
-    if (bytes != NULL) {
-        memcpy(PyBytes_AS_STRING(bytes), before.at, before.length);
-        memcpy(PyBytes_AS_STRING(bytes) + before.length, digits, length);
-    }
-    PyObject *id[HEADER_FIELDS] = {[HEADER_NAME] = Py_NewRef(id_name), [HEADER_VALUE] = bytes};
-    PyObject *given[] = {
-        Py_NewRef(field_of(self->headers, RECORD_HEADER_SPECVERSION)),
-        tuple_of(id, HEADER_FIELDS),
-        Py_NewRef(field_of(self->headers, RECORD_HEADER_SOURCE)),
-        Py_NewRef(settled ? settled_header : pending_header),
-        Py_NewRef(field_of(self->headers, RECORD_HEADER_TIME)),
-        Py_NewRef(field_of(self->headers, RECORD_HEADER_CONTENT_TYPE)),
-    };
-    PyObject *list = PyList_New(LENGTH_OF(given));
-    int fine = list != NULL;
-    for (size_t i = 0; i < LENGTH_OF(given); i++) {
-        fine = fine && given[i] != NULL;
-        if (list != NULL)
-            PyList_SET_ITEM(list, (Py_ssize_t)i, given[i]);
-        else
-            Py_XDECREF(given[i]);
-    }
-    if (!fine)
-        Py_CLEAR(list);
-    return list;
-}
-
 #define RECORD_BEGINS "{\"@type\":\"sluice:Verdicts\",\"@version\":\"1.0\",\"emission_id\":\""
 #define RECORD_ATTEMPT "\",\"attempt\":"
 #define RECORD_EMITTER ",\"emitter\":\""
 #define RECORD_SETTLED ",\"settled\":true,"
 #define RECORD_PENDING ",\"settled\":false,"
 
-/* The record, in the bytes that go out; `told`: the entries. */
-static PyObject *record_of(const Folder *self, View id, View emitter, int64_t newest, int settled, Py_ssize_t index, View told)
+/* The record, its key and its id, in the bytes that go out; `told`: the entries. */
+static int put_output(Folder *self, View id, View emitter, int64_t newest, int settled, View told)
 {
     char attempt[DECIMAL_DIGITS], place[DECIMAL_DIGITS];
-    const View digits = {(uint8_t *)attempt, decimal_of(newest, attempt)}, number = {(uint8_t *)place, decimal_of(index, place)};
-    const View decided = text_of(self, VERDICT_TEXT_AT), ledger = text_of(self, VERDICT_TEXT_LEDGER),
-               behind = text_of(self, VERDICT_TEXT_BEHIND);
-    size_t length = sizeof RECORD_BEGINS + sizeof RECORD_ATTEMPT - 2 + id.length + digits.length +
-                    (settled ? sizeof RECORD_SETTLED : sizeof RECORD_PENDING) - 1 +
-                    (emitter.at != NULL ? sizeof RECORD_EMITTER + emitter.length : 0) + decided.length + told.length +
-                    ledger.length + number.length + behind.length;
-    PyObject *record = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)length);
-    if (record == NULL)
-        return NULL;
-    uint8_t *at = (uint8_t *)PyBytes_AS_STRING(record);
+    const View digits = {(uint8_t *)attempt, decimal_of(newest, attempt)},
+               number = {(uint8_t *)place, decimal_of(PyList_GET_SIZE(self->outputs), place)},
+               own = text_of(self, VERDICT_TEXT_ID), decided = text_of(self, VERDICT_TEXT_AT),
+               ledger = text_of(self, VERDICT_TEXT_LEDGER), behind = text_of(self, VERDICT_TEXT_BEHIND);
+    const size_t of_id = own.length + number.length,
+                 of_value = sizeof RECORD_BEGINS + sizeof RECORD_ATTEMPT - 2 + id.length + digits.length +
+                            (settled ? sizeof RECORD_SETTLED : sizeof RECORD_PENDING) - 1 +
+                            (emitter.at != NULL ? sizeof RECORD_EMITTER + emitter.length : 0) + decided.length +
+                            told.length + ledger.length + number.length + behind.length;
+    uint8_t *at = folder_room(self, id.length + of_id + of_value);
+    if (at == NULL)
+        return FAILED;
+    at = lay_view(at, id);
+    at = lay_view(at, own);
+    at = lay_view(at, number);
     LAY(at, RECORD_BEGINS);
     at = lay_view(at, id);
     LAY(at, RECORD_ATTEMPT);
@@ -372,26 +335,7 @@ static PyObject *record_of(const Folder *self, View id, View emitter, int64_t ne
     at = lay_view(at, ledger);
     at = lay_view(at, number);
     lay_view(at, behind);
-    return record;
-}
-
-static int put_output(Folder *self, View id, View emitter, int64_t newest, int settled, View told)
-{
-    Py_ssize_t index = PyList_GET_SIZE(self->outputs);
-    PyTypeObject *type = (PyTypeObject *)self->output_type;
-    PyObject *output = type->tp_alloc(type, OUTPUT_FIELDS);
-    if (output == NULL)
-        return FAILED;
-    PyTuple_SET_ITEM(output, OUTPUT_TOPIC, Py_NewRef(topic_name));
-    PyTuple_SET_ITEM(output, OUTPUT_KEY, PyBytes_FromStringAndSize((const char *)id.at, (Py_ssize_t)id.length));
-    PyTuple_SET_ITEM(output, OUTPUT_VALUE, record_of(self, id, emitter, newest, settled, index, told));
-    PyTuple_SET_ITEM(output, OUTPUT_HEADERS, headers_of(self, index, settled));
-    int fine = 1;
-    for (int i = 0; i < OUTPUT_FIELDS; i++)
-        fine = fine && field_of(output, i) != NULL;
-    fine = fine && PyList_Append(self->outputs, output) == 0;
-    Py_DECREF(output);
-    return fine ? DONE : FAILED;
+    return folder_put(self, topic_name, settled ? settled_header : pending_header, id.length, of_id, of_value, -1);
 }
 
 /* ---------------------------------------------------------------- made where the verdict falls */

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ...codecs.blocks import Block, Output
+from ...codecs.blocks import Block
 from ...codecs.canonical import assertion_hash
 from ...codecs.decode import check_chain
 from ...codecs.records import EFFECTS, AnyStep, Assertion, Effect, Kind
@@ -85,7 +85,6 @@ def folder_for(
         pending=pending,
         expiring=expiring,
         outputs=writer.outputs,
-        output_type=Output,
         renewed=verdicts.renewed,
         changed=verdicts.changed,
     )

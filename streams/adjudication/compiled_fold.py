@@ -10,5 +10,5 @@ try:
 except ImportError:
     core = None
 else:
-    core = _found if compiled_core.usable(_found, LAYOUT) else None
-"""The compiled module, or None."""
+    core = _found if compiled_core.codecs is not None and compiled_core.usable(_found, LAYOUT) else None
+"""The compiled module, or None; also without the compiled codecs, whose outputs it makes."""

@@ -28,7 +28,6 @@ class Tables(NamedTuple):
         counters: the fates that leave no record.
         pending, expiring: the keys of the timers by the watermark and by time.
         outputs: of the block so far.
-        output_type: makes one.
         renewed: `RENEWED` of each assertion whose validity moved on in the block.
         changed: the emissions of which `verdicts` may have to tell, with their emitters, in order.
     """
@@ -42,7 +41,6 @@ class Tables(NamedTuple):
     pending: list[bytes]
     expiring: list[bytes]
     outputs: list[Output]
-    output_type: type[Output]
     renewed: list[tuple[str, int, str]]
     changed: dict[str, str | None]
 

@@ -372,7 +372,8 @@ class _Auditing:
             if at < len(some):
                 places = [place for place, output in enumerate(outputs) if output.topic == topic]
                 about = (header.time, newer, self._checks.policy)
-                comparison.expect([Expected(outputs[place], linked.height, place, *about) for place in places[at:]])
+                kept = [Expected(Output(*outputs[place]), linked.height, place, *about) for place in places[at:]]
+                comparison.expect(kept)  # made anew: what is kept for long holds nobody else's bytes
                 await _satisfy(stream, comparison)
 
     async def _compare_spread(
@@ -390,7 +391,7 @@ class _Auditing:
         for place, output in enumerate(outputs):
             if output.topic == topic and output.key is not None and (topic == CITATIONS or mark_of(output) is not None):
                 partition = self._partition_of(output.key)
-                expected.setdefault(partition, []).append(Expected(output, linked.height, place, *about))
+                expected.setdefault(partition, []).append(Expected(Output(*output), linked.height, place, *about))
         for partition, some in expected.items():
             stream, comparison = streams[partition]
             comparison.expect(some)

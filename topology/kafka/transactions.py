@@ -10,8 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import groupby
-from operator import attrgetter
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -28,7 +26,7 @@ from aiokafka.errors import (
     RecordListTooLargeError,
 )
 
-from ...codecs.blocks import Output
+from ...codecs.blocks import Output, by_topic
 from ...codecs.lane_claims import KEY as CLAIM
 from ...codecs.partition import PARTITIONERS
 from ..settings.settings import Settings, bootstrap
@@ -267,11 +265,11 @@ class LaneProducer:
     async def _send(self, producer: AIOKafkaProducer, outputs: Sequence[Output]) -> list[_Sent]:
         """Hands all outputs over, in order within each partition, as few batches as hold them."""
         places = defaultdict[tuple[str, int], list[Output]](list)
-        for topic, run in groupby(outputs, attrgetter("topic")):  # long runs of one topic: by run, not by output
+        for topic, some in by_topic(outputs).items():
             if topic not in _SPREAD:
-                places[topic, self._lane].extend(run)
+                places[topic, self._lane] = some
                 continue
-            for output in run:
+            for output in some:
                 places[topic, self._partition(output.key)].append(output)
         least = min(self._batch_bytes, INPUT_BATCH_BYTES)
         return [
