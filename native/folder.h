@@ -43,13 +43,24 @@ typedef struct {
     View of_text, of_path; /* into these */
 } About;
 
-/* What is told of an emission of one assertion, made where its verdict fell. It holds as long as the emission lies in the
- * same bytes: nothing about it has changed then. */
+/* An emission about which something changed, and what is told of it where it has one assertion, made where the verdict
+ * fell.
+ *
+ * As long as Python takes no part in the block, these are all that changed, and what is told holds until the emission is
+ * kept anew (`folder_untell`). From then on `changed` has them, and here are only those that are told: as long as the
+ * emission lies in the same bytes. */
 typedef struct {
-    PyObject *name, *bytes; /* a key of `changed`, borrowed; the emission, held */
+    size_t id, id_length; /* in `entries` */
+    Py_hash_t hash;
+    size_t next;       /* of the same chain: its place and one; 0: none */
+    PyObject *emitter; /* held */
+    PyObject *name, *bytes; /* with Python: a key of `changed`, borrowed; the emission, held */
+    int is_told;
     int64_t attempt;
     size_t at, length; /* in `entries` */
-} Told;
+} Mark;
+
+enum { CHAINS = 4096 };
 
 typedef struct {
     PyObject_HEAD
@@ -70,9 +81,11 @@ typedef struct {
     int64_t reviewed;  /* effects of which something may be put up for review, a bit for each */
     int ends_requests; /* each request for a review ends with a record, since fold version 4 */
     PyObject *emitter; /* the last one of `changed`: most emissions of a block are of few */
+    int with_python; /* whether Python takes part in the block, and may change any emission */
     PyObject *marked, *kept; /* a key that the last mark added to `changed`, borrowed; what was kept last */
-    Told *told; /* in the order of `changed` */
-    size_t told_count, told_room, told_next;
+    Mark *marks; /* in the order of the first change */
+    size_t mark, mark_count, mark_room, mark_next; /* `mark`: the last one; `mark_next`: the first that is not published */
+    uint32_t chains[CHAINS]; /* by their hashes: the first mark's place and one; 0: none */
     Buffer entries;
     int asks_plainly; /* else requests for another attempt are Python's (mending.py) */
     int64_t looks_kept; /* effects of which it is kept what was seen instead of evidence, a bit for each */
@@ -104,6 +117,7 @@ int folder_look(Folder *self, View id, Place *place); /* packs it where it lies 
 int folder_look_at(Folder *self, Place *place); /* the same, of the place's `name` and `id` */
 void place_leave(Place *place);
 int folder_keep(Folder *self, const Place *place); /* what `packing` holds becomes what is known */
+int folder_forget(Folder *self, const Place *place); /* nothing is known any more */
 int folder_admit(Folder *self, AssertionState *assertion, int64_t until);
 int folder_renew(Folder *self, PyObject *renewed); /* DONE also where the assertion is no longer admitted */
 int folder_is_pythons(const Folder *self, const AssertionState *assertion); /* several observers, rules on checks, or unknown terms */
@@ -130,8 +144,10 @@ int verdicts_begin(void); /* before anything else; 0 with an exception */
 int folder_mark(Folder *self, PyObject *name, int has_emitter, View emitter); /* something about an emission changed */
 int folder_closed(Folder *self, const AssertionState *assertion, int64_t status, int64_t reason, int64_t disposition, Closed *closed); /* what is remembered of it */
 int folder_tell(Folder *self, const Place *place, int64_t attempt, const Closed *one); /* of one that was marked and kept, and has no other assertion */
-void told_leave(Folder *self);
-int folder_publish(Folder *self, PyObject *name, PyObject *emitter); /* `emitter` None: it does not say */
+void folder_untell(Folder *self, PyObject *name); /* an emission is kept anew, or forgotten */
+int folder_share(Folder *self); /* before Python takes part: 0 with an exception */
+void marks_leave(Folder *self);
+int folder_publish(Folder *self, PyObject *other); /* those that are Python's go to a callable; 0 with an exception */
 const char *word_of_reason(int64_t reason); /* NULL: none */
 
 /* streams_module.c: room for what an output consists of, NULL with an exception; and the output that lies there, behind all

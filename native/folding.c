@@ -58,7 +58,14 @@ int folder_keep(Folder *self, const Place *place)
     if (bytes == NULL)
         return FAILED;
     Py_XSETREF(self->kept, bytes);
+    folder_untell(self, place->name);
     return PyDict_SetItem(self->packed, place->name, bytes) < 0 ? FAILED : DONE;
+}
+
+int folder_forget(Folder *self, const Place *place)
+{
+    folder_untell(self, place->name);
+    return PyDict_DelItem(self->packed, place->name) < 0 ? FAILED : DONE;
 }
 
 /* Whether a record's key is the emission id; where nothing is known of that, whether it belongs to this lane. */

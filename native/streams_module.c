@@ -159,7 +159,7 @@ static PyObject *apply(Folder *self, PyObject *const *args, Py_ssize_t nargs)
         int done = take_in(self, event, args[1]);
         if (done == PYTHON) {
             python++;
-            if (give_state(self) && (nothing = PyObject_CallOneArg(args[2], event)) != NULL && take_state(self))
+            if (give_state(self) && folder_share(self) && (nothing = PyObject_CallOneArg(args[2], event)) != NULL && take_state(self))
                 done = DONE;
             else
                 done = FAILED;
@@ -186,23 +186,15 @@ static PyObject *renew(Folder *self, PyObject *renewed)
 {
     arena_reset(&self->arena);
     int done = folder_renew(self, renewed);
+    if (done == PYTHON && !folder_share(self))
+        done = FAILED;
     return done == FAILED ? NULL : PyBool_FromLong(done == DONE);
 }
 
 /* publish(other): what became of each emission that changed; those that are Python's go to `other`. */
 static PyObject *publish(Folder *self, PyObject *other)
 {
-    PyObject *name, *emitter;
-    Py_ssize_t at = 0;
-    while (PyDict_Next(self->changed, &at, &name, &emitter)) { /* `other` changes none of it */
-        arena_reset(&self->arena);
-        int done = folder_publish(self, name, emitter);
-        PyObject *nothing = done == PYTHON ? PyObject_CallFunctionObjArgs(other, name, emitter, NULL) : NULL;
-        if (done == FAILED || (done == PYTHON && nothing == NULL))
-            return NULL;
-        Py_XDECREF(nothing);
-    }
-    Py_RETURN_NONE;
+    return folder_publish(self, other) ? Py_NewRef(Py_None) : NULL;
 }
 
 /* ---------------------------------------------------------------- outputs */
@@ -485,7 +477,7 @@ static void folder_dealloc(Folder *self)
     buffer_free(&self->head);
     buffer_free(&self->more);
     buffer_free(&self->checked);
-    told_leave(self);
+    marks_leave(self);
     PyTypeObject *type = Py_TYPE(self);
     type->tp_free(self);
     Py_DECREF(type);
@@ -500,6 +492,8 @@ static PyObject *folder_new(PyTypeObject *type, PyObject *args, PyObject *keywor
         if (!PyErr_Occurred())
             PyErr_SetString(PyExc_TypeError, "Folder takes no keywords");
         Py_CLEAR(self);
+    } else {
+        self->with_python = PyDict_GET_SIZE(self->open) || PyDict_GET_SIZE(self->changed);
     }
     return (PyObject *)self;
 }

@@ -194,7 +194,7 @@ static int keep_attempt(Folder *self, const Place *place, EmissionState *known, 
             until = self->time; /* until what became of it has been told */
         if (until < self->time) {
             if (!known->waiting)
-                return PyDict_DelItem(self->packed, place->name) < 0 ? FAILED : DONE;
+                return folder_forget(self, place);
             put(out, NO_ATTEMPT, sizeof NO_ATTEMPT);
             put_view(out, waiting);
             return folder_keep(self, place);
@@ -253,7 +253,7 @@ static int drop_waiting(Folder *self, Due *due)
     self->asides--;
     folder_count(self, UNMATCHED, 1);
     if (known->waiting == 1 && !known->attempts)
-        return PyDict_DelItem(self->packed, due->place.name) < 0 ? FAILED : DONE;
+        return folder_forget(self, &due->place);
     const uint8_t *end = known->whole.at + known->whole.length, *behind = due->lay.at + due->lay.length;
     out->length = 0;
     put(out, known->whole.at, (size_t)(known->waiting_header - known->whole.at));
@@ -383,15 +383,19 @@ static int expire(Folder *self, Due *due)
 int64_t folder_fire(Folder *self, int64_t most, int64_t mark)
 {
     int64_t fired = 0;
-    for (int done = DONE; done == DONE && fired < most;) {
+    int done = DONE, is_any = 1;
+    while (done == DONE && is_any && fired < most) {
         Due waits = {0}, expires = {0};
         arena_reset(&self->arena);
         int waiting = head(self, self->pending, ON_WATERMARK, mark, &waits);
         int expiring = waiting == 0 || waiting == 1 ? head(self, self->expiring, ON_TIME, self->time, &expires) : 2;
+        is_any = waiting || expiring;
         if (waiting < 0 || expiring < 0)
             done = FAILED;
-        else if (waiting == 2 || expiring == 2 || !(waiting || expiring))
+        else if (waiting == 2 || expiring == 2)
             done = PYTHON;
+        else if (!is_any)
+            done = DONE;
         else if (waiting && (!expiring || waits.due < expires.due ||
                              (waits.due == expires.due && waits.order < expires.order)))
             done = waits.kind == A_WAITING ? drop_waiting(self, &waits)
@@ -401,9 +405,7 @@ int64_t folder_fire(Folder *self, int64_t most, int64_t mark)
             done = expire(self, &expires);
         due_leave(&waits);
         due_leave(&expires);
-        if (done == FAILED)
-            return -1;
-        fired += done == DONE;
+        fired += done == DONE && is_any;
     }
-    return fired;
+    return done == FAILED || (done == PYTHON && !folder_share(self)) ? -1 : fired;
 }

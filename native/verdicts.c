@@ -55,11 +55,74 @@ int verdicts_begin(void)
     return is_interned(&topic_name, "verdicts") && settled_header != NULL && pending_header != NULL;
 }
 
+/* ---------------------------------------------------------------- what changed */
+
+static View id_of(const Folder *self, const Mark *one) { return (View){self->entries.data + one->id, one->id_length}; }
+
+static uint32_t *chain_of(Folder *self, Py_hash_t hash) { return &self->chains[(size_t)hash % CHAINS]; }
+
+/* A new mark, all zero; NULL with an exception. */
+static Mark *mark_anew(Folder *self)
+{
+    enum { FIRST_MARKS = 64, FIRST_BYTES = 1 << 14 };
+    if (self->mark_count == self->mark_room) {
+        size_t room = self->mark_room ? 2 * self->mark_room : FIRST_MARKS;
+        Mark *more = room < UINT32_MAX ? PyMem_Realloc(self->marks, room * sizeof *more) : NULL;
+        if (more == NULL || !buffer_reserve(&self->entries, FIRST_BYTES)) {
+            self->marks = more != NULL ? more : self->marks;
+            PyErr_NoMemory();
+            return NULL;
+        }
+        self->marks = more;
+        self->mark_room = room;
+    }
+    Mark *one = &self->marks[self->mark_count++];
+    memset(one, 0, sizeof *one);
+    return one;
+}
+
+/* Marks without Python: `changed` is empty. */
+static int mark_here(Folder *self, PyObject *name, PyObject *emitter)
+{
+    View id;
+    Py_hash_t hash = PyObject_Hash(name);
+    if (hash == -1 || !utf8_of(name, &id))
+        return FAILED;
+    uint32_t *chain = chain_of(self, hash);
+    size_t place = *chain;
+    while (place && !(self->marks[place - 1].hash == hash && same_view(id_of(self, &self->marks[place - 1]), id)))
+        place = self->marks[place - 1].next;
+    if (!place) {
+        Mark *one = mark_anew(self);
+        if (one == NULL)
+            return FAILED;
+        one->id = self->entries.length;
+        one->id_length = id.length;
+        one->hash = hash;
+        one->next = *chain;
+        put_view(&self->entries, id);
+        *chain = (uint32_t)(place = self->mark_count);
+    }
+    Py_XSETREF(self->marks[place - 1].emitter, Py_NewRef(emitter));
+    self->mark = place - 1;
+    if (self->entries.failed)
+        PyErr_NoMemory();
+    return self->entries.failed ? FAILED : DONE;
+}
+
+static int mark_for_python(Folder *self, PyObject *name, PyObject *emitter)
+{
+    Py_ssize_t before = PyDict_GET_SIZE(self->changed);
+    if (PyDict_SetItem(self->changed, name, emitter) < 0)
+        return FAILED;
+    self->marked = PyDict_GET_SIZE(self->changed) > before ? name : NULL;
+    return DONE;
+}
+
 int folder_mark(Folder *self, PyObject *name, int has_emitter, View emitter)
 {
     if (self->verdicts == VERDICTS_NONE)
         return DONE;
-    Py_ssize_t before = PyDict_GET_SIZE(self->changed);
     PyObject *by = Py_None;
     if (has_emitter) {
         View last = {NULL, 0};
@@ -69,10 +132,67 @@ int folder_mark(Folder *self, PyObject *name, int has_emitter, View emitter)
             Py_XSETREF(self->emitter, PyUnicode_DecodeUTF8((const char *)emitter.at, (Py_ssize_t)emitter.length, NULL));
         by = self->emitter;
     }
-    if (by == NULL || PyDict_SetItem(self->changed, name, by) < 0)
+    if (by == NULL)
         return FAILED;
-    self->marked = PyDict_GET_SIZE(self->changed) > before ? name : NULL;
-    return DONE;
+    return self->with_python ? mark_for_python(self, name, by) : mark_here(self, name, by);
+}
+
+void folder_untell(Folder *self, PyObject *name)
+{
+    Py_hash_t hash = self->with_python || !self->mark_count ? -1 : PyObject_Hash(name); /* of a key: it is known */
+    for (size_t place = hash == -1 ? 0 : *chain_of(self, hash); place; place = self->marks[place - 1].next)
+        if (self->marks[place - 1].hash == hash)
+            self->marks[place - 1].is_told = 0; /* another's with the same hash is only read again */
+}
+
+static PyObject *name_of(const Folder *self, const Mark *one)
+{
+    View id = id_of(self, one);
+    return PyUnicode_DecodeUTF8((const char *)id.at, (Py_ssize_t)id.length, NULL);
+}
+
+/* Gives a mark to Python: its key in `changed`, and where it is told, the emission as it lies. */
+static int give(Folder *self, Mark *one)
+{
+    PyObject *name = name_of(self, one);
+    if (name == NULL || PyDict_SetItem(self->changed, name, one->emitter) < 0) {
+        Py_XDECREF(name);
+        return 0;
+    }
+    Py_DECREF(name); /* `changed` holds it */
+    one->name = name;
+    if (one->is_told)
+        one->bytes = Py_XNewRef(PyDict_GetItemWithError(self->packed, name));
+    return !PyErr_Occurred();
+}
+
+int folder_share(Folder *self)
+{
+    size_t told = 0;
+    if (self->with_python)
+        return 1;
+    self->with_python = 1;
+    for (size_t place = 0; place < self->mark_count; place++)
+        if (!give(self, &self->marks[place]))
+            return 0;
+    for (size_t place = 0; place < self->mark_count; place++) {
+        Py_CLEAR(self->marks[place].emitter);
+        if (self->marks[place].bytes != NULL)
+            self->marks[told++] = self->marks[place];
+    }
+    self->mark_count = told;
+    return 1;
+}
+
+void marks_leave(Folder *self)
+{
+    for (size_t place = 0; place < self->mark_count; place++) {
+        Py_XDECREF(self->marks[place].emitter);
+        Py_XDECREF(self->marks[place].bytes);
+    }
+    PyMem_Free(self->marks);
+    buffer_free(&self->entries);
+    Py_CLEAR(self->kept);
 }
 
 int folder_closed(Folder *self, const AssertionState *assertion, int64_t status, int64_t reason, int64_t disposition,
@@ -340,66 +460,65 @@ static int put_output(Folder *self, View id, View emitter, int64_t newest, int s
 
 /* ---------------------------------------------------------------- made where the verdict falls */
 
-enum { FIRST_TOLD = 64, FIRST_TOLD_BYTES = 1 << 14 };
+/* Whether an emission is the one that was marked last; with Python: that this mark was its first, and is not told. */
+static int is_last_mark(const Folder *self, const Place *place)
+{
+    return self->with_python ? self->marked == place->name
+                             : self->mark_count && same_view(id_of(self, &self->marks[self->mark]), place->id);
+}
 
 int folder_tell(Folder *self, const Place *place, int64_t attempt, const Closed *one)
 {
-    if (self->marked != place->name || self->kept == NULL || !in_words(one))
+    if (!is_last_mark(self, place) || self->kept == NULL || !in_words(one))
         return DONE;
-    self->marked = NULL;
-    if (self->told_count == self->told_room) {
-        size_t room = self->told_room ? 2 * self->told_room : FIRST_TOLD;
-        Told *more = PyMem_Realloc(self->told, room * sizeof *more);
-        if (more == NULL || !buffer_reserve(&self->entries, FIRST_TOLD_BYTES)) {
-            self->told = more != NULL ? more : self->told;
-            PyErr_NoMemory();
-            return FAILED;
-        }
-        self->told = more;
-        self->told_room = room;
-    }
-    size_t before = self->entries.length;
-    put_entry(&self->entries, attempt, one);
-    if (self->entries.failed) {
-        PyErr_NoMemory();
+    Mark *mark = self->with_python ? mark_anew(self) : &self->marks[self->mark];
+    if (mark == NULL)
         return FAILED;
+    self->marked = NULL;
+    if (self->with_python) {
+        mark->name = place->name;
+        mark->bytes = Py_NewRef(self->kept);
     }
-    self->told[self->told_count++] =
-        (Told){place->name, Py_NewRef(self->kept), attempt, before, self->entries.length - before};
-    return DONE;
+    mark->attempt = attempt;
+    mark->at = self->entries.length;
+    put_entry(&self->entries, attempt, one);
+    mark->length = self->entries.length - mark->at;
+    mark->is_told = 1;
+    if (self->entries.failed)
+        PyErr_NoMemory();
+    return self->entries.failed ? FAILED : DONE;
+}
+
+/* Publishes what was made of an emission. */
+static int publish_told(Folder *self, View id, View emitter, const Mark *told)
+{
+    return put_output(self, id, emitter, told->attempt, 1, (View){self->entries.data + told->at, told->length});
 }
 
 /* What was made of an emission that is published now, or NULL; both are in the order of the first change. */
-static const Told *told_of(Folder *self, const Place *place)
+static const Mark *told_of(Folder *self, const Place *place)
 {
-    if (self->told_next == self->told_count || self->told[self->told_next].name != place->name)
+    if (!self->with_python || self->mark_next == self->mark_count || self->marks[self->mark_next].name != place->name)
         return NULL;
-    const Told *found = &self->told[self->told_next++];
+    const Mark *found = &self->marks[self->mark_next++];
     return found->bytes == place->bytes ? found : NULL;
 }
 
-void told_leave(Folder *self)
-{
-    for (size_t i = 0; i < self->told_count; i++)
-        Py_DECREF(self->told[i].bytes);
-    PyMem_Free(self->told);
-    buffer_free(&self->entries);
-    Py_CLEAR(self->kept);
-}
-
-int folder_publish(Folder *self, PyObject *name, PyObject *emitter)
+/* `emitter` None: it does not say. */
+static int publish_one(Folder *self, PyObject *name, PyObject *emitter)
 {
     Place place = {NULL, NULL, {NULL, 0}};
     View by = {NULL, 0};
     int64_t newest;
     int pending;
+    arena_reset(&self->arena);
     if (!utf8_of(name, &place.id) || (emitter != Py_None && !utf8_of(emitter, &by)))
         return FAILED;
     place.name = Py_NewRef(name);
     int done = folder_look_at(self, &place);
-    const Told *told = told_of(self, &place);
+    const Mark *told = told_of(self, &place);
     if (done == DONE && told != NULL) {
-        done = put_output(self, place.id, by, told->attempt, 1, (View){self->entries.data + told->at, told->length});
+        done = publish_told(self, place.id, by, told);
     } else if (done == DONE && place.bytes != NULL) {
         done = entries(self, &place, &newest, &pending);
         if (done == DONE && (self->checked.failed || self->more.failed)) {
@@ -411,4 +530,42 @@ int folder_publish(Folder *self, PyObject *name, PyObject *emitter)
     }
     place_leave(&place);
     return done;
+}
+
+/* The same, by Python where it is Python's; 0 with an exception. */
+static int publish(Folder *self, PyObject *name, PyObject *emitter, PyObject *other)
+{
+    int done = publish_one(self, name, emitter);
+    PyObject *nothing = done == PYTHON ? PyObject_CallFunctionObjArgs(other, name, emitter, NULL) : NULL;
+    int fine = done == DONE || nothing != NULL;
+    Py_XDECREF(nothing);
+    return fine;
+}
+
+/* Without Python. */
+static int publish_mark(Folder *self, const Mark *one, PyObject *other)
+{
+    View by = {NULL, 0};
+    if (one->is_told) {
+        if (one->emitter != Py_None && !utf8_of(one->emitter, &by))
+            return 0;
+        return publish_told(self, id_of(self, one), by, one) == DONE;
+    }
+    PyObject *name = name_of(self, one);
+    int fine = name != NULL && publish(self, name, one->emitter, other);
+    Py_XDECREF(name);
+    return fine;
+}
+
+int folder_publish(Folder *self, PyObject *other)
+{
+    PyObject *name, *emitter;
+    Py_ssize_t at = 0;
+    for (size_t place = 0; !self->with_python && place < self->mark_count; place++)
+        if (!publish_mark(self, &self->marks[place], other))
+            return 0;
+    while (PyDict_Next(self->changed, &at, &name, &emitter)) /* `other` changes none of it */
+        if (!publish(self, name, emitter, other))
+            return 0;
+    return 1;
 }

@@ -11,6 +11,7 @@ import gc
 import json
 import os
 import sys
+from random import Random
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from fold_histories import (
     block_of,
     event_of,
     fold,
+    handed_to_python,
     pure,
     same,
 )
@@ -37,12 +39,21 @@ from search import DEEP
 
 from sluice.codecs import blocks, merkle
 from sluice.codecs import compiled_core as codecs_native
+from sluice.codecs.blocks import Event
 from sluice.codecs.quarantine import quarantine
 from sluice.codecs.times import LATEST, format_time
 from sluice.streams.adjudication import compiled_fold, snapshot, table
 from sluice.streams.adjudication import fold as core
 from sluice.streams.policy import policy
-from sluice.streams.policy.policy import Admissibility, Floor, Observer, PerEffect, Policy, PrivacyRules
+from sluice.streams.policy.policy import (
+    Admissibility,
+    Floor,
+    Observer,
+    PerEffect,
+    Policy,
+    PrivacyRules,
+    PublishedVerdicts,
+)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -101,6 +112,31 @@ def test_timers_that_fire_together_fire_in_their_order() -> None:
         found = same([(T, T, emissions), (T, T, observations), *repeated], rules)
 
     assert found.counters["lives"] == 0
+
+
+@pytest.mark.parametrize("told", ["settled", "all"])
+@pytest.mark.parametrize("seed", range(8 if DEEP else 4))
+def test_what_changes_again_in_a_block_is_told_as_it_is_in_the_end(seed: int, told: PublishedVerdicts) -> None:
+    """In the order of the first change: of few emissions by the core, by Python, and by both in turn."""
+    random = Random(seed)
+    share = random.choice((0, 1, 4))  # of nine records that are Python's, and may end what was just admitted
+
+    def record() -> Raw | Event:
+        number, cls, at = random.randrange(5), random.choice(CLASSES[:2]), format_time(T + random.randrange(5) * 1000)
+        uncommon = random.randrange(9) < share
+        if random.randrange(3):
+            outcome = "contradicts" if uncommon and random.randrange(2) else "corroborates"
+            return "observations", *raw_observation(number, cls, at=at, outcome=outcome)
+        emission = event_of(("emissions", *raw_emission(number)))
+        return replace(emission, headers=()) if uncommon else emission
+
+    steps: list[Step] = [(T + at * MINUTE, T + at * MINUTE, [record() for _ in range(14)]) for at in range(8)]
+    found = same([*steps, *LATER], Policy(verdicts=told))
+
+    topics = [one.topic for some in found.outputs for one in some]
+    assert topics.count("verdicts") >= 5
+    if compiled_fold.core is not None and not share:
+        assert "_publish" not in handed_to_python([*steps, *LATER], Policy(verdicts=told))
 
 
 def test_what_is_left_to_python_is_reported_and_kept_nowhere() -> None:
