@@ -829,9 +829,11 @@ static PyObject *count_told(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     for (Py_ssize_t place = 0; place < PyList_GET_SIZE(outputs); place++) {
         PyObject *output = PyList_GET_ITEM(outputs, place);
-        if (most < 0 || !is_tuple_of(output, OUTPUT_FIELDS) || !PyBytes_CheckExact(field_of(output, OUTPUT_VALUE)))
+        const OutputInPlace *lies = output_of_object(output);
+        if (most < 0 || (lies == NULL && (!is_tuple_of(output, OUTPUT_FIELDS) ||
+                                          !PyBytes_CheckExact(field_of(output, OUTPUT_VALUE)))))
             Py_RETURN_NONE;
-        View record = view_of_bytes(field_of(output, OUTPUT_VALUE));
+        View record = lies != NULL ? lies->value : view_of_bytes(field_of(output, OUTPUT_VALUE));
         if (record.length > (size_t)most)
             record.length = (size_t)most;
         if (!tell_on(tellings, record))

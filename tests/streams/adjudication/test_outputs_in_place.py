@@ -12,6 +12,7 @@ from fold_histories import World, fold, pure
 from sluice.codecs import blocks, compiled_core
 from sluice.codecs.blocks import Output, leaf_data, output_of, outputs_root
 from sluice.codecs.record_batches import pack_records, read_stored
+from sluice.codecs.statuses import count_told
 from sluice.streams.policy.policy import Policy
 from sluice.topology.audit.output_checks import matching
 from sluice.topology.ledger.export_files import Stored
@@ -83,6 +84,7 @@ def test_they_are_counted_and_sorted_like_those_that_were_made(lying: list[Outpu
     assert blocks.by_topic(lying) == blocks.by_topic(made)
     for name in ("ce_type", "ce_id", "traceparent", "sluice-reason", "no-such", "\udc80"):
         assert blocks.count_headers(lying, name) == blocks.count_headers(made, name)
+    assert count_told(lying) == count_told(made)
 
 
 @pytest.mark.parametrize("in_place", [True, False])
