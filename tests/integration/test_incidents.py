@@ -91,7 +91,7 @@ async def test_quix_1017_a_ledger_that_ends_with_markers(settings: Settings):
     producer = chain._producer._producer
     assert producer is not None
     await producer.begin_transaction()
-    await (await chain._producer._send_block(producer, b"aborted")).future
+    await (await chain._producer._send_blocks(producer, [b"aborted"]))[0].future
     await producer.abort_transaction()
     async with asyncio.timeout(60):  # there it was for ever
         assert [data async for _, data in chain.blocks()] == [b"block"]

@@ -79,7 +79,7 @@ async def test_what_a_crash_left_open_is_aborted_by_the_next_owner(settings: Set
     producer = ledger._producer._producer
     assert producer is not None
     await producer.begin_transaction()
-    await (await ledger._producer._send_block(producer, b"half")).future
+    await (await ledger._producer._send_blocks(producer, [b"half"]))[0].future
     other = KafkaLedger(settings, 0)
     await other.open()
 

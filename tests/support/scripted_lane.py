@@ -100,6 +100,7 @@ class Log:
     def __init__(self) -> None:
         self.records: list[bytes] = []
         self.outputs: list[list[Output]] = []
+        self.together: list[int] = []  # how many blocks each commit had
         self.owner: object = None
 
     @property
@@ -148,16 +149,21 @@ class ToyLedger:
         return {}
 
     async def write(self, block: bytes, outputs: Sequence[Output]) -> Written:
+        return (await self.write_together([(block, outputs)]))[0]
+
+    async def write_together(self, blocks: Sequence[tuple[bytes, Sequence[Output]]]) -> Sequence[Written]:
         await self.gate.wait()
         if self.fail_before:
             raise self.fail_before.pop(0)
         if self._token is None or self.log.owner is not self._token:
             raise FencedError("somebody else")
-        self.log.records.append(block)
-        self.log.outputs.append(list(outputs))
+        self.log.together.append(len(blocks))
+        start = len(self.log.records)
+        self.log.records += [block for block, _ in blocks]
+        self.log.outputs += [list(outputs) for _, outputs in blocks]
         if self.fail_after:
             raise self.fail_after.pop(0)
-        return Written(len(self.log.records) - 1, None)
+        return [Written(offset, None) for offset in range(start, len(self.log.records))]
 
     async def close(self) -> None:
         self._token = None

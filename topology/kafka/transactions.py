@@ -11,7 +11,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import structlog
 from aiokafka import AIOKafkaProducer, TopicPartition
@@ -186,7 +186,7 @@ class LaneProducer:
         await self._settle([sent])
         await producer.commit_transaction()
         self._in_transaction = False
-        return self._written(sent.future.result())
+        return self._written([sent])[0]
 
     async def commit(self, block: bytes | None, outputs: Sequence[Output]) -> Written | None:
         """Writes the outputs, and with them the block to the ledger, as one.
@@ -198,6 +198,23 @@ class LaneProducer:
             FencedError: somebody else owns the lane now; nothing was written.
             TooLargeError: the broker refuses a batch; nothing was written, and the next ones will be smaller.
         """
+        written = await self._commit([] if block is None else [block], outputs)
+        return written[0] if written else None
+
+    async def commit_together(self, blocks: Sequence[tuple[bytes, Sequence[Output]]]) -> list[Written]:
+        """Writes several blocks, each with its outputs, in their order and as one; at-least-once one after the other.
+
+        Returns:
+            Where each block went.
+
+        Raises:
+            FencedError, TooLargeError: as for `commit`; at-least-once the first of them may be written.
+        """
+        if self._exactly_once:
+            return await self._commit([block for block, _ in blocks], [one for _, some in blocks for one in some])
+        return [written for block, outputs in blocks for written in await self._commit([block], outputs)]
+
+    async def _commit(self, blocks: Sequence[bytes], outputs: Sequence[Output]) -> list[Written]:
         assert self._producer is not None, "open comes first"
         if self._batch_bytes < BATCH_BYTES and monotonic() - self._refused_at > RELAX_SECONDS:
             self._batch_bytes, self._refused_at = min(BATCH_BYTES, self._batch_bytes * SHRINK), monotonic()
@@ -205,36 +222,36 @@ class LaneProducer:
             # A broker that is away must not hold the lane for ever: aiokafka never gives up on a batch by itself.
             async with asyncio.timeout(self._settings.transaction_timeout):
                 if self._exactly_once:
-                    return await self._commit_as_one(self._producer, block, outputs)
+                    return await self._commit_as_one(self._producer, blocks, outputs)
                 before = [one for one in outputs if one.topic not in BEHIND]
                 await self._settle(await self._send(self._producer, before))
-                if block is None:
-                    return None
-                sent = await self._send_block(self._producer, block)
-                await self._settle([sent])
+                if not blocks:
+                    return []
+                sent = await self._send_blocks(self._producer, blocks)
+                await self._settle(sent)
                 await self._settle(await self._send(self._producer, [one for one in outputs if one.topic in BEHIND]))
-                written = self._written(sent.future.result())
-                return written._replace(appended_at=None)  # the embedded broker tells a time that is none
+                # The embedded broker tells a time that is none.
+                return [written._replace(appended_at=None) for written in self._written(sent)]
         except _FENCED as error:
             raise FencedError(repr(error)) from error
 
     async def _commit_as_one(
-        self, producer: AIOKafkaProducer, block: bytes | None, outputs: Sequence[Output]
-    ) -> Written | None:
+        self, producer: AIOKafkaProducer, blocks: Sequence[bytes], outputs: Sequence[Output]
+    ) -> list[Written]:
         await producer.begin_transaction()
         self._in_transaction = True
-        of_block = None if block is None else await self._send_block(producer, block)
+        of_blocks = await self._send_blocks(producer, blocks)
         try:
             of_outputs = await self._send(producer, outputs)
         except IllegalOperation:
-            if of_block is not None:
-                await of_block.future  # where the broker fenced us between two batches, the first one says so
+            for sent in of_blocks:
+                await sent.future  # where the broker fenced us between two batches, the first one says so
             raise
         # Not left to the commit: aiokafka would commit without a batch that the broker has refused.
-        await self._settle([*([] if of_block is None else [of_block]), *of_outputs])
+        await self._settle([*of_blocks, *of_outputs])
         await producer.commit_transaction()
         self._in_transaction = False
-        return None if of_block is None else self._written(of_block.future.result())
+        return self._written(of_blocks)
 
     async def _settle(self, sent: Sequence[_Sent]) -> None:
         """Waits for these batches, and says which of them was too large."""
@@ -246,9 +263,9 @@ class LaneProducer:
             refused = next(one for one in done if one.future.exception() is error)
             raise TooLargeError(*refused[:3]) from error
 
-    async def _send_block(self, producer: AIOKafkaProducer, block: bytes) -> _Sent:
-        batch, *_ = self._packed([Output(self._ledger, None, block, [])], BATCH_BYTES)
-        return await self._hand_over(producer, (self._ledger, self._lane), batch)
+    async def _send_blocks(self, producer: AIOKafkaProducer, blocks: Sequence[bytes]) -> list[_Sent]:
+        place, records = (self._ledger, self._lane), [Output(self._ledger, None, block, []) for block in blocks]
+        return [await self._hand_over(producer, place, batch) for batch in self._packed(records, self._batch_bytes)]
 
     def _partition(self, key: bytes | None) -> int:
         """Of a topic of `_SPREAD`."""
@@ -278,11 +295,15 @@ class LaneProducer:
             for batch in self._packed(some, least if place[0] in _SPREAD else self._batch_bytes)
         ]
 
-    def _written(self, metadata: Any) -> Written:
-        appended_at = metadata.timestamp if metadata.timestamp_type == 1 else None
-        producer: Any = self._producer
-        node = producer.client.cluster.leader_for_partition(metadata.topic_partition)
-        return Written(metadata.offset, appended_at, node)
+    def _written(self, sent: Sequence[_Sent]) -> list[Written]:
+        """Where each record of batches that were taken went."""
+        found, producer = list[Written](), cast(Any, self._producer)
+        for one in sent:
+            metadata = one.future.result()
+            appended_at = metadata.timestamp if metadata.timestamp_type == 1 else None
+            node = producer.client.cluster.leader_for_partition(metadata.topic_partition)
+            found += [Written(metadata.offset + place, appended_at, node) for place in range(one.records)]
+        return found
 
     async def close(self) -> None:
         """Aborts what is open and lets go of the broker, within `CLOSE_SECONDS`, whatever happens."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 import structlog
@@ -22,6 +22,9 @@ from ..kafka.topics import topic_name
 from ..kafka.transactions import GRACE_SECONDS, FencedError, LaneProducer, Written
 from ..settings.settings import Settings
 from .interfaces import Fold
+
+TOGETHER: Final = 3
+"""So many blocks are committed as one at the most: they fit into one batch of the ledger (kafka/transactions.py)."""
 
 
 class Ledger(Protocol):
@@ -79,6 +82,20 @@ class Ledger(Protocol):
         Raises:
             FencedError: somebody else owns the lane now; nothing was written.
             TooLargeError: the broker takes no batch as large as one of these; nothing was written.
+        """
+        ...
+
+    async def write_together(self, blocks: Sequence[tuple[bytes, Sequence[Output]]]) -> Sequence[Written]:
+        """Commits several blocks together, each with its outputs: all of them stand there, or none.
+
+        Args:
+            blocks: the bytes of each, as sealed, and what it folds to; each continues the one before it.
+
+        Returns:
+            Where each stands.
+
+        Raises:
+            FencedError, TooLargeError: as for `write`.
         """
         ...
 
@@ -143,6 +160,9 @@ class KafkaLedger:
         written = await self._producer.commit(block, outputs)
         assert written is not None
         return written
+
+    async def write_together(self, blocks: Sequence[tuple[bytes, Sequence[Output]]]) -> Sequence[Written]:
+        return await self._producer.commit_together(blocks)
 
     async def close(self) -> None:
         await self._producer.close()

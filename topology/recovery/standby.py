@@ -23,6 +23,7 @@ from ..kafka.connect import open_reader
 from ..kafka.stored_records import take_stored
 from ..kafka.topics import topic_name
 from ..ledger.interfaces import Fold
+from ..ledger.ledger import TOGETHER
 from ..ledger.replay import Restored, beginning, replay
 from ..settings.settings import Settings
 from .restore import Start
@@ -66,8 +67,8 @@ class Standby:
         found = self._behind
         if found is None or self._restored is None:
             return None
-        # Where blocks are committed in transactions, each takes its marker's offset besides.
-        return -(-found // 2) if self._settings.delivery == "exactly-once" else found
+        # Where blocks are committed in transactions, each of these takes its marker's offset besides.
+        return -(-found * TOGETHER // (TOGETHER + 1)) if self._settings.delivery == "exactly-once" else found
 
     @property
     def restored(self) -> Restored | None:

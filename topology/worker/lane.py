@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import asyncio
 import time as clocks
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import structlog
@@ -39,7 +39,7 @@ from ..kafka.transactions import FencedError, TooLargeError, Written
 from ..ledger.block_builder import BlockBuilder
 from ..ledger.chain import ChainHead
 from ..ledger.interfaces import Fold
-from ..ledger.ledger import Ledger
+from ..ledger.ledger import TOGETHER, Ledger
 from ..ledger.policies import TOPIC as POLICIES
 from ..ledger.policies import Applied, PolicyFeed
 from ..ledger.replay import Restored
@@ -69,6 +69,26 @@ LAST_SECONDS = 1.0
 """A last checkpoint must be committed so soon after the lane was told to stop, or there is none."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Folded(NamedTuple):
+    """A block that is sealed and folded, and not committed.
+
+    Attributes:
+        data: its bytes for the ledger.
+        outputs: what it folds to.
+        after: the tip once it is committed.
+        events: what it holds.
+        seconds: that sealing and folding it took.
+        left_to_python: how many events the compiled core left to Python, where it is in use.
+    """
+
+    data: bytes
+    outputs: list[Output]
+    after: ChainHead
+    events: list[Event]
+    seconds: float
+    left_to_python: int
 
 
 class Lane:
@@ -153,7 +173,6 @@ class Lane:
         self._phase, self._skew = "taking-over", Skew()
         self._suspended_at, self._stopped_at, self._in_flight = 0.0, 0.0, False
         self._blocks = 0  # since the last take-over
-        self._fold_seconds = 0.0  # of the block that was folded last
         self._sent_at = 0.0  # `time.monotonic()` when the last block went to the broker
 
     # ------------------------------------------------------------ called by the owner
@@ -578,7 +597,7 @@ class Lane:
         await self._demand_time()
         if self._tip.height < 0 and not self._stopping:
             began = Event(EventKind.POLICY, 0, 0, self._clock(), [], None, self._policy)
-            await self._commit(*self._fold_next(self._clock(), 0, [began]))
+            await self._commit(self._fold_next(self._clock(), 0, [began]))
         while not self._stopping:
             if self._suspended or self._check_tip or self._replace:
                 self._end_turn()
@@ -617,13 +636,15 @@ class Lane:
         if self._gaps:  # first of all: the next block's offsets pass over what was lost, and it has to say so
             await self._close_gaps(time, mark, [] if overdue else self._taken())
         elif overdue:
-            await self._commit(*self._fold_next(time, mark, []))
+            await self._commit(self._fold_next(time, mark, []))
         elif applied := self._applied(time):
-            await self._commit(*self._fold_next(time, mark, applied))
+            await self._commit(self._fold_next(time, mark, applied))
         elif self._checkpoints is not None and self._is_checkpoint_due():
             await self._checkpoint(self._checkpoints)
+        elif self._is_closing():
+            await self._commit(*self._fold_what_waits(time, mark))
         else:
-            await self._commit(*self._fold_next(time, mark, self._taken() if self._is_closing() else []))
+            await self._commit(self._fold_next(time, mark, []))
 
     def _end_turn(self, seconds: float | None = None) -> None:
         self._turns.end(self.lane_id, clocks.monotonic(), seconds)
@@ -634,7 +655,7 @@ class Lane:
         await self._demand_time()
         time = max(self._tip.time, self._clock())
         if applied := self._applied(time):
-            await self._commit(*self._fold_next(time, self._tip.watermark, applied))
+            await self._commit(self._fold_next(time, self._tip.watermark, applied))
         else:
             await self._wait(AGAIN_SECONDS)
         self._replace = True
@@ -661,7 +682,7 @@ class Lane:
     async def _close_gaps(self, time: int, mark: int, events: list[Event]) -> None:
         """Closes a block that names what retention has deleted unread, before these events."""
         lost, self._gaps = self._gaps, []
-        await self._commit(*self._fold_next(time, mark, [*lost, *events]))
+        await self._commit(self._fold_next(time, mark, [*lost, *events]))
         if self._stops_on_loss:
             raise loss(lost, self._fold.inputs, self.number, self._tip.height)
 
@@ -747,13 +768,13 @@ class Lane:
 
     async def _checkpoint(self, checkpoints: Checkpoints) -> None:
         """Closes an empty block at the tip's own time, and with it, as one, a checkpoint of the ledger up to it."""
-        data, outputs, after, _ = self._fold_next(self._tip.time, self._tip.watermark, [])
-        if outputs:  # of timers that the block before left over
-            await self._commit(data, outputs, after, [])
+        folded = self._fold_next(self._tip.time, self._tip.watermark, [])
+        if folded.outputs:  # of timers that the block before left over
+            await self._commit(folded)
             checkpoints.postpone()
             return
-        draft = checkpoints.draft(after)
-        await self._commit(data, [draft.output], after, [])
+        draft = checkpoints.draft(folded.after)
+        await self._commit(folded._replace(outputs=[draft.output]))
         checkpoints.written(draft)
 
     async def _checkpoint_at_the_end(self) -> None:
@@ -772,51 +793,59 @@ class Lane:
         except Exception as error:  # noqa: BLE001 -- whatever it is, the next owner begins from the ledger
             log.info("no last checkpoint: the next owner will write one", error=str(error) or repr(error))
 
-    def _fold_next(
-        self, time: int, mark: int, events: list[Event]
-    ) -> tuple[bytes, list[Output], ChainHead, list[Event]]:
-        """Seals and folds the next block: its bytes, its outputs, the tip once it is committed, and its events.
+    def _fold_what_waits(self, time: int, mark: int) -> list[Folded]:
+        """Seals and folds what waits: one block, and more of them, to be committed with it, where it fills more.
+
+        All are of one time: nothing is awaited, and so nobody can say anything new, before the last of them is folded.
+        """
+        folded = [self._fold_next(time, mark, self._taken())]
+        while self.intake.full and len(folded) < TOGETHER and not (self._unread or self._block_sizer.is_careful):
+            folded.append(self._fold_next(time, mark, self._taken(), folded[-1].after))
+        return folded
+
+    def _fold_next(self, time: int, mark: int, events: list[Event], head: ChainHead | None = None) -> Folded:
+        """Seals and folds the next block; `head`: behind this one, which is not committed.
 
         From here on the state is ahead of the ledger: after an exception the caller must restore.
         """
         began, state = clocks.monotonic(), self._state
         # Made for this one block: what is not committed is thrown away with it.
-        builder = BlockBuilder(self._fold, self.number, self._lanes, self._policy_hash, state, self._tip)
+        builder = BlockBuilder(self._fold, self.number, self._lanes, self._policy_hash, state, head or self._tip)
         snapshot = (self._scheduler and self._scheduler.news()) or UNSET
         header = builder.header(time, mark, events, self._sources(events), snapshot, self._claim)
         _, data, outputs, after = builder.close(
             header, events, checked=True
         )  # what no reader would take: never written
-        self._fold_seconds = clocks.monotonic() - began
-        return data, outputs, after, events
+        slow: int = getattr(state, "left_to_python", 0)  # of a fold that has a compiled core
+        return Folded(data, outputs, after, events, clocks.monotonic() - began, slow)
 
-    async def _commit(self, data: bytes, outputs: list[Output], after: ChainHead, events: list[Event]) -> None:
-        """Commits a block with its outputs as one; then, and only then, the lane's tip is that block."""
-        self._in_flight, began = True, clocks.monotonic()
+    async def _commit(self, *blocks: Folded) -> None:
+        """Commits blocks with their outputs as one; then, and only then, the lane's tip is the last of them."""
+        self._in_flight, began, after = True, clocks.monotonic(), blocks[-1].after
         self._sent_at = began
         sent = 0 if self._clocks is None else self._clocks.monotonic()
         try:
-            written = await self._ledger.write(data, outputs)
+            written = await self._write(blocks)
         except Exception as error:
             if self._meter is not None:
                 self._meter.aborted(*self.lane_id, error)
             if isinstance(error, TooLargeError):
-                records = [event for event in events if event.kind in INPUT_KINDS]
+                records = [event for one in blocks for event in one.events if event.kind in INPUT_KINDS]
                 places = [place_of(event, self._fold.inputs, self.number) for event in records]
-                self._block_sizer.refused(error, places, after.height)
+                self._block_sizer.refused(error, places, after.height, len(blocks))
             raise
         finally:
             self._in_flight = False
         if self._meter is not None:
             seconds = clocks.monotonic() - began
-            slow: int = getattr(self._state, "left_to_python", 0)  # of a fold that has a compiled core
-            done = (self._fold.inputs, events, len(data), outputs, self._fold_seconds, seconds, slow)
-            self._meter.committed(*self.lane_id, Committed(after.height, after.time, *done))
+            for data, outputs, head, events, fold_seconds, slow in blocks:
+                done = (self._fold.inputs, events, len(data), outputs, fold_seconds, seconds, slow)
+                self._meter.committed(*self.lane_id, Committed(head.height, head.time, *done))
         self._block_sizer.passed()
         self._progress.moved()
         self._tip, self._tip_offset = after, written.offset
         self.held = max(self.held, after.height)
-        self._blocks += 1
+        self._blocks += len(blocks)
         self._due = self._fold.next_due(self._state)
         self._skew.judge(self._clock(), written.appended_at)
         self._heard(written, sent)
@@ -826,3 +855,9 @@ class Lane:
             self._checkpoints.after_block(after)
         self._report_exposures()
         self._between_blocks()
+
+    async def _write(self, blocks: Sequence[Folded]) -> Written:
+        """Has the ledger write blocks as one; where the last of them went."""
+        if len(blocks) == 1:
+            return await self._ledger.write(blocks[0].data, blocks[0].outputs)
+        return (await self._ledger.write_together([(one.data, one.outputs) for one in blocks]))[-1]

@@ -80,24 +80,30 @@ class BlockSizer:
         self.events = MAX_EVENTS
         self._since = 0.0
 
+    @property
+    def is_careful(self) -> bool:
+        """Whether the broker has refused something not long ago: then each block is committed alone."""
+        return self.events < MAX_EVENTS
+
     def passed(self) -> None:
         """A block was committed."""
         if self.events < MAX_EVENTS and monotonic() - self._since > RELAX_SECONDS:
             self.events, self._since = min(MAX_EVENTS, self.events * 2), monotonic()
             log.info("blocks may be larger again", events=self.events)
 
-    def refused(self, error: TooLargeError, places: Sequence[str], height: int) -> None:
+    def refused(self, error: TooLargeError, places: Sequence[str], height: int, blocks: int = 1) -> None:
         """A block was refused: the next one holds half as many events.
 
         Args:
             error: what was too large.
             places: where the block's records came from, as `topic/partition/offset`.
             height: the block's.
+            blocks: of how many blocks, to be committed as one, the records and the last height are.
 
         Raises:
             DoesNotHoldError: there is nothing left to be halved.
         """
-        if len(places) <= 1 and error.records <= 1:
+        if len(places) <= 1 and error.records <= 1 and blocks == 1:
             source = places[0] if places else f"block {height}, which holds no record"
             log.error("the broker refuses what this record folds to", source=source, topic=error.topic)
             raise DoesNotHoldError(
@@ -106,7 +112,7 @@ class BlockSizer:
                 expected=f"max.message.bytes of {error.topic} above {error.byte_count}",
                 hint="`sluice topics check` tells what the topics should take; raise it, then start the worker again",
             ) from error
-        self.events, self._since = max(1, len(places) // 2), monotonic()
+        self.events, self._since = max(1, len(places) // (2 * blocks)), monotonic()
         log.warning("closing smaller blocks", events=self.events, refused=len(places), error=str(error))
 
 

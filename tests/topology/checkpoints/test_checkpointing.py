@@ -630,7 +630,7 @@ class TestOnABroker:
         ledger = KafkaLedger(settings, 0)
         await ledger.open()
         with monkeypatch.context() as broken:
-            broken.setattr(LaneProducer, "_send_block", AsyncMock(side_effect=KafkaConnectionError()))
+            broken.setattr(LaneProducer, "_send_blocks", AsyncMock(side_effect=KafkaConnectionError()))
             with pytest.raises(KafkaConnectionError):
                 await ledger.write(b"block", outputs)
         assert [len(await stored(settings, topic, 0)) for topic in ("admitted", "checkpoints")] == [1, 0]

@@ -99,7 +99,7 @@ async def test_outputs_stand_before_their_block(
     async def crash(*_: Any) -> None:
         raise OSError("crashed")
 
-    monkeypatch.setattr(ledger._producer, "_send_block", crash)
+    monkeypatch.setattr(ledger._producer, "_send_blocks", crash)
     with pytest.raises(OSError, match="crashed"):
         await ledger.write(b"block", [Output("admitted", b"a", b"1", [])])
 

@@ -18,7 +18,7 @@ from aiokafka.errors import KafkaTimeoutError
 from scripted_lane import Log, ToyLedger, World, fetched
 from structlog.testing import capture_logs
 
-from sluice.codecs.blocks import EventKind
+from sluice.codecs.blocks import MAX_EVENTS, EventKind
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.topology.kafka import (
     consumer as fetching,
@@ -32,8 +32,8 @@ from sluice.topology.kafka.partition_reader import HangsError, read_to_end
 from sluice.topology.kafka.requests import End
 from sluice.topology.kafka.transactions import LaneProducer, TooLargeError
 from sluice.topology.settings.settings import Settings
+from sluice.topology.worker import intake, retry
 from sluice.topology.worker import lanes as lanes_module
-from sluice.topology.worker import retry
 from sluice.topology.worker.app import create_app
 from sluice.topology.worker.lanes import Lanes
 
@@ -593,12 +593,13 @@ class NarrowLedger(ToyLedger):
 
     most, largest = 3, 100
 
-    async def write(self, block: bytes, outputs: Any) -> Any:
+    async def write_together(self, blocks: Any) -> Any:
+        outputs = [output for _, some in blocks for output in some]
         if any(len(output.value) > self.largest for output in outputs):
             raise TooLargeError("admitted", 1, max(len(output.value) for output in outputs))
         if len(outputs) > self.most:
             raise TooLargeError("admitted", len(outputs), sum(len(output.value) for output in outputs))
-        return await super().write(block, outputs)
+        return await super().write_together(blocks)
 
 
 def _narrow() -> World:
@@ -618,6 +619,32 @@ async def test_a_block_that_the_broker_refuses_is_made_smaller():
 
     assert world.log.values == values
     assert max(len(block.events) for block in world.log.blocks) <= 3
+
+
+async def test_blocks_that_the_broker_refuses_together_are_committed_alone():
+    """Each may be small enough: then none of them is cut, beyond the caution of the next ones, and none is blamed."""
+    values = [b"%d" % number for number in range(3 * MAX_EVENTS)]
+    world = _narrow()
+    world.ledger.most = MAX_EVENTS  # type: ignore[attr-defined]
+    async with world.running():
+        world.inputs.send("emissions", *values)
+        await world.until(lambda: len(world.log.values) == len(values))
+
+    assert world.log.values == values
+    assert set(world.log.together) == {1}
+    assert {len(block.events) for block in world.log.blocks[1:]} == {MAX_EVENTS // 2}
+
+
+async def test_a_record_that_is_refused_among_several_blocks_is_found(monkeypatch: pytest.MonkeyPatch):
+    """The blocks that were to be committed with its own are not blamed for it."""
+    monkeypatch.setattr(intake, "MAX_BYTES", 300)
+    world = _narrow()
+    with pytest.raises(DoesNotHoldError, match=r"emissions/0/2: the broker refuses .* for admitted"):  # noqa: PT012
+        async with world.running():
+            world.inputs.send("emissions", b"a" * 90, b"b" * 90, b"x" * 101, b"d" * 90, b"e" * 90, b"f" * 90)
+            await world.until(lambda: world.lane.status.phase == "stopped")
+
+    assert world.log.values == [b"a" * 90, b"b" * 90]
 
 
 async def test_blocks_grow_again_after_a_while(monkeypatch: pytest.MonkeyPatch):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from hashlib import sha256
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from aiokafka.errors import KafkaConnectionError
@@ -25,6 +27,7 @@ from sluice.topology.recovery import restore as restoring
 from sluice.topology.recovery.restore import TooShortError
 from sluice.topology.worker import retry
 from sluice.topology.worker.claimant import Claimant
+from sluice.topology.worker.interfaces import Committed
 
 
 @pytest.fixture(autouse=True)
@@ -126,6 +129,47 @@ class TestBlocks:
             await world.until(lambda: len(world.log.values) == 5)
 
         assert [len(block.events) for block in world.log.blocks[1:]] == [1, 1, 2, 1]
+
+    async def test_blocks_that_wait_are_committed_together(self):
+        """At most three, of one time; what fills no block is taken once those before it are committed."""
+        values = [b"%d" % number for number in range(4 * MAX_EVENTS + 5)]
+        async with World().running() as world:
+            world.inputs.send("emissions", *values)
+            await world.until(lambda: len(world.log.values) == len(values))
+
+        assert world.log.together == [1, 3, 1, 1]
+        assert [len(block.events) for block in world.log.blocks] == [1, *[MAX_EVENTS] * 4, 5]
+        assert world.log.values == values
+        assert [block.header.height for block in world.log.blocks] == list(range(6))
+
+    @pytest.mark.parametrize("moment", ["fail_before", "fail_after"])
+    async def test_of_blocks_that_were_committed_together_all_stand_or_none(self, moment: str):
+        """Whatever the broker did before it went away, the lane goes on behind it: nothing is lost or doubled."""
+        values = [b"%d" % number for number in range(3 * MAX_EVENTS)]
+        async with World().running() as world:
+            await world.until(lambda: world.log.records)
+            getattr(world.ledger, moment).append(OSError("away"))
+            world.inputs.send("emissions", *values)
+            await world.until(lambda: len(world.log.values) == len(values) and world.lane.status.phase == "running")
+
+        assert world.log.values == values
+        assert world.log.together == [1, 3]
+
+    async def test_each_of_several_blocks_is_counted(self):
+        """Not only the last one."""
+        told = list[Committed]()
+        meter: Any = SimpleNamespace(committed=lambda fold, lane, block: told.append(block), restored=lambda *_: None)
+        world = World()
+        world.make(meter=meter)
+        async with world.running():
+            world.inputs.send("emissions", *[b"x"] * (2 * MAX_EVENTS))
+            await world.until(lambda: len(world.log.records) == 3)
+
+        assert world.log.together == [1, 2]
+        assert [(one.height, len(one.events), len(one.outputs)) for one in told] == [
+            (0, 1, 0),
+            *[(height, MAX_EVENTS, len(world.log.outputs[height])) for height in (1, 2)],
+        ]
 
     async def test_time_never_decreases(self):
         """A clock that is put back makes time stand, not go back."""
