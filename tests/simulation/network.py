@@ -38,10 +38,12 @@ Answer = Callable[[Any], None]
 class Network:
     """All ways to the one broker. `away` is true while it does not answer."""
 
-    def __init__(self, loop: SimulatedLoop, random: Random) -> None:
-        self.loop, self._random = loop, random
+    def __init__(self, loop: SimulatedLoop, random: Random, tell: Callable[[str], None] = lambda text: None) -> None:
+        self.loop, self._random, self.tell = loop, random, tell
         self.weather = CALM
         self.away = False
+        self.last_lost: dict[tuple[str, int], bool] = {}
+        """Where the next range that has records gets lost, and whether its lane hears that it is on its way."""
 
     def happens(self, chance: float) -> bool:
         """A throw of the dice."""

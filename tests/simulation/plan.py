@@ -83,6 +83,23 @@ def hangs_of(seed: int, plan: Plan) -> list[Sending]:
     ]
 
 
+SIBLINGS = {
+    "emissions": "reviews",
+    "observations": "emissions",
+    "reviews": "emissions",
+    "sightings": "citations",
+    "citations": "sightings",
+}
+"""Inputs of lanes that have another one, and that one."""
+
+
+def last_lost_of(seed: int, plan: Plan) -> str | None:
+    """The input of which the very last range gets lost while its lane goes on with another one, by dice of their own:
+    one in a sixth of the worlds."""
+    random = Random(f"{seed} last range")
+    return random.choice(sorted(SIBLINGS)) if random.random() < 0.17 else None
+
+
 REMADE = ("emissions", "reviews", "attestations", "sightings")
 """Inputs that may be deleted and made again: those to which no lane writes."""
 

@@ -35,7 +35,7 @@ from .invariants import ViolationError
 from .loop import OWNER, LivelockError, Process, SimulatedLoop, State, inhabited
 from .network import CALM, Network
 from .partition import Fate, Record
-from .plan import astray_of, cuts_of, elections_of, hangs_of, moves_of, plan_of, remakes_of
+from .plan import SIBLINGS, astray_of, cuts_of, elections_of, hangs_of, last_lost_of, moves_of, plan_of, remakes_of
 from .shelf import Shelves
 from .worker import MakeLedger, Worker, make_ledger
 from .workload import INPUTS, Sending, Workload, policy_of
@@ -44,6 +44,7 @@ Tell = Callable[[str], None]
 EPOCH = 1_800_000_000_000
 REST_SECONDS = 240.0
 """Once nothing goes wrong any more, all inputs are read within that time, or the world is stuck."""
+GO_ON_SECONDS = 1.5
 ADOPT_SECONDS = 2.5
 QUIET_SECONDS = 12.0
 """Nobody sends to a topic that was just made anew: who was frozen may not have looked yet (docs/limits.md)."""
@@ -80,11 +81,11 @@ class World:
         self.plan = plan = plan_of(random)
         self._elections, self._remakes = elections_of(seed, plan), remakes_of(seed, plan)
         self._moves, self._astray, self._cuts = moves_of(seed, plan), astray_of(seed, plan), cuts_of(seed, plan)
-        self._hangs = hangs_of(seed, plan)
+        self._hangs, self._last_lost = hangs_of(seed, plan), last_lost_of(seed, plan)
         self.wrong_by: dict[str, int] = {}
         """By machine, how far its clock is astray, ms."""
         self._mutation = mutation or Mutation()
-        self.network = Network(self.loop, random)
+        self.network = Network(self.loop, random, self.tell)
         self.network.weather = plan.weather
         self.broker = Broker(self.loop, random, self.network, plan.lanes)
         self.group = Group(self.loop, random, plan.lanes)
@@ -175,8 +176,10 @@ class World:
         last = max([last, *(self._opens(topic) + 3.0 for topic in self.broker.remade)])
         await asyncio.sleep(max(0.0, last + 0.1 - self.loop.time()))
         self._send_last()
+        others = asyncio.create_task(self._go_on())
         await self._come_to_rest()
         operator.cancel()
+        others.cancel()
         await asyncio.sleep(random.choice((0.0, 0.0, 12.0)))
         await self._end()
 
@@ -192,11 +195,22 @@ class World:
                 worker.process.thaw()
 
     def _send_last(self) -> None:
-        """A lane notices a lost range by the next one, or else by standing still."""
+        """A lane notices a lost range by the next one, or else because it does not come."""
         if self._random.random() < 0.7:
             for topic in INPUTS:
                 for number in range(self.plan.lanes):
                     self._send(Sending(0, topic, number, [(None, b"the last", [])], None))
+        if (topic := self._last_lost) is not None:
+            self.network.last_lost = {(topic, number): number % 2 == 0 for number in range(self.plan.lanes)}
+            for number in range(self.plan.lanes):
+                self._send(Sending(0, topic, number, [(None, b"the very last", [])], None))
+
+    async def _go_on(self) -> None:
+        """Where the last range of an input got lost, its lane still has another one to read, and writes blocks."""
+        while self._last_lost is not None:
+            await asyncio.sleep(GO_ON_SECONDS)
+            for number in range(self.plan.lanes):
+                self._send(Sending(0, SIBLINGS[self._last_lost], number, [(None, b"and on", [])], None))
 
     async def _come_to_rest(self) -> None:
         """Waits until every input is read, and no transaction is under way."""
@@ -283,10 +297,6 @@ class World:
         def fatal(error: BaseException) -> None:
             if isinstance(error, WrongClockError):
                 self.tell(f"a worker ends: {error}")
-                process.kill()
-                self.loop.later(1.0, self.start, name)
-            elif "makes no progress" in str(error) and plan.weather.frame_lost:
-                self.tell(f"a lane gave up, and its worker starts again: {error!r}")  # two last ranges were lost
                 process.kill()
                 self.loop.later(1.0, self.start, name)
             else:

@@ -31,6 +31,7 @@ from sluice.topology.settings.settings import Settings
 from sluice.topology.worker import lane
 from sluice.topology.worker.clocks import Clocks
 from sluice.topology.worker.intake import Intake
+from sluice.topology.worker.liveness import LaneProgress
 from sluice.topology.worker.watermark import InputMarks
 
 from .broker import Broker
@@ -198,9 +199,9 @@ def nameless() -> Mutation:
 def told_by_fetches() -> Mutation:
     """What a fetch answer tells of an input's end makes a mark, as it did before: after an election it may be older."""
 
-    def answered(lane_: lane.Lane, topic: str, end: int, time: int) -> None:
+    def answered(lane_: lane.Lane, topic: str, end: int, time: int, *handed: int) -> None:
         lane_._watermark.ended(topic, end, time)
-        answered_as_ever(lane_, topic, end, time)
+        answered_as_ever(lane_, topic, end, time, *handed)
 
     answered_as_ever = lane.Lane.answered
     return Mutation(patches=[(lane.Lane, "answered", answered)])
@@ -253,6 +254,16 @@ def passed_at_once() -> Mutation:
     """An input counts as read to the end that its leader named before it was."""
     read_to = InputMarks.read_to
     return Mutation(patches=[(InputMarks, "read_to", lambda marks, position: read_to(marks, 10**12))])
+
+
+def unmissed() -> Mutation:
+    """A range that was lost is missed only where the next one comes; blocks count as progress of every input."""
+
+    def behind(progress: LaneProgress, wanted: Any, short: Any = (), *, to_do: bool) -> float:
+        return behind_as_ever(progress, wanted, to_do=to_do)
+
+    behind_as_ever = LaneProgress.behind
+    return Mutation(patches=[(LaneProgress, "behind", behind), (Intake, "handed", lambda *_: None)])
 
 
 def believed_at_once() -> Mutation:
@@ -316,6 +327,7 @@ MUTATIONS: dict[str, tuple[Callable[[], Mutation], str]] = {
     "citations that go to the wrong lane": (misplaced, "outputs"),
     "a topic that nobody looks at": (careless, "topics|sources|exactly-once|failure|progress"),
     "a watermark that runs ahead": (passed_at_once, "watermark"),
+    "a lost range that nobody misses": (unmissed, "progress"),
     "checkpoints outside the transaction": (lambda: adjudicating(CheckpointsFirst), "checkpoints|failure"),
     "checkpoints that are believed too soon": (believed_at_once, "checkpoints|failure|progress"),
 }

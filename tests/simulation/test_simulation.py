@@ -70,6 +70,7 @@ HAPPENINGS = (
     "begins at",
     "fenced: another worker",
     "a range was lost on the way",
+    "the last range of",
     "lane resumed",
     "lane leaves",
     "snapshot loaded",

@@ -160,11 +160,16 @@ class Fetcher:
             if not isinstance(read, Read):
                 self.lanes.lost(number, topic)
                 continue
-            self.lanes.answered(number, topic, read.stable, now)
             ranges += self._cut(topic, number, placed, read)
+            self.lanes.answered(number, topic, read.stable, now, placed.epoch, placed.position)
         for fetched in ranges:
-            self.lanes.on_its_way(fetched)
-            self._send(fetched)
+            heard = self._network.last_lost.pop((fetched.topic, fetched.partition), None) if fetched.events else None
+            if heard is not False:
+                self.lanes.on_its_way(fetched)
+            if heard is None:
+                self._send(fetched)
+            else:
+                self._network.tell(f"the last range of {fetched.topic}/{fetched.partition} is lost, at {fetched.start}")
 
     def _cut(self, topic: str, number: int, placed: _Placed, read: Read) -> list[Fetched]:
         """One to three ranges of what one answer brought."""

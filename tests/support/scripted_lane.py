@@ -179,7 +179,7 @@ class ToyInputs:
         self.ids: dict[str, str] = {}  # of the topics; empty where the broker tells none
         self.placed: list[dict[str, int]] = []
         self.lane: Lane | None = None
-        self._handed = dict.fromkeys(INPUTS, 0)
+        self.handed = dict.fromkeys(INPUTS, 0)
 
     async def bounds(self, lane: int, topics: Sequence[str]) -> Mapping[str, Bounds]:
         return {
@@ -189,7 +189,7 @@ class ToyInputs:
 
     async def place(self, lane: int, positions: Mapping[str, int]) -> int:
         self.placed.append(dict(positions))
-        self._handed = dict(positions)
+        self.handed = dict(positions)
         asyncio.get_running_loop().call_soon(self.fetch)
         return len(self.placed)
 
@@ -203,9 +203,9 @@ class ToyInputs:
         if self.lane is None or self.lane.intake.epoch != len(self.placed):
             return
         for topic in INPUTS:
-            start, end = self._handed[topic], min(len(self.logs[topic]), self._handed[topic] + most)
+            start, end = self.handed[topic], min(len(self.logs[topic]), self.handed[topic] + most)
             if start < end:
-                self._handed[topic] = end
+                self.handed[topic] = end
                 self.lane.offer(fetched(topic, start, self.logs[topic][start:end], epoch=len(self.placed)))
 
 
@@ -258,6 +258,7 @@ class World:
 
     def read(self, time: int) -> None:
         """Fetch answers come, and the leaders, asked at `time`, say of every input that it ends where it ends."""
+        inputs = self.inputs
         for topic in INPUTS:
-            self.lane.answered(topic, len(self.inputs.logs[topic]), time)
-            self.lane.ended(topic, len(self.inputs.logs[topic]), time)
+            self.lane.answered(topic, len(inputs.logs[topic]), time, len(inputs.placed), inputs.handed[topic])
+            self.lane.ended(topic, len(inputs.logs[topic]), time)

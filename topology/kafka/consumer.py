@@ -77,14 +77,24 @@ class Unread(NamedTuple):
     error: DoesNotHoldError
 
 
+class Answered(NamedTuple):
+    """Where an input ends, and when that was told, Unix ms; since which seek it is read, and how far ranges came."""
+
+    partition: TP
+    end: int
+    time: int
+    epoch: int
+    handed: int
+
+
 class Poll(NamedTuple):
-    """What one poll brought: ranges, where the fetched inputs end and when that was told, and lost positions.
+    """What one poll brought: ranges, what is known of the inputs that were fetched, and lost positions.
 
     `unread` has the inputs whose lanes must stop.
     """
 
     ranges: dict[TP, Fetched]
-    answers: list[tuple[TP, int, int]]
+    answers: list[Answered]
     lost: list[TP]
     unread: Sequence[Unread] = ()
 
@@ -328,7 +338,7 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
                 )
             end = state.lso if state.lso is not None and state.lso >= 0 else state.highwater
             if end is not None and state.timestamp is not None:
-                answers.append((partition, end, state.timestamp))
+                answers.append(Answered(partition, end, state.timestamp, placed.epoch, placed.handed))
             if position < placed.end and partition not in waiting_in(fetcher):
                 self._look_at(partition, placed, position, placed.end)
         return poll._replace(unread=self._unread(subscription.assignment))

@@ -120,9 +120,9 @@ class LaneConsumer(driver.Consumer):
             self.app.fail(error)
             await asyncio.sleep(timeout)
             return {}
-        for tp, end, time in poll.answers:
+        for tp, end, time, epoch, handed in poll.answers:
             self._ends[tp] = end
-            lanes.answered(tp.partition, logical[tp.topic], end, time)
+            lanes.answered(tp.partition, logical[tp.topic], end, time, epoch, handed)
         for tp in poll.lost:
             lanes.lost(tp.partition, logical[tp.topic])
         for tp, epoch, offset, error in poll.unread:

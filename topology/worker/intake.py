@@ -3,7 +3,9 @@
 A *range* (`Fetched`) is what one fetch brought of one partition: the offsets `[start, next)` and the records in them.
 Where the broker gives no record for an offset of the range (a transaction marker, a compacted or aborted record), none
 is there. Ranges of one partition follow upon one another. One that does not is from before the last seek (its epoch
-tells, and it is dropped), or Faust lost one on the way (the lane seeks back).
+tells, and it is dropped), or Faust lost one on the way (the lane seeks back). Where the lost one was the last of its
+input, no other one tells: so the reader says how far it has handed the input on, and what is not here a while later is
+lost too.
 
 Nothing here awaits or knows a broker, and nothing is decided here.
 """
@@ -18,6 +20,10 @@ from ...codecs import compiled_core
 from ...codecs.blocks import MAX_BYTES, MAX_EVENTS, Event, Source
 from ..kafka.fetched import HELD_BYTES, Fetched
 
+LOST_SECONDS, MOST_LOST_SECONDS = 5.0, 40.0
+"""What was handed on is lost where it is not here so long after; twice as long, up to the second, where something was
+taken for lost a little while before: it may only be slow."""
+RELAPSE_SECONDS = 60.0
 FRAMING, HEADER_FRAMING = 40, 6
 """Bytes of an event beside key, value and headers, and of a header beside name and value, about."""
 
@@ -46,6 +52,9 @@ class Intake:
         self._blocked = dict(self.positions)  # positions as of the last block
         self._received = dict(self.positions)
         self._held = dict.fromkeys(self.inputs, 0)
+        self._handed = dict(self.positions)
+        self._owed = dict[str, float]()  # by input that lacks what was handed on, since when
+        self._patience, self._lost_at = LOST_SECONDS, -RELAPSE_SECONDS
 
     def restart(self, epoch: int, positions: Mapping[str, int], blocked: Mapping[str, int]) -> None:
         """Forgets what waits; only ranges of `epoch`, from these positions on, are taken from now on.
@@ -59,6 +68,8 @@ class Intake:
         self._blocked = {name: blocked[name] for name in self.inputs}
         self._received = dict(self.positions)
         self._held = dict.fromkeys(self.inputs, 0)
+        self._handed = dict(self.positions)
+        self._owed.clear()
         self._ranges.clear()
         self.epoch, self.count, self.byte_count, self._done = epoch, 0, 0.0, 0
 
@@ -66,6 +77,33 @@ class Intake:
         """A range has left the fetcher: from here on it counts as held."""
         if fetched.epoch == self.epoch:
             self._held[fetched.topic] += _weight(fetched)
+            self.handed(fetched.topic, fetched.epoch, fetched.next)
+
+    def handed(self, topic: str, epoch: int, offset: int) -> None:
+        """The reader has handed on all of an input that lies before an offset, since the seek of `epoch`."""
+        if epoch == self.epoch and offset > self._handed[topic]:
+            self._handed[topic] = offset
+            if offset > self._received[topic]:
+                self._owed.setdefault(topic, monotonic())
+
+    @property
+    def lost_in(self) -> float | None:
+        """Seconds until what was handed on and is not here counts as lost; None where nothing is missing."""
+        return min(self._owed.values()) + self._patience - monotonic() if self._owed else None
+
+    def lost(self) -> dict[str, int]:
+        """The inputs of which something was handed on and is lost, with its first offset: the caller has to seek."""
+        now = monotonic()
+        found = {topic: self._received[topic] for topic, at in self._owed.items() if now - at >= self._patience}
+        if found:
+            relapsed = now - self._lost_at < RELAPSE_SECONDS
+            self._patience = min(2 * self._patience, MOST_LOST_SECONDS) if relapsed else LOST_SECONDS
+            self._lost_at = now
+        return found
+
+    def is_short(self, topic: str) -> bool:
+        """Whether the broker is known to hold something of an input that has not arrived here."""
+        return self._ends[topic] > self._received[topic]
 
     def ended(self, topic: str, end: int) -> None:
         """A fetch answer said that the input ends at `end`."""
@@ -92,6 +130,11 @@ class Intake:
             fetched = fetched._replace(start=received, events=rest)
             self._held[fetched.topic] += _weight(fetched)
         self._received[fetched.topic] = fetched.next
+        if fetched.topic in self._owed:
+            if fetched.next >= self._handed[fetched.topic]:
+                del self._owed[fetched.topic]
+            else:
+                self._owed[fetched.topic] = monotonic()
         if not self.count:
             self.since = monotonic()
         self.count += len(fetched.events)
@@ -109,8 +152,7 @@ class Intake:
     @property
     def more_is_there(self) -> bool:
         """Whether the broker is known to hold records that have not arrived here."""
-        received = self._received
-        return any(end > received[name] for name, end in self._ends.items())
+        return any(map(self.is_short, self.inputs))
 
     def wants(self, topic: str) -> bool:
         """Whether an input may be fetched further."""

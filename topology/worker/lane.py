@@ -212,8 +212,8 @@ class Lane:
         if self._phase == "stopped":
             return 0.0
         intake, idle = self.intake, self._phase == "running" and not self._in_flight
-        wanted = [topic for topic in intake.inputs if intake.wants(topic)]
-        return self._progress.behind(wanted, to_do=not idle or intake.count > 0 or intake.more_is_there)
+        wanted, short = (list(filter(holds, intake.inputs)) for holds in (intake.wants, intake.is_short))
+        return self._progress.behind(wanted, short, to_do=not idle or intake.count > 0 or bool(short))
 
     @property
     def positions(self) -> Mapping[str, int]:
@@ -227,19 +227,28 @@ class Lane:
         if not self.intake.offer(fetched):
             log.warning("a range was lost on the way: seeking back", topic=fetched.topic, offset=fetched.start)
             self._replace = True
+        elif fetched.epoch == self.intake.epoch:
+            self._progress.came(fetched.topic)
         self._wake.set()
 
-    def answered(self, topic: str, end: int, time: int) -> None:
-        """A fetch answer told, at `time`, that an input ends at `end`: maybe earlier than it does (watermark.py)."""
+    def answered(self, topic: str, end: int, time: int, epoch: int, handed: int) -> None:
+        """A fetch answer told, at `time`, that an input ends at `end`: maybe earlier than it does (watermark.py).
+
+        Since the seek of `epoch` all before the offset `handed` has been handed on to this lane.
+        """
         self._progress.answered(topic, time)
         self.intake.ended(topic, end)
+        self.intake.handed(topic, epoch, handed)
         if self.intake.positions[topic] >= end:
             self._read_at[topic] = time
 
     def asks(self) -> list[str]:
-        """The inputs whose ends are to be asked for: none, unless something waits for evidence."""
-        if self._phase != "running" or self._suspended or self._due[1] is None:
+        """The inputs whose ends are to be asked for: those of which nothing comes, though there is more; and where
+        something waits for evidence, all of which no end is known that was not reached."""
+        if self._phase != "running" or self._suspended:
             return []
+        if self._due[1] is None:
+            return self._progress.lacking
         return self._watermark.asks(self.intake.positions)
 
     def ended(self, topic: str, end: int, asked: int) -> None:
@@ -608,6 +617,8 @@ class Lane:
                 await self._await_adoption()
                 continue
             self._demand_readable()
+            if self._has_lost():
+                continue
             await self._demand_time()
             time = max(self._tip.time, self._clock())
             mark = self._watermark.at(self.intake.positions, time)
@@ -678,6 +689,14 @@ class Lane:
         for topic, (epoch, offset, error) in self._unread.items():
             if epoch == self.intake.epoch and self.intake.positions[topic] >= offset:
                 raise error
+
+    def _has_lost(self) -> bool:
+        """Whether something that was handed on never came: then the inputs are sought back to."""
+        lost = self.intake.lost()
+        for topic, offset in lost.items():
+            log.warning("a range was lost on the way: seeking back", topic=topic, offset=offset)
+        self._replace = self._replace or bool(lost)
+        return bool(lost)
 
     async def _close_gaps(self, time: int, mark: int, events: list[Event]) -> None:
         """Closes a block that names what retention has deleted unread, before these events."""
@@ -763,6 +782,8 @@ class Lane:
         if self.intake.count:
             patience = min(patience, self.intake.since + self._max_block_wait - clocks.monotonic())
         if self._checkpoints is not None and (wait := self._checkpoints.wait()) is not None:
+            patience = min(patience, wait)
+        if (wait := self.intake.lost_in) is not None:
             patience = min(patience, wait)
         return max(patience, 0.001)
 

@@ -304,10 +304,11 @@ class Lanes:
         if lane := self._lane(fetched.topic, fetched.partition):
             lane.offer(fetched)
 
-    def answered(self, number: int, topic: str, end: int, time: int) -> None:
-        """What a fetch answer told, at `time`, of where an input of a lane ends."""
+    def answered(self, number: int, topic: str, end: int, time: int, epoch: int, handed: int) -> None:
+        """What a fetch answer told, at `time`, of where an input of a lane ends; and how far it was handed on, since
+        the seek of `epoch`."""
         if lane := self._lane(topic, number):
-            lane.answered(topic, end, time)
+            lane.answered(topic, end, time, epoch, handed)
 
     def asks(self) -> list[tuple[str, int]]:
         """The inputs, with their partition, whose ends are to be asked for now: `Lane.asks`."""

@@ -23,7 +23,7 @@ from sluice.codecs.errors import DoesNotHoldError
 from sluice.topology.kafka import consumer as consumer_module
 from sluice.topology.kafka import transport as transport_module
 from sluice.topology.kafka.batches.unreadable_batches import Stopped
-from sluice.topology.kafka.consumer import LaneConsumerThread, LaneFetcher, Poll, Unread
+from sluice.topology.kafka.consumer import Answered, LaneConsumerThread, LaneFetcher, Poll, Unread
 from sluice.topology.kafka.fetched import HELD_BYTES, Fetched
 from sluice.topology.kafka.polling import Drained
 from sluice.topology.kafka.transport import LaneConsumer, Transport
@@ -200,14 +200,14 @@ class TestPoll:
 
         found = await poll(thread)
 
-        assert (found.ranges, found.answers) == ({}, [(EMISSIONS, 5, 1000)])
+        assert (found.ranges, found.answers) == ({}, [(EMISSIONS, 5, 1000, 1, 5)])
 
     async def test_a_broker_without_stable_offsets_tells_its_high_watermark(self, thread: Any):
         """The embedded broker knows no last stable offset."""
         await thread.place({EMISSIONS: 5}, 1)
         thread._consumer._subscription.subscription.assignment.state.lso = -1
 
-        assert (await poll(thread)).answers == [(EMISSIONS, 99, 1000)]
+        assert (await poll(thread)).answers == [(EMISSIONS, 99, 1000, 1, 5)]
 
     async def test_before_a_seek_nothing_is_handed_over(self, thread: Any):
         """aiokafka starts from the group's offsets; positions are the ledger's."""
@@ -455,7 +455,8 @@ class TestConsumer:
         partition = TP("p.emissions", 0)
 
         async def getmany(partitions: Any, seconds: float) -> Poll:
-            return Poll({partition: Fetched("p.emissions", 0, 1, 0, 1, [], 0)}, [(partition, 1, 1000)], [partition])
+            answers = [Answered(partition, 1, 1000, 4, 1)]
+            return Poll({partition: Fetched("p.emissions", 0, 1, 0, 1, [], 0)}, answers, [partition])
 
         consumer: Any = app.consumer
         monkeypatch.setattr(consumer._thread, "getmany", getmany)
@@ -463,7 +464,7 @@ class TestConsumer:
 
         assert ranges[partition][0].topic == "emissions"
         assert lanes.reported == [  # type: ignore[attr-defined]
-            ("answered", 0, "emissions", 1, 1000),
+            ("answered", 0, "emissions", 1, 1000, 4, 1),
             ("lost", 0, "emissions"),
             ("on_its_way", ranges[partition][0]),
         ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from scripted_lane import INPUTS, fetched
 from sluice.codecs import compiled_core
 from sluice.codecs.blocks import MAX_BYTES, MAX_EVENTS, Event, EventKind
 from sluice.topology.kafka.fetched import HELD_BYTES, Fetched
+from sluice.topology.worker import intake as module
 from sluice.topology.worker.intake import Intake
 
 
@@ -113,6 +116,81 @@ def test_empty_headers_fill_a_block_too(core: bool, monkeypatch: pytest.MonkeyPa
     offer(queue, Fetched("emissions", 0, 1, 0, 4, events, 0))
 
     assert [len(queue.take()) for _ in range(4)] == [1, 1, 1, 1]
+
+
+class TestLost:
+    @pytest.fixture
+    def clock(self, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+        """Moves the intake's clock."""
+        now = 1000.0
+
+        def move(seconds: float) -> None:
+            nonlocal now
+            now += seconds
+
+        monkeypatch.setattr(module, "monotonic", lambda: now)
+        return move
+
+    @pytest.mark.parametrize("told", ["on its way", "handed on"])
+    def test_what_was_handed_on_and_never_came_is_lost(self, clock: Callable[[float], None], told: str):
+        """Nothing has to follow upon it, and blocks of other inputs do not matter."""
+        queue = intake()
+        if told == "on its way":
+            queue.on_its_way(fetched("emissions", 0, [b"a"]))
+        else:
+            queue.handed("emissions", 1, 1)
+        clock(3.0)
+        assert queue.lost_in == 2.0
+        assert offer(queue, fetched("observations", 0, [b"b"]))
+        queue.take()
+        assert queue.lost() == {}
+        clock(2.0)
+
+        assert queue.lost() == {"emissions": 0}
+
+    def test_a_seek_begins_anew(self, clock: Callable[[float], None]):
+        """What was handed on before it, or is told of an earlier one, is owed no more."""
+        queue = intake()
+        queue.handed("emissions", 1, 9)
+        queue.restart(2, queue.positions, queue.blocked)
+        queue.handed("emissions", 1, 9)
+        clock(60.0)
+
+        assert queue.lost_in is None
+        assert queue.lost() == {}
+
+    def test_what_has_come_is_owed_no_more(self, clock: Callable[[float], None]):
+        """As far as it has come: for the rest the wait begins anew, since something gets through."""
+        queue = intake()
+        queue.handed("emissions", 1, 3)
+        clock(4.0)
+        assert offer(queue, fetched("emissions", 0, [b"a"]))
+        clock(4.0)
+        assert queue.lost() == {}
+        assert offer(queue, fetched("emissions", 1, [b"b", b"c"]))
+        clock(60.0)
+
+        assert queue.lost() == {}
+
+    def test_what_may_only_be_slow_is_waited_for_longer(self, clock: Callable[[float], None]):
+        """A seek throws away what is on its way: where all of it takes longer than the wait, none would ever come."""
+        queue, waited = intake(), list[float]()
+        for epoch in range(2, 8):
+            queue.restart(epoch, queue.positions, queue.blocked)
+            queue.handed("emissions", epoch, 1)
+            waited.append(queue.lost_in or 0.0)
+            clock(waited[-1])
+            assert queue.lost()
+
+        assert waited == [5.0, 5.0, 10.0, 20.0, 40.0, 40.0]
+        clock(120.0)
+        queue.restart(9, queue.positions, queue.blocked)
+        queue.handed("emissions", 9, 1)
+        clock(40.0)
+        assert queue.lost()
+        queue.restart(10, queue.positions, queue.blocked)
+        queue.handed("emissions", 10, 1)
+        assert queue.lost_in == 5.0
 
 
 class TestPressure:

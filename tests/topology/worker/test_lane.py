@@ -25,6 +25,7 @@ from sluice.topology.kafka.claiming import Member, NotAMemberError
 from sluice.topology.kafka.fetched import Fetched
 from sluice.topology.recovery import restore as restoring
 from sluice.topology.recovery.restore import TooShortError
+from sluice.topology.worker import intake as intake_module
 from sluice.topology.worker import retry
 from sluice.topology.worker.claimant import Claimant
 from sluice.topology.worker.interfaces import Committed
@@ -91,7 +92,7 @@ class TestBlocks:
         world.make(max_block_wait=0.2)
         async with world.running():
             await world.until(lambda: world.log.records)
-            world.lane.answered("emissions", 100, 1)
+            world.lane.answered("emissions", 100, 1, 1, 0)
             world.inputs.send("emissions", b"a")
             await asyncio.sleep(0.05)
             world.inputs.send("emissions", b"b")
@@ -505,6 +506,31 @@ class TestInputs:
 
         assert world.inputs.placed[-1]["emissions"] == 1
         assert world.log.values == [b"a", b"b", b"c"]
+
+    @pytest.mark.parametrize("hears", [True, False])
+    async def test_the_last_frame_of_an_input_is_missed_while_others_go_on(
+        self, hears: bool, monkeypatch: pytest.MonkeyPatch
+    ):
+        """Nothing follows upon it, and each block would look like progress: the lane is told how far it was read."""
+        monkeypatch.setattr(intake_module, "LOST_SECONDS", 0.2)
+        async with World().running() as world:
+            await world.until(lambda: world.lane.status.phase == "running")
+            world.inputs.logs["observations"] += [b"lost"]
+            world.inputs.handed["observations"] = 1
+            if hears:
+                world.lane.intake.on_its_way(fetched("observations", 0, [b"lost"], epoch=1))
+            sent = 0
+            while b"lost" not in world.log.values:
+                sent += 1
+                assert sent < 3000, "it is missed by nobody"
+                world.inputs.send("emissions", b"%d" % sent)
+                await world.until(lambda sent=sent: b"%d" % sent in world.log.values)
+                world.read(world.now)
+                await asyncio.sleep(0.01)
+
+        assert world.inputs.placed[-1]["observations"] == 0
+        assert sorted(world.log.values, key=len)[-1] == b"lost"
+        assert len(set(world.log.values)) == len(world.log.values)
 
     async def test_a_position_that_the_broker_lost_is_a_gap(self):
         """Retention that overtakes a running lane is recorded as well."""

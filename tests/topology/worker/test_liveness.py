@@ -61,6 +61,49 @@ def test_the_same_answer_reported_again_is_none():
     assert one.behind(("emissions",), to_do=False) == 30.0
 
 
+def test_an_input_that_is_short_of_its_end_is_behind_whatever_else_gets_on():
+    """Blocks of the other input are no progress of this one; once something of it comes, all is well."""
+    one, clock = progress()
+    wanted, short = ("emissions", "observations"), ("observations",)
+    for second in range(1, 31):
+        clock.now += 1
+        one.moved()
+        one.answered("emissions", second)
+        one.answered("observations", second)
+        one.came("emissions")
+        behind = one.behind(wanted, short, to_do=True)
+
+    assert behind == 30.0
+    assert one.lacking == ["observations"]
+    one.came("observations")
+    assert one.behind(wanted, short, to_do=True) == 0.0
+    assert one.lacking == []
+
+
+def test_an_input_at_its_end_lacks_nothing():
+    """However long nothing comes: once the broker has more, that is waited for from then on."""
+    one, clock = progress()
+    clock.now += 3600
+    one.answered("emissions", 1)
+    one.answered("observations", 1)
+
+    assert one.behind(("emissions", "observations"), (), to_do=False) == 0.0
+    clock.now += 7
+    one.moved()
+    one.answered("emissions", 2)
+    one.answered("observations", 2)
+    assert one.behind(("emissions", "observations"), ("emissions",), to_do=True) == 7.0
+
+
+def test_an_input_that_is_not_wanted_may_be_short():
+    """The lane is full of it: nothing more is asked for."""
+    one, clock = progress()
+    clock.now += 30
+    one.moved()
+
+    assert one.behind((), ("emissions",), to_do=True) == 0.0
+
+
 def test_an_input_that_is_not_wanted_may_be_silent():
     """Its answers are not looked at while the lane is full; it is waited for anew afterwards."""
     one, clock = progress()
