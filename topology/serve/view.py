@@ -24,6 +24,7 @@ from ...codecs.records import Identifier, RequestEnd
 from ...codecs.spans import Span, span_key
 from ...codecs.times import parse_time
 from ..kafka.topics import TOPICS
+from ..ledger.folds import folds
 from ..mcp.entries import Refused, grounded_entry
 from ..mcp.kept_view import PARTITIONS, Arrived, KeptView
 from .leases import Lease, after, key_of, read_word
@@ -93,11 +94,7 @@ CREATE TABLE checkpoints (
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-CHECKPOINTS: Final = {
-    "checkpoints": "ledger",
-    "bind-checkpoints": "bind-ledger",
-    "frame-checkpoints": "frame-ledger",
-}
+CHECKPOINTS: Final = {fold.checkpoints: fold.ledger for fold in folds()}
 """Each topic of checkpoints, and the ledger that they are of, by their logical names."""
 _SHOWN: Final = (
     *("emissions", "observations", "reviews", "verdicts", "admitted", "inadmissible", "review-requests"),
@@ -323,7 +320,7 @@ ENDED: Final = get_args(RequestEnd)
 def ledger_named_by(origin: str) -> str:
     """The logical name of the ledger that a checkpoint's origin names, behind whatever prefix its topics have."""
     name = origin.rpartition("/")[0]
-    return next((one for one in ("bind-ledger", "frame-ledger", "ledger") if name.endswith(one)), "")
+    return max(filter(name.endswith, CHECKPOINTS.values()), key=len, default="")
 
 
 def one_line(record: bytes) -> bytes:

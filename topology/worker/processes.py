@@ -104,14 +104,19 @@ def _end_for_sure(why: BaseException | None) -> None:
 
     def end() -> None:
         if isinstance(why, SluiceError):
-            print(f"sluice: {printable(str(why))}", file=sys.stderr, flush=True)
-            os._exit(why.exit_status)
+            os._exit(_said(why))
         sys.stderr.flush()
         signal.raise_signal(signal.SIGKILL)
 
     timer = threading.Timer(STOP_SECONDS, end)
     timer.daemon = True
     timer.start()
+
+
+def _said(why: SluiceError) -> int:
+    """Says in one sentence what a worker ends with; returns the exit status for it."""
+    print(f"sluice: {printable(str(why))}", file=sys.stderr, flush=True)
+    return why.exit_status
 
 
 # ---------------------------------------------------------------- several
@@ -171,5 +176,4 @@ def _child(settings: Settings, policy: bytes, process: int) -> None:
     try:
         run_worker(settings, policy_of_document(policy), process)
     except SluiceError as error:
-        print(f"sluice: {error}", file=sys.stderr)
-        sys.exit(error.exit_status)
+        sys.exit(_said(error))

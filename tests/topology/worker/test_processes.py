@@ -46,3 +46,23 @@ def test_a_worker_that_hangs_as_it_ends_still_says_why(error: str, status: int, 
     )
     assert done.returncode == status, done.stderr
     assert done.stderr.splitlines()[-1] == sentence
+
+
+ENDS = """
+from sluice.codecs.errors import DoesNotHoldError
+from sluice.streams.policy.policy import DEFAULT_POLICY
+from sluice.topology.settings.settings import Settings
+from sluice.topology.worker import processes
+
+def fails(*_): raise DoesNotHoldError("a name of a stranger's: \x1b[2J")
+
+processes.run_worker = fails
+processes._child(Settings(), DEFAULT_POLICY.document, 0)
+"""
+
+
+def test_one_of_several_says_nothing_that_a_terminal_would_obey():
+    """Whatever is in its sentence: as a worker alone does."""
+    done = subprocess.run([sys.executable, "-c", ENDS], capture_output=True, text=True, timeout=60, check=False)
+
+    assert (done.returncode, done.stderr) == (1, "sluice: a name of a stranger's: \\u001b[2J\n")
