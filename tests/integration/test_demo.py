@@ -30,7 +30,7 @@ def test_the_demo_runs_exactly_once_on_a_real_kafka(kafka: str, tmp_path: Path) 
         env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
         capture_output=True,
         text=True,
-        timeout=150,
+        timeout=500,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -16,6 +16,7 @@ from aiokafka import TopicPartition
 from aiokafka.admin import NewTopic, RecordsToDelete
 from aiokafka.errors import NodeNotReadyError
 from lanes_on_kafka import Workers, assert_exactly_once, ended, ledger, load, until_read
+from msgspec.structs import replace
 from scripted_lane import World
 
 from sluice.codecs.blocks import EventKind, Output, unseal
@@ -32,7 +33,9 @@ from sluice.topology.worker import retry
 @pytest.fixture
 def settings(kafka: str, prefix: str) -> Settings:
     """Two partitions, under a prefix of the test's own."""
-    return Settings(broker=kafka, topic_prefix=prefix, app_id=prefix.rstrip("."), partitions=2, transaction_timeout=2.0)
+    return Settings(
+        broker=kafka, topic_prefix=prefix, app_id=prefix.rstrip("."), partitions=2, transaction_timeout=20.0
+    )
 
 
 async def make(settings: Settings, **max_message_bytes: int) -> None:
@@ -57,7 +60,7 @@ async def test_aiokafka_1145_a_coordinator_that_went_away(settings: Settings, mo
     monkeypatch.setattr(retry, "RETRY_SECONDS", (0.1,))
     await make(settings)
     world = World()
-    chain = KafkaLedger(settings, 0)
+    chain = KafkaLedger(replace(settings, transaction_timeout=2.0), 0)  # a slow machine may need a few tries
     world.make(ledger=chain)
     async with world.running():
         await world.until(lambda: world.lane.status.height == 0)

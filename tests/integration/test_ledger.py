@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
-from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer
+from lanes_on_kafka import read
+from msgspec.structs import replace
 
 from sluice.codecs.blocks import Output
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.topology.kafka.connect import open_consumer
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.kafka.transactions import FencedError, TooLargeError
 from sluice.topology.ledger import ledger as module
@@ -22,7 +23,7 @@ ONE = [Output("admitted", b"k", b"v", [("ce_id", b"x")])]
 @pytest.fixture
 async def settings(kafka: str, prefix: str) -> Settings:
     """Topics of the test's own, made."""
-    settings = Settings(broker=kafka, topic_prefix=prefix, app_id=prefix.rstrip("."), transaction_timeout=2.0)
+    settings = Settings(broker=kafka, topic_prefix=prefix, app_id=prefix.rstrip("."), transaction_timeout=20.0)
     await create_topics(settings)
     return settings
 
@@ -43,11 +44,7 @@ async def blocks(ledger: KafkaLedger) -> list[bytes]:
 
 async def admitted(settings: Settings) -> list[bytes]:
     """What a reader sees of lane 0's partition of `admitted`."""
-    async with open_consumer(settings, fetch_max_wait_ms=50) as consumer:
-        partition = TopicPartition(settings.topic_prefix + "admitted", 0)
-        consumer.assign([partition])
-        await consumer.seek_to_beginning(partition)
-        return [one.value for batch in (await consumer.getmany(timeout_ms=1000)).values() for one in batch]
+    return [one.value for one in (await read(settings, "admitted"))[0]]
 
 
 async def test_block_and_outputs_are_committed_together(settings: Settings, ledger: KafkaLedger):
@@ -117,7 +114,7 @@ async def test_a_foreign_transaction_that_hangs_stops_loudly(
     await stranger.send_and_wait(settings.topic_prefix + "ledger", b"hidden", partition=0)
 
     with pytest.raises(DoesNotHoldError, match="a transaction hangs over the ledger of lane 0"):
-        await blocks(ledger)
+        await blocks(KafkaLedger(replace(settings, transaction_timeout=1.0), 0))
 
     await stranger.abort_transaction()
     assert await blocks(ledger) == []

@@ -47,9 +47,9 @@ def beside(kafka: str, prefix: str, tmp_path: Path) -> Iterator[tuple[Settings, 
 def test_the_loop_closes_on_kafka(beside: tuple[Settings, Path, dict[str, str]]):
     """What observers saw otherwise is asked for, said anew, and admitted; the requests can be read again."""
     settings, root, environment = beside
-    command = [sys.executable, "run.py", "--broker", settings.broker, "--root", str(root), "--seconds", "20"]
+    command = [sys.executable, "run.py", "--broker", settings.broker, "--root", str(root), "--seconds", "40"]
 
-    done = subprocess.run(command, cwd=FOLDER, env=environment, capture_output=True, text=True, timeout=180)
+    done = subprocess.run(command, cwd=FOLDER, env=environment, capture_output=True, text=True, timeout=500)
 
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
