@@ -26,6 +26,7 @@ from ...codecs.errors import DoesNotHoldError, SluiceError, UsageError
 from ...codecs.notes import Signer, parse_note
 from ..kafka.connect import open_consumer
 from ..kafka.partition_reader import TAIL, last_record
+from ..kafka.passing import PassingReader
 from ..kafka.topics import topic_name
 from ..ledger.chain import AUDIT, ChainHead
 from ..ledger.replay import Blocks
@@ -144,7 +145,8 @@ class Checkpoints:
     # ------------------------------------------------------------ taking over
 
     async def begin(self) -> None:
-        """Reads the lane's last committed checkpoint that a known key signed; all others are told and passed over.
+        """Reads the lane's last committed checkpoint that a known key signed; all others are told and passed over, as
+        batches are that nobody can read.
 
         The next checkpoint names the one before it in the topic, whoever signed that: so the chain has no gap for an
         auditor who knows all keys. What that one says of the ledger counts for nothing.
@@ -311,7 +313,7 @@ def checkpoints_of(
     partition = TopicPartition(topic_name(settings, topic), lane)
 
     async def last(wanted: Wanted) -> None:
-        await last_record(settings, partition, lambda record: wanted(record.value))
+        await last_record(settings, partition, lambda record: wanted(record.value), goes_on=True)
 
     name, every = origin_of(settings, lane, ledger), settings.checkpoint_interval
     return Checkpoints(signer, name, lane, tips, every, last, trust=trust, topic=topic)
@@ -348,8 +350,9 @@ async def _follow(settings: Settings, tips: Tips, trust: Trust, ledger: str, top
         firsts, ends = await consumer.beginning_offsets(partitions), await consumer.end_offsets(partitions)
         for partition in partitions:
             consumer.seek(partition, max(firsts[partition], ends[partition] - TAIL))
+        reader = PassingReader(consumer, settings.max_unpacked_bytes)
         while True:
-            for partition, records in (await consumer.getmany(timeout_ms=FETCH_WAIT_MS)).items():
+            for partition, records in (await reader.take(FETCH_WAIT_MS / 1000)).items():
                 for record in records:
                     try:
                         name = names[partition.partition]

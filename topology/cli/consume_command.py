@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Sequence
 from contextlib import aclosing
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -16,6 +16,9 @@ from ..settings.clock import now_ms
 from ..settings.settings import Settings
 from ..terminal.showing import DECIDED, OUTPUT_TOPICS, Shown, columns, is_past, parse, row, what_holds
 from .options import broker, broker_settings, time_of, topic_prefix
+
+if TYPE_CHECKING:
+    from ..kafka.passing import PassedOver, Told
 
 TABLE_ROWS = 500
 """A table is printed after so many records: one of a million rows would be printed never."""
@@ -54,7 +57,8 @@ def consume(
     A table shows what was checked first: that is what is admitted. The emitter's own words stand beside it, with
     [unchecked] for what no check speaks of. Leaves out what is past its valid_until. Characters that a terminal would
     obey are shown as \\uXXXX. Where there is nothing to print, standard error says how many assertions wait for a
-    verdict, and until when.
+    verdict, and until when. A batch that cannot be read is passed over: standard error says so, and the exit status
+    is 1.
 
     \b
     Example:
@@ -67,7 +71,13 @@ def consume(
         raise UsageError("goes with admitted alone, without --follow and --all", path="--current")
     settings, start = broker_settings(obj, flags), time_of("--since", since)
     wanted = _Wanted(frozenset(statuses), everything)
-    shown = _chosen(settings, topic, start, follow, wanted, current)
+    passed = list[str]()
+
+    def tell(_: Any, one: PassedOver) -> None:
+        passed.append(one.why)
+        click.echo(f"sluice: {printable(one.why)}; it is passed over", err=True)
+
+    shown = _chosen(settings, topic, start, follow, wanted, current, tell)
     printing = _print_lines(shown) if as_json or not sys.stdout.isatty() else _print_tables(topic, shown, follow)
     try:
         all_json = asyncio.run(_print_with_pending(printing, settings, topic, wanted, follow))
@@ -75,7 +85,7 @@ def consume(
         if not follow:
             raise
         return  # how following ends
-    if not all_json:
+    if passed or not all_json:
         sys.exit(1)
 
 
@@ -131,11 +141,11 @@ async def _tell(settings: Settings, topic: str, wanted: _Wanted, after: float) -
 
 
 async def _chosen(
-    settings: Settings, topic: str, since: int | None, follow: bool, wanted: _Wanted, current: bool
+    settings: Settings, topic: str, since: int | None, follow: bool, wanted: _Wanted, current: bool, tell: Told
 ) -> AsyncGenerator[Shown, None]:
     from ..kafka.consume import read
 
-    async with aclosing(read(settings, topic, since=since, follow=follow)) as records:
+    async with aclosing(read(settings, topic, since=since, follow=follow, tell=tell)) as records:
         if current:
             last_words = what_holds([parse(topic, record) async for record in records], now_ms())
             for shown in filter(wanted, last_words):

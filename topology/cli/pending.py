@@ -141,16 +141,20 @@ async def _since(settings: Settings, topic: str, since: int) -> AsyncGenerator[A
     from ..kafka.consume import read
 
     try:
-        async with aclosing(read(settings, topic, since=max(since, 0))) as records:
+        async with aclosing(read(settings, topic, since=max(since, 0), tell=_unsaid)) as records:
             async for record in records:
                 yield record
         return
     except UsageError:
         pass
-    async with aclosing(read(settings, topic)) as records:
+    async with aclosing(read(settings, topic, tell=_unsaid)) as records:
         async for record in records:
             if record.timestamp >= since:
                 yield record
+
+
+def _unsaid(*_: Any) -> None:
+    """A batch that cannot be read: what is pending is said as well as it is known."""
 
 
 async def _numbered(records: AsyncIterator[Any]) -> AsyncIterator[tuple[int, Any]]:

@@ -29,6 +29,8 @@ from ..kafka.connect import (
 )
 from ..kafka.input_records import Prepared
 from ..kafka.partition_reader import EMPTY_ANSWERS, EMPTY_SECONDS
+from ..kafka.passing import PassedOver, PassingReader
+from ..kafka.stored_records import StoredRecord
 from ..kafka.topics import topic_name
 from ..settings.clock import now_ms
 from ..settings.settings import Settings, load_settings
@@ -39,6 +41,8 @@ from .ports import Position, Stored, demand_there
 BATCH_BYTES = 131_072
 FETCH_WAIT_MS = 100
 """So long the broker holds a fetch back that finds nothing: every answer also tells how far committed records go."""
+LEAST_SECONDS = 0.001
+"""A fetch waits so long at the least: whoever asks again and again lets others have their turn."""
 COMMIT_SECONDS = 5.0
 REFUSALS = (TopicAuthorizationFailedError, MessageSizeTooLargeError, RecordListTooLargeError, InvalidTopicError)
 """What the broker says of records that it does not take, and will not take a moment later."""
@@ -177,6 +181,7 @@ class KafkaSource:
         self._stack = AsyncExitStack()
         self._places: list[TopicPartition] = []
         self._client: AIOKafkaConsumer | None = None
+        self._reader: PassingReader | None = None
 
     async def open(self) -> Sequence[int]:
         """
@@ -194,6 +199,7 @@ class KafkaSource:
             got = ", ".join(map(str, chosen)) or "none"
             raise UsageError("no such partitions", path=name, expected=f"some of 0 to {there[-1]}", got=got)
         self._client, self._places = consumer, [TopicPartition(name, number) for number in chosen]
+        self._reader = PassingReader(consumer, self._settings.max_unpacked_bytes)
         consumer.assign(self._places)
         await consumer.seek_to_beginning(*self._places)
         return chosen
@@ -210,13 +216,10 @@ class KafkaSource:
         return self._places
 
     async def fetch(self, seconds: float) -> Sequence[AdmittedRead]:
+        assert self._reader is not None, "open comes first"
         with reaching(self._settings):
-            fetched = await self.consumer.getmany(timeout_ms=max(1, int(seconds * 1000)))
-        return [
-            AdmittedRead(place.partition, record.offset, record.key, record.value)
-            for place, records in fetched.items()
-            for record in records
-        ]
+            fetched = await self._reader.take(max(seconds, LEAST_SECONDS), passed=True)
+        return [_read_of(place.partition, one) for place, found in fetched.items() for one in found]
 
     async def at(self, partition: int) -> int:
         (place,) = (one for one in self._places if one.partition == partition)
@@ -269,6 +272,13 @@ class KafkaSource:
 
     async def close(self) -> None:
         await self._stack.aclose()
+
+
+def _read_of(partition: int, found: StoredRecord | PassedOver) -> AdmittedRead:
+    """A record; for a batch that nobody can read one that this version does not know, at its last offset."""
+    if isinstance(found, PassedOver):
+        return AdmittedRead(partition, found.next - 1, None, None)
+    return AdmittedRead(partition, found.offset, found.key, found.value)
 
 
 class KafkaGoal:

@@ -12,6 +12,7 @@ __all__ = [
     "fetched",
     "input_records",
     "partition_reader",
+    "passing",
     "polling",
     "produce",
     "requests",

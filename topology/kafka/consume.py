@@ -1,6 +1,7 @@
 """Reads an output topic from its beginning, or from a time on, as committed (docs/reference/records.md).
 
-Without a group: nothing is committed, so that reading changes nothing. What is read is told by `showing.py`.
+Without a group: nothing is committed, so that reading changes nothing. What is read is told by `showing.py`. A batch
+that cannot be read is told and passed over.
 """
 
 from __future__ import annotations
@@ -8,22 +9,34 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from typing import NamedTuple
 
-from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from ...codecs.errors import UnreachableError, UsageError
 from ..settings.settings import Settings
 from .connect import open_consumer, partitions_of, reaching
+from .passing import PassingReader, Told, log_passed
 from .topics import topic_name
 
 SILENCE_SECONDS = 20
 """Every fetch is answered within half a second, records or not; a broker that is silent for longer is gone."""
 
-Record = ConsumerRecord[bytes | None, bytes | None]
+
+class Record(NamedTuple):
+    """A committed record. `timestamp` is the broker's, Unix ms; a header's value may be null, as in Kafka."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes | None]]
 
 
 async def read(
-    settings: Settings, topic: str, *, since: int | None = None, follow: bool = False
+    settings: Settings, topic: str, *, since: int | None = None, follow: bool = False, tell: Told = log_passed
 ) -> AsyncGenerator[Record, None]:
     """The committed records of a topic (by its logical name), in order within each partition.
 
@@ -32,6 +45,7 @@ async def read(
         topic: the logical name.
         since: Unix milliseconds; only records that the broker took at that time or later.
         follow: whether to go on with what comes, rather than stop at what is there now.
+        tell: is told of each batch that cannot be read.
 
     Raises:
         UnreachableError: no broker answers, or it stops answering.
@@ -43,7 +57,7 @@ async def read(
         consumer.assign(places)
         with reaching(settings):
             await _seek(settings, consumer, places, since)
-            async for record in _records(settings, consumer, places, follow):
+            async for record in _records(settings, consumer, places, follow, tell):
                 yield record
 
 
@@ -67,16 +81,16 @@ async def _seek(
 
 
 async def _records(
-    settings: Settings, consumer: AIOKafkaConsumer, places: Sequence[TopicPartition], follow: bool
+    settings: Settings, consumer: AIOKafkaConsumer, places: Sequence[TopicPartition], follow: bool, tell: Told
 ) -> AsyncIterator[Record]:
     ends: dict[TopicPartition, int] = {}
     open_places = set(places)
     answered_at = time.monotonic()
-    last_answer = 0
+    last_answer, reader = 0, PassingReader(consumer, settings.max_unpacked_bytes, tell)
     while open_places:
-        for records in (await consumer.getmany(timeout_ms=100)).values():
+        for place, records in (await reader.take(0.1)).items():
             for record in records:
-                yield record
+                yield Record(*place, *record)
         answer = max(consumer.last_poll_timestamp(place) or 0 for place in places)
         if answer != last_answer:
             last_answer, answered_at = answer, time.monotonic()

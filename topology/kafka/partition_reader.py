@@ -22,10 +22,11 @@ from aiokafka.errors import CorruptRecordException, KafkaTimeoutError
 
 from ...codecs.errors import DoesNotHoldError
 from ..settings.settings import Settings
-from .batches.unpacking import MOST_UNPACKED
+from .batches.unpacking import MOST_UNPACKED, RecordDecoder
 from .connect import open_consumer, open_reader
+from .passing import PassedOver, Passing
 from .requests import End, log_end
-from .stored_records import take_stored, unreadable
+from .stored_records import AS_RECORDS, take_stored, unreadable
 from .transactions import GRACE_SECONDS
 
 POLL_SECONDS = 0.2
@@ -79,14 +80,15 @@ async def read_to_end(
     patience: float,
     least: int = 0,
     unpacked: int = MOST_UNPACKED,
+    decoder: RecordDecoder = AS_RECORDS,
 ) -> AsyncGenerator[Any, None]:
     """The records of a partition from where the consumer stands to the end as of now, with how far it is in the log.
 
-    As `fetches_to_end`, within a budget of `unpacked` bytes as `take_stored` has it.
+    As `fetches_to_end`, within a budget of `unpacked` bytes, and by a decoder, as `take_stored` has them.
     """
 
     async def take(patience: float) -> list[Any]:
-        return await take_stored(consumer, partition, patience, unpacked)
+        return await take_stored(consumer, partition, patience, unpacked, decoder)
 
     fetches_of_it = fetches_to_end(consumer, partition, patience, take, least=least, reports=True)
     async with aclosing(fetches_of_it) as fetches:
@@ -179,19 +181,23 @@ async def _stable_to(until: int, consumer: AIOKafkaConsumer, partition: TopicPar
     return stable if stable is not None and stable.offset >= until else None
 
 
-async def last_record(settings: Settings, partition: TopicPartition, wanted: Callable[[Any], bool]) -> Any | None:
+async def last_record(
+    settings: Settings, partition: TopicPartition, wanted: Callable[[Any], bool], *, goes_on: bool = False
+) -> Any | None:
     """The newest record of a partition as of now that is wanted; None where there is none.
 
     Args:
         settings: the broker; with exactly-once delivery only committed records are there.
         partition: to be read, from its end backwards.
         wanted: asked about each record, the newest first, until it says yes.
+        goes_on: whether a batch that cannot be read is told and passed over.
 
     Raises:
         DoesNotHoldError: a transaction hangs over it and may hide newer records, or its bytes are no records.
         UnreachableError: no broker answers.
     """
     isolation = "read_committed" if settings.delivery == "exactly-once" else "read_uncommitted"
+    decoder = Passing().decoder(partition) if goes_on else AS_RECORDS
     async with open_consumer(settings, isolation_level=isolation, fetch_max_wait_ms=50) as consumer:
         consumer.assign([partition])
         first = (await consumer.beginning_offsets([partition]))[partition]
@@ -199,7 +205,7 @@ async def last_record(settings: Settings, partition: TopicPartition, wanted: Cal
         while end > first:
             start = max(first, end - stretch)
             consumer.seek(partition, start)
-            records = await _records_before(end, consumer, partition, settings)
+            records = await _records_before(end, consumer, partition, settings, decoder)
             for record in reversed(records):
                 if wanted(record):
                     return record
@@ -208,17 +214,19 @@ async def last_record(settings: Settings, partition: TopicPartition, wanted: Cal
 
 
 async def _records_before(
-    end: int, consumer: AIOKafkaConsumer, partition: TopicPartition, settings: Settings
+    end: int, consumer: AIOKafkaConsumer, partition: TopicPartition, settings: Settings, decoder: RecordDecoder
 ) -> list[Any]:
     """The records from where the consumer stands up to an offset."""
     found: list[Any] = []
     patience, unpacked = settings.transaction_timeout + GRACE_SECONDS, settings.max_unpacked_bytes
     try:
-        async with aclosing(read_to_end(consumer, partition, patience, unpacked=unpacked)) as records:
+        reading = read_to_end(consumer, partition, patience, unpacked=unpacked, decoder=decoder)
+        async with aclosing(reading) as records:
             async for record in records:
                 if record.offset >= end:
                     break
-                found.append(record)
+                if not isinstance(record, PassedOver):
+                    found.append(record)
     except HangsError as hangs:
         raise hangs.sentence("the end of a topic", partition) from None
     except CorruptRecordException as error:

@@ -212,9 +212,8 @@ class _Unpacked:
 
     def note(self, partition: Any) -> None:
         """A partition was read, or let go of."""
-        result = self._waiting.get(partition)
-        records = None if result is None or error_of(result) is not None else records_in(result)
-        if isinstance(records, Unpacking) and records.unpacked:
+        records = unpacking_of(self._waiting.get(partition))
+        if records is not None and records.unpacked:
             self._records[partition] = records
         else:
             self._records.pop(partition, None)
@@ -236,6 +235,12 @@ class _Unpacked:
             raise NoRoomError
         for other in others:
             self._records.pop(other).pack_up()
+
+
+def unpacking_of(result: Any) -> Unpacking | None:
+    """What reads the batches of one of aiokafka's fetch results, where somebody has begun to read them."""
+    records = None if result is None or error_of(result) is not None else records_in(result)
+    return records if isinstance(records, Unpacking) else None
 
 
 def _wanted_of(fetcher: Any, wanted: Container[Any]) -> list[Any]:
@@ -260,7 +265,7 @@ def _refuse_cut_short(fetcher: Any, partition: Any, decoder: EventDecoder | Reco
     Raises:
         FetchAgainError: the result is to be let go of; the position is where it was.
     """
-    if not isinstance(decoder, EventDecoder) or decoder.refuse is None:
+    if decoder.refuse is None:
         return
     state = state_of(fetcher, partition)
     state.consumed_to(state.position - 1)

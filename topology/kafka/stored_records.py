@@ -1,9 +1,10 @@
 """Records of stored topics, as they are stored, within one budget of unpacked bytes: policies, ledgers and outputs.
 
-The inputs of all lanes come through one consumer, and share one budget (polling.py). Whatever else is read has a
-consumer for each partition: a restore, a standby, the policies, an audit. aiokafka's own way unpacks each batch whole,
-however large that is, so that sixteen bad batches at once would take more memory than there is. Here a batch has a
-bound, and the readers of one event loop share a budget of so many bytes together, beside a single one.
+The inputs of all lanes come through one consumer, and share one budget (polling.py). Whatever else is read has
+consumers of its own: a restore, a standby, the policies and an audit one for each partition; observers, views and
+readers of outputs one for all (passing.py). aiokafka's own way unpacks each batch whole, however large that is, so that
+sixteen bad batches at once would take more memory than there is. Here a batch has a bound, and the readers of one event
+loop share a budget of so many bytes together, beside a single one.
 
 A reader whose next batch finds no room waits until other readers have read theirs to the end. The reader that has
 waited longest is served first: until then no other reader unpacks a further batch. A reader that has not taken records
@@ -13,7 +14,7 @@ for a while loses its room to those that wait.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
@@ -21,9 +22,9 @@ from weakref import WeakKeyDictionary
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from ...codecs.errors import DoesNotHoldError
-from .aiokafka_inside import error_of, fetcher_of, is_fetcher_closed, records_in, waiting_in
+from .aiokafka_inside import fetcher_of, is_fetcher_closed, waiting_in
 from .batches.unpacking import MOST_UNPACKED, RecordDecoder, Unpacking
-from .polling import NOTHING, drain
+from .polling import drain, unpacking_of
 
 TAKEN: Final = 4000
 """So many records are taken at once; polling.py bounds their bytes."""
@@ -47,14 +48,14 @@ AS_RECORDS: Final = RecordDecoder(StoredRecord)
 
 
 class _Readers:
-    """The readers of one event loop: which partition each reads, when it did so last, and which of them lack room."""
+    """The readers of one event loop: when each has read last, and which of them lack room."""
 
     def __init__(self) -> None:
-        self._reads: WeakKeyDictionary[Any, tuple[TopicPartition, float]] = WeakKeyDictionary()
+        self._read_at: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
         self._without_room: dict[Any, None] = {}  # fetchers, the one that has waited longest first
 
-    def reads(self, fetcher: Any, partition: TopicPartition, now: float) -> None:
-        self._reads[fetcher] = partition, now
+    def reads(self, fetcher: Any, now: float) -> None:
+        self._read_at[fetcher] = now
 
     def waits(self, fetcher: Any) -> None:
         """A reader lacks room: it takes its turn behind those that have lacked it for longer."""
@@ -68,27 +69,24 @@ class _Readers:
         first."""
         if next(iter(self._without_room), fetcher) is not fetcher:
             return most
-        others = [(other, partition) for other, (partition, _) in self._reads.items() if other is not fetcher]
-        return sum(one.unpacked for other, partition in others if (one := _unpacked(other, partition)) is not None)
+        others = [other for other in self._read_at if other is not fetcher]
+        return sum(one.unpacked for other in others for one in _begun(other))
 
     def give_way(self, fetcher: Any, now: float) -> None:
         """Has those pack up that have not read for a while."""
-        for other, (partition, read_at) in list(self._reads.items()):
-            one = _unpacked(other, partition)
-            if one is not None and other is not fetcher and now - read_at >= IDLE_SECONDS:
-                one.pack_up()
+        for other, read_at in list(self._read_at.items()):
+            if other is not fetcher and now - read_at >= IDLE_SECONDS:
+                for one in _begun(other):
+                    one.pack_up()
 
 
 _readers_of: WeakKeyDictionary[asyncio.AbstractEventLoop, _Readers] = WeakKeyDictionary()
 
 
-def _unpacked(fetcher: Any, partition: TopicPartition) -> Unpacking | None:
-    """What a reader has begun to read, if there is anything."""
-    result = waiting_in(fetcher).get(partition)
-    if result is None or error_of(result) is not None or is_fetcher_closed(fetcher):
-        return None
-    records = records_in(result)
-    return records if isinstance(records, Unpacking) else None
+def _begun(fetcher: Any) -> Iterator[Unpacking]:
+    """What a reader has begun to read."""
+    if not is_fetcher_closed(fetcher):
+        yield from filter(None, map(unpacking_of, waiting_in(fetcher).values()))
 
 
 async def take_stored(
@@ -111,20 +109,43 @@ async def take_stored(
         Records in order, at most `TAKEN`; none where nothing came in time.
 
     Raises:
-        UnreadableError: the next batch is damaged, or unpacks to more than one may.
+        UnreadableError: the next batch is damaged, or unpacks to more than one may, and nothing stands for it.
         KafkaError: what the fetcher has to say of the partition.
+    """
+    found = await take_all(consumer, (partition,), patience, most_unpacked, lambda _: decoder)
+    return found.get(partition, [])
+
+
+async def take_all(
+    consumer: AIOKafkaConsumer,
+    partitions: Collection[TopicPartition],
+    patience: float,
+    most_unpacked: int,
+    decoder_of: Callable[[TopicPartition], RecordDecoder],
+    most: int = TAKEN,
+) -> dict[TopicPartition, list[Any]]:
+    """The same of several partitions: those that a consumer reads.
+
+    Args:
+        consumer, patience, most_unpacked: as for `take_stored`.
+        partitions: of the topics' full names.
+        decoder_of: what the records of a partition become.
+        most: so many records in all.
+
+    Raises:
+        UnreadableError, KafkaError: as `take_stored`, of any of them.
     """
     loop, fetcher = asyncio.get_running_loop(), fetcher_of(consumer)
     readers = _readers_of.setdefault(loop, _Readers())
     within = partial(drain, unpacked=most_unpacked, beside=partial(readers.beside, fetcher, most_unpacked))
     try:
         while True:
-            readers.reads(fetcher, partition, loop.time())
-            drained = await within(fetcher, (partition,), patience, TAKEN, lambda _: decoder)
-            readers.reads(fetcher, partition, loop.time())
-            one = _unpacked(fetcher, partition)
-            if drained or one is None or not one.lacks_room:
-                return drained.get(partition, NOTHING).events
+            readers.reads(fetcher, loop.time())
+            drained = await within(fetcher, partitions, patience, most, decoder_of)
+            readers.reads(fetcher, loop.time())
+            begun = (unpacking_of(waiting_in(fetcher).get(partition)) for partition in partitions)
+            if drained or not any(one is not None and one.lacks_room for one in begun):
+                return {partition: found.events for partition, found in drained.items()}
             readers.waits(fetcher)
             readers.give_way(fetcher, loop.time())
             await asyncio.sleep(ROOM_SECONDS)

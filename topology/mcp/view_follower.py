@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -23,6 +23,7 @@ from aiokafka.errors import KafkaError
 from ...codecs.errors import SluiceError
 from ..kafka.connect import open_consumer, partitions_of, unreachable
 from ..kafka.partition_reader import nothing_follows
+from ..kafka.passing import PassingReader
 from ..kafka.requests import log_ends
 from ..kafka.topics import topic_name
 from ..ledger.policies import document_of, in_force
@@ -204,10 +205,9 @@ class _Pass:
         self._reported_at = self._pruned_at = self._asked_at = 0.0
 
     async def run(self) -> None:
+        reader = PassingReader(self._consumer, self._settings.max_unpacked_bytes)
         while True:
-            fetched: dict[Any, list[Any]] = await self._consumer.getmany(
-                timeout_ms=WAIT_MS, max_records=RECORDS_AT_ONCE
-            )
+            fetched = await reader.take(WAIT_MS / 1000, RECORDS_AT_ONCE)
             batches: dict[Place, Batch] = {}
             for partition, place in self._places.items():
                 records, moved = fetched.get(partition, []), self._ranges[partition]

@@ -4,7 +4,8 @@ A plain consumer in a group of its own, so that observers scale by partitions an
 an emission is looked at apart from the others, in threads of that class (`class_queues.py`), and its observations go
 out as soon as they are there; a slow substrate holds nobody up. An emission's offset is committed once its observations
 are acknowledged and those of every earlier one of its partition: at least once, and a second observation of the same
-state changes nothing. An emission that does not decode is left to the lane, which makes it a dead letter."""
+state changes nothing. An emission that does not decode is left to the lane, which makes it a dead letter, and so is a
+batch that cannot be read."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from functools import partial
 
 import msgspec
 import structlog
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, ConsumerRecord, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import KafkaError
 
 from ...codecs.blocks import MAX_INPUT_BYTES
@@ -26,6 +27,8 @@ from ...codecs.errors import Fault, UnreachableError
 from ...codecs.records import Emission, Observation
 from ...codecs.signatures import Signing
 from ..kafka.connect import open_consumer, open_producer, partitions_of, unreachable
+from ..kafka.passing import PassingReader
+from ..kafka.stored_records import StoredRecord
 from ..kafka.topics import topic_name
 from ..settings import logs
 from ..settings.settings import Settings
@@ -98,14 +101,14 @@ async def _all(parts: Iterable[asyncio.Task[None]]) -> None:
         await asyncio.gather(*tasks)
 
 
-def _decoded(record: ConsumerRecord[bytes | None, bytes | None]) -> Emission | None:
+def _decoded(place: TopicPartition, record: StoredRecord) -> Emission | None:
     """The emission of a record; None for one that the lane will refuse."""
     value = record.value or b""
     emission = Fault("oversize", "") if len(value) > MAX_INPUT_BYTES else decode_emission(value)
     if not isinstance(emission, Fault) and record.key != emission.emission_id.encode():
         emission = Fault("misrouted", "the key is not the emission id")
     if isinstance(emission, Fault):
-        source = f"{record.topic}/{record.partition}/{record.offset}"
+        source = f"{place.topic}/{place.partition}/{record.offset}"
         log.warning("emission not looked at", source=source, reason=emission.reason)
         return None
     return emission
@@ -145,6 +148,7 @@ class ObserverService(ConsumerRebalanceListener):
         self._read_to: dict[TopicPartition, int] = {}
         self._assigned = False
         self._consumer: AIOKafkaConsumer
+        self._reader: PassingReader
         self._producer: AIOKafkaProducer
         self._instruments: Instruments
         self._roots: Roots
@@ -173,6 +177,7 @@ class ObserverService(ConsumerRebalanceListener):
                     heartbeat_interval_ms=int(self._settings.session_timeout * 1000 / 4),
                 )
             )
+            self._reader = PassingReader(self._consumer, self._settings.max_unpacked_bytes)
             for topic in ("emissions", "observations"):
                 await partitions_of(self._producer, self._settings, topic_name(self._settings, topic))
             await self._serve()
@@ -259,19 +264,19 @@ class ObserverService(ConsumerRebalanceListener):
             next_commit = asyncio.get_running_loop().time() + COMMIT_SECONDS
             while not self._stopping.is_set():
                 # A short wait, for the sake of `_stopping`: fetching goes on behind it.
-                batches = await self._consumer.getmany(timeout_ms=200, max_records=IN_FLIGHT)
-                taken = [(self._progress.setdefault(place, _DoneOffsets()), batch) for place, batch in batches.items()]
-                for progress, batch in taken:
-                    for record in batch:
+                batches = await self._reader.take(0.2, IN_FLIGHT)
+                taken = [(place, self._progress.setdefault(place, _DoneOffsets())) for place in batches]
+                for place, progress in taken:
+                    for record in batches[place]:
                         progress.begin(record.offset)
                 await self._see_how_far()
-                for progress, batch in taken:
-                    for record in batch:
+                for place, progress in taken:
+                    for record in batches[place]:
                         await room.acquire()
                         if self._stopping.is_set():
                             return
                         held = _Held(room)
-                        task = asyncio.create_task(self._handle(record, progress, held))
+                        task = asyncio.create_task(self._handle(place, record, progress, held))
                         self._working.add(task)
                         task.add_done_callback(partial(self._ended, held))
                 if asyncio.get_running_loop().time() >= next_commit:
@@ -312,11 +317,9 @@ class ObserverService(ConsumerRebalanceListener):
         self._failure = self._failure or error
         self._stopping.set()
 
-    async def _handle(
-        self, record: ConsumerRecord[bytes | None, bytes | None], progress: _DoneOffsets, held: _Held
-    ) -> None:
+    async def _handle(self, place: TopicPartition, record: StoredRecord, progress: _DoneOffsets, held: _Held) -> None:
         """One emission: decoded, looked at, its observations stored; only then it is done."""
-        emission = await asyncio.to_thread(_decoded, record)
+        emission = await asyncio.to_thread(_decoded, place, record)
         if emission is None:
             progress.end(record.offset)
             self._metrics.done(looked_at=False)

@@ -11,17 +11,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import msgspec
 
 from ...codecs import times
 from .showing_checks import ShownBasis, basis_of
-
-if TYPE_CHECKING:
-    from aiokafka import ConsumerRecord
-
-    Record = ConsumerRecord[bytes | None, bytes | None]
 
 OUTPUT_TOPICS = (
     *("admitted", "inadmissible", "review-requests", "re-emission-requests"),
@@ -52,6 +47,40 @@ def _escape(match: re.Match[str]) -> str:
         return character
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{int.from_bytes(units[at : at + 2], 'big'):04x}" for at in range(0, len(units), 2))
+
+
+class Record(Protocol):
+    """A record of an output topic."""
+
+    @property
+    def topic(self) -> str:
+        """The topic's full name."""
+        ...
+
+    @property
+    def partition(self) -> int:
+        """The partition's number."""
+        ...
+
+    @property
+    def offset(self) -> int:
+        """Where it stands there."""
+        ...
+
+    @property
+    def key(self) -> bytes | None:
+        """Its key."""
+        ...
+
+    @property
+    def value(self) -> bytes | None:
+        """Its value."""
+        ...
+
+    @property
+    def headers(self) -> Sequence[tuple[str, bytes | None]]:
+        """Its headers, in order; a value may be null, as in Kafka."""
+        ...
 
 
 class Shown(NamedTuple):
@@ -87,7 +116,8 @@ def _own(record: Record, value: dict[str, Any], is_json: bool) -> Shown:
 
 
 def _dead_letter(record: Record) -> dict[str, Any]:
-    headers = {name: _readable(value) for name, value in reversed(record.headers)}  # the first of a name is ours
+    # The first of a name is ours.
+    headers = {name: _readable(value or b"") for name, value in reversed(record.headers)}
     return {
         "reason": headers.get("sluice-reason", ""),
         "detail": headers.get("sluice-detail", ""),

@@ -18,6 +18,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from ...codecs.blocks import unseal
 from ...codecs.lane_claims import is_claim
 from ..kafka.connect import open_consumer
+from ..kafka.passing import PassingReader
 from ..kafka.topics import topic_name
 from ..ledger.chain import demand_version
 from ..ledger.interfaces import Fold
@@ -49,23 +50,27 @@ async def demand_ledgers(settings: Settings, folds: Sequence[Fold]) -> None:
         newest: dict[TopicPartition, Any] = {}
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):
-                await _read_tails(consumer, list(folded_by), newest)
+                await _read_tails(consumer, list(folded_by), newest, settings.max_unpacked_bytes)
     for place, record in newest.items():
         header = unseal(record.value or b"").header
         demand_version(header.fold, folded_by[place].version, f"{place.topic}/{place.partition}, block {header.height}")
 
 
 async def _read_tails(
-    consumer: AIOKafkaConsumer, places: list[TopicPartition], newest: dict[TopicPartition, Any]
+    consumer: AIOKafkaConsumer, places: list[TopicPartition], newest: dict[TopicPartition, Any], most_unpacked: int
 ) -> None:
-    """Puts the last record of each partition into `newest`, as far as what is committed goes."""
+    """Puts the last record of each partition into `newest`, as far as what is committed goes.
+
+    A batch that cannot be read is its lane's business.
+    """
     consumer.assign(places)
     firsts, ends = await consumer.beginning_offsets(places), await consumer.end_offsets(places)
     for place in places:
         consumer.seek(place, max(firsts[place], ends[place] - TAIL))
     left = [place for place in places if firsts[place] < ends[place]]
+    reader = PassingReader(consumer, most_unpacked)
     while left:
-        for place, records in (await consumer.getmany(*left, timeout_ms=100)).items():
+        for place, records in (await reader.take(0.1)).items():
             if blocks := [one for one in records if not is_claim(one.key)]:
                 newest[place] = blocks[-1]
         left = [place for place in left if await consumer.position(place) < _readable(consumer, place, ends[place])]

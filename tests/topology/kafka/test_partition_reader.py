@@ -19,9 +19,9 @@ async def test_the_budget_of_unpacked_bytes_is_the_settings(broker: str, monkeyp
     settings, budgets = Settings(broker=broker, delivery="at-least-once", max_unpacked_bytes=1_234_567), list[int]()
     take_stored = partition_reader.take_stored
 
-    async def noted(consumer: Any, partition: TopicPartition, patience: float, most_unpacked: int) -> list[Any]:
+    async def noted(consumer: Any, place: TopicPartition, patience: float, most_unpacked: int, *_: Any) -> list[Any]:
         budgets.append(most_unpacked)
-        return await take_stored(consumer, partition, patience, most_unpacked)
+        return await take_stored(consumer, place, patience, most_unpacked)
 
     monkeypatch.setattr(partition_reader, "take_stored", noted)
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap(settings))

@@ -5,7 +5,7 @@ belongs to aborted transactions is passed over, and the records come straight as
 (`sluice.codecs.record_batches`). Batches of the formats before 2 go aiokafka's own way.
 
 A batch that cannot be read is an `UnreadableError`. Where a lane reads, the decoder says what stands for it
-(unreadable_batches.py); an audit, and whoever else reads what is stored, ends there.
+(unreadable_batches.py), and where somebody reads on past it (passing.py); an audit, and whoever restores, ends there.
 """
 
 from __future__ import annotations
@@ -182,11 +182,15 @@ class EventDecoder(NamedTuple):
 
 class RecordDecoder(NamedTuple):
     """How records are read as they are stored, for programs that look at every byte of them; `in_place` where they look
-    at each record once; `having` where only those with a header of this name are wanted, and the last of each batch."""
+    at each record once; `having` where only those with a header of this name are wanted, and the last of each batch.
+
+    `refuse` says what stands for a batch that cannot be read (passing.py); without it, nothing does.
+    """
 
     stored: StoredFor[Any]
     in_place: bool = False
     having: str | None = None
+    refuse: Callable[[UnreadableError], Any] | None = None
 
     def read(self, cursor: Cursor, first: int, most: int, room: int) -> tuple[list[Any], int]:
         """Records of a batch. As `EventDecoder.read`."""
@@ -195,9 +199,11 @@ class RecordDecoder(NamedTuple):
     def salvage(self, cursor: Cursor, first: int, most: int, room: int) -> None:
         """Nothing: what was stored so is to be told, not to be read. As `EventDecoder.salvage`."""
 
-    def stands_for(self, unreadable: UnreadableError) -> Event:
-        """Nothing, likewise."""
-        raise unreadable
+    def stands_for(self, unreadable: UnreadableError) -> Any:
+        """What stands for a batch. As `EventDecoder.stands_for`."""
+        if self.refuse is None:
+            raise unreadable
+        return self.refuse(unreadable)
 
     def one(self, record: Any) -> Any:
         """One of aiokafka's records."""

@@ -27,6 +27,26 @@ class FetchAgainError(Exception):
     """What was fetched of a partition is to be let go of: it is fetched again, or rests."""
 
 
+class Suspects:
+    """The batches that may have been damaged on the way, of one consumer: each is fetched once more."""
+
+    def __init__(self) -> None:
+        self._seen: dict[TopicPartition, int] = {}
+
+    def may_heal(self, partition: TopicPartition, unreadable: UnreadableError) -> bool:
+        """Whether a batch is to be fetched once more: one that is too large is so however often it is fetched."""
+        offset = unreadable.offset
+        if unreadable.reason != "too-large" and self._seen.get(partition) != offset:
+            self._seen[partition] = offset
+            return True
+        self.forget(partition)
+        return False
+
+    def forget(self, partition: TopicPartition) -> None:
+        """The partition is read anew."""
+        self._seen.pop(partition, None)
+
+
 class Stopped(NamedTuple):
     """A partition that is not read any further: the first offset that cannot be read, and why."""
 
@@ -48,7 +68,7 @@ class Refusals:
     def __init__(self, *, goes_on: bool, clock: Callable[[], int] = now_ms) -> None:
         self.stopped: dict[TopicPartition, Stopped] = {}
         self._goes_on, self._clock = goes_on, clock
-        self._suspects: dict[TopicPartition, int] = {}
+        self._suspects = Suspects()
 
     def refuse(self, partition: TopicPartition, source: int, unreadable: UnreadableError) -> Event:
         """The event that stands for a batch, for the source of its lane.
@@ -56,12 +76,10 @@ class Refusals:
         Raises:
             FetchAgainError: there is none, or none yet.
         """
-        offset = unreadable.offset
-        if unreadable.reason != "too-large" and self._suspects.get(partition) != offset:
-            self._suspects[partition] = offset
+        if self._suspects.may_heal(partition, unreadable):
             log.warning("a batch cannot be read: fetching it once more", error=unreadable.args[0])
             raise FetchAgainError
-        self._suspects.pop(partition, None)
+        offset = unreadable.offset
         if self._goes_on and unreadable.next is not None:
             log.error("a batch cannot be read: the ledger records it, and the lane goes on", error=unreadable.args[0])
             return quarantine(source, offset, unreadable.next, self._clock(), unreadable.reason, unreadable.raw)
@@ -70,7 +88,7 @@ class Refusals:
 
     def forget(self, partition: TopicPartition) -> None:
         """The partition was sought: it is read anew."""
-        self._suspects.pop(partition, None)
+        self._suspects.forget(partition)
         self.stopped.pop(partition, None)
 
 
