@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 import structlog
@@ -141,14 +142,16 @@ class Standbys:
     Args:
         make: a new standby of a lane.
         supervised: runs a task of that name again and again, whatever ends it, until it is cancelled.
+        may_begin: awaited before a standby begins: what it has to fold can wait for lanes that are taken over here.
     """
 
     def __init__(
         self,
         make: Callable[[int], Standby],
         supervised: Callable[[str, Callable[[], Awaitable[None]]], Coroutine[Any, Any, None]],
+        may_begin: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        self._make, self._supervised = make, supervised
+        self._make, self._supervised, self._may_begin = make, supervised, may_begin
         self._running: dict[int, tuple[Standby, asyncio.Task[None]]] = {}
         self._wanted: set[int] = set()
 
@@ -174,7 +177,13 @@ class Standbys:
         for number in sorted(wanted - self._running.keys()):
             standby = self._make(number)
             name = f"standby-{number}"
-            self._running[number] = standby, asyncio.create_task(self._supervised(name, standby.run), name=name)
+            run = partial(self._run, standby)
+            self._running[number] = standby, asyncio.create_task(self._supervised(name, run), name=name)
+
+    async def _run(self, standby: Standby) -> None:
+        if self._may_begin is not None:
+            await self._may_begin()
+        await standby.run()
 
     def take(self, number: int) -> Restored | None:
         """A lane's state, for its new owner here; the standby ends, and must not be used beside it."""

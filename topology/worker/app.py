@@ -317,7 +317,8 @@ def create_app(
 
     app.on_crashed = on_fatal
     app.lanes = Lanes(running, make, app.fail, stall_seconds=patience)
-    app.standbys = {fold.name: Standbys(partial(make_standby, fold), supervised) for fold in running}
+    begin = app.lanes.until_taken_over
+    app.standbys = {fold.name: Standbys(partial(make_standby, fold), supervised, begin) for fold in running}
 
     async def receive(ranges: Any) -> None:
         """Hands each range to its lane; the lane's intake is where it waits."""

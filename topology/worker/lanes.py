@@ -27,6 +27,9 @@ from .interfaces import LaneStatus
 from .lane import STOP_SECONDS, Lane
 from .retry import StoppedError
 
+SETTLE_SECONDS, SOON_SECONDS, AGAIN_SECONDS = 10.0, 0.2, 0.05
+"""What can wait for lanes that are taken over waits so long at the most; so long for the group to say which they are;
+and looks again so often."""
 HELD_BYTES = 64_000_000
 """While so many bytes wait in all lanes together, only lanes that hold nothing are fetched for."""
 
@@ -112,6 +115,19 @@ class Lanes:
         found = {lane_id: one.status for lane_id, one in self._failed.items() if lane_id in self._wanted}
         found.update((lane_id, lane.status) for lane_id, lane in self._lanes.items())
         return [found[lane_id] for lane_id in sorted(found)]
+
+    async def until_taken_over(self) -> None:
+        """Waits, for a while, until no lane is being taken over here.
+
+        Lanes that come with a rebalance are told a little after what is to be followed.
+        """
+        loop = asyncio.get_running_loop()
+        end = loop.time() + SETTLE_SECONDS
+        await asyncio.sleep(SOON_SECONDS)
+        while (  # noqa: ASYNC110 -- each lane has a phase of its own
+            loop.time() < end and any(one.phase in ("taking-over", "suspended") for one in self.status)
+        ):
+            await asyncio.sleep(AGAIN_SECONDS)
 
     def at_rest(self) -> frozenset[tuple[str, int]]:
         """The inputs, with their partition, of lanes that failed: nothing of them is to be fetched."""

@@ -8,6 +8,7 @@ import gc
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from aiokafka.consumer.group_coordinator import GroupCoordinator
 from aiokafka.consumer.subscription_state import SubscriptionState
 from aiokafka.producer.message_accumulator import BatchBuilder
 from aiokafka.producer.sender import Sender, TxnOffsetCommitHandler
+from aiokafka.protocol.admin import ApiVersionResponse_v0
 from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from sluice.topology.brokers import EmbeddedBroker
@@ -499,3 +501,15 @@ def test_a_commit_of_offsets_is_one_of_aiokafka_s():
     assert issubclass(inside.OffsetsCommit, TxnOffsetCommitHandler)
     assert {"create_request", "handle_response", "do"} <= set(dir(TxnOffsetCommitHandler))
     assert callable(Sender._do_txn_offset_commit)
+
+
+def test_what_brokers_say_of_their_versions_is_decoded_once() -> None:
+    """Each connection asks, and gets the same bytes; other bytes are decoded for themselves."""
+    answers = [ApiVersionResponse_v0(0, [(18, 0, last), (3, 0, 12)]).encode() for last in (2, 4)]
+
+    first, again, other = (ApiVersionResponse_v0.decode(BytesIO(answers[one])) for one in (0, 0, 1))
+
+    assert first is again
+    assert (first.error_code, first.api_versions) == (0, [(18, 0, 2), (3, 0, 12)])
+    assert other.api_versions == [(18, 0, 4), (3, 0, 12)]
+    assert ApiVersionResponse_v0.decode(answers[0]) is first

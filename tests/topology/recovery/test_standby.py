@@ -317,3 +317,20 @@ def test_a_worker_is_as_far_behind_as_the_fold_that_lacks_most(monkeypatch: pyte
     monkeypatch.setattr(Standbys, "behind", property(lambda self: next(lacks)))
 
     assert app.behind == {0: 7}
+
+
+async def test_a_standby_begins_once_it_may(owner: Owner) -> None:
+    """What it has to fold waits for lanes that are being taken over."""
+    may_begin = asyncio.Event()
+    following = Standbys(
+        lambda number: Standby(owner.settings, owner.fold, number, lambda: iter(())), supervised, may_begin.wait
+    )
+    try:
+        following.assign([1])
+        await asyncio.sleep(0.3)
+        assert following.heights == {1: -1}
+        assert following.behind == {}
+        may_begin.set()
+        await until(lambda: following.heights == {1: 1})
+    finally:
+        await following.stop()

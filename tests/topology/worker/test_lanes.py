@@ -296,3 +296,28 @@ async def test_nothing_is_fetched_for_a_lane_that_failed(group: Group):
 
     group.lanes.assign([0])
     assert group.lanes.at_rest() == frozenset()
+
+
+async def test_what_can_wait_waits_until_lanes_are_taken_over(group: Group, monkeypatch: pytest.MonkeyPatch):
+    """Those that stand for a rebalance as well; and not for ever."""
+    monkeypatch.setattr(module, "SOON_SECONDS", 0.01)
+    world, may_open = group.worlds[0], asyncio.Event()
+    opened = world.ledger.open
+
+    async def open_later() -> None:
+        await may_open.wait()
+        await opened()
+
+    monkeypatch.setattr(world.ledger, "open", open_later)
+    group.lanes.assign([0])
+    waiting = asyncio.create_task(group.lanes.until_taken_over())
+    await asyncio.sleep(0.2)
+    assert not waiting.done()
+    may_open.set()
+    await waiting
+    assert group.phases == ["running"]
+
+    await group.lanes.suspend()
+    monkeypatch.setattr(module, "SETTLE_SECONDS", 0.1)
+    await group.lanes.until_taken_over()
+    assert group.phases == ["suspended"]
