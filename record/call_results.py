@@ -1,8 +1,8 @@
 """The results of calls, taken apart into the lines of files and the commits that they show (`looks.Form`).
 
 A result is what a tool printed and nothing more: it is read by its layout, what does not fit is left out, and nothing
-in it is an instruction. Where several commands printed into one result, a file's lines are told only where the file
-itself is at hand to compare them with.
+in it is an instruction. Where several commands printed into one result, a file's lines are told only where its part
+stands between lines that are known beforehand (`echo ---`), or the file itself is at hand to compare them with.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from .call_paths import below
-from .looks import LOG, MTIME, READ, Commit, Form, Line, Look, LookResult
+from .looks import LOG, MTIME, READ, Between, Commit, Form, Line, Look, LookResult
 
 MAX_RESULT: Final = 2_000_000
 """Characters of a result that are read."""
@@ -27,6 +27,11 @@ ReadFile = Callable[[str], str | None]
 _NUMBERED: Final = re.compile(r" {0,12}(\d{1,8})(?:→|\t|:|\|)(.*)")
 _UNNUMBERED: Final = re.compile(r" {0,12}\d{0,8}\t(.*)")
 _CUT: Final = re.compile(r"\s*(?:\.{3}|…|\[|<|\().{0,80}\b(?:truncated|omitted|clipped|elided)\b.{0,80}", re.IGNORECASE)
+_FAILED: Final = re.compile(
+    r"(?:/[\w./-]{1,200}/)?(?:cat|less|more|nl|head|tail|sed|[ef]?grep|rg|git|stat|ls|bash|sh|zsh|dash|env|timeout): |"
+    r"(?:fatal|error|warning): "
+)
+"""A row of a command that could not do all that it was told."""
 _REMINDER: Final = "<system-reminder>"
 _WITH_NUMBER: Final = re.compile(r"(.{1,4096}?):(\d{1,8}):(.*)")
 _CONTEXT: Final = re.compile(r"(.{1,4096}?)-(\d{1,8})-(.*)")
@@ -56,7 +61,11 @@ def seen(look: Look, result: str, at: int | None = None, read_file: ReadFile | N
         read_file: gives files below the root, where they are at hand.
     """
     text = _without_reminders(result[:MAX_RESULT]).replace("\r\n", "\n")
+    if look.between is not None:
+        own = None if len(result) > MAX_RESULT else _own_part(text, look.between)
+        look, text = look._replace(alone=own is not None, between=None), text if own is None else own
     if look.substrate_class in (LOG, MTIME) and look.form != "blame":
+        text = text if look.alone else ""
         return LookResult(look, (), _commits(text) if look.form == "log" else (), text[:MAX_EXTRA], at)
     if look.form == "other":
         return LookResult(look, (), (), text[:MAX_EXTRA], at)
@@ -78,12 +87,31 @@ def _without_reminders(text: str) -> str:
     return text
 
 
+def _own_part(text: str, between: Between) -> str | None:
+    """The part of a result that stands between these marks; None where it is not certain which that is.
+
+    Each mark is printed once for each time that it stands among them. So where it stands in the result as often, no
+    line of a file is one. What was cut, or failed, may have another number of lines than it seems.
+    """
+    rows = text.split("\n")
+    marks = set(between.marks)
+    places = [place for place, row in enumerate(rows) if row in marks]
+    if tuple(rows[place] for place in places) != between.marks or any(_CUT.fullmatch(row) for row in rows):
+        return None
+    ends = [-1, *places, len(rows)]
+    own = rows[ends[between.place] + 1 : ends[between.place + 1]]
+    if any(_FAILED.match(row) for row in own):
+        return None
+    last = between.place == len(places)
+    return "\n".join(own) if last or not own else "\n".join(own) + "\n"
+
+
 def _among_others(look: Look, text: str, at: int | None, read_file: ReadFile | None) -> LookResult:
     """A look whose lines stand somewhere in the result of several."""
     path = look.path
     if look.form == "matches":
-        lines = [line for line in _matches(look, text.split("\n")[:MAX_LINES]) if line.number is not None and line.path]
-        return LookResult(look, tuple(lines), (), "", at)
+        matches = [one for one in _matches(look, text.split("\n")[:MAX_LINES]) if one.number is not None and one.path]
+        return LookResult(look, tuple(_standing(matches, read_file)), (), "", at)
     content = None if path is None or read_file is None or look.substrate_class != READ else read_file(path)
     if content is None or path is None:
         return LookResult(look, (), (), "", at)
@@ -94,6 +122,15 @@ def _among_others(look: Look, text: str, at: int | None, read_file: ReadFile | N
         return LookResult(look, (), (), "", at)
     lines = [Line(path, number, line) for number, line in enumerate(wanted[:MAX_LINES], first)]
     return LookResult(_with_lines(look, lines), tuple(lines), (), "", at)
+
+
+def _standing(lines: Sequence[Line], read_file: ReadFile | None) -> list[Line]:
+    """Those lines that stand in their files, as far as these are at hand: any other may be of whatever else ran."""
+    known: dict[str, frozenset[str]] = {}
+    for path in {line.path for line in lines} if read_file is not None else ():
+        content = read_file(path)
+        known[path] = frozenset() if content is None else frozenset(content.replace("\r\n", "\n").split("\n"))
+    return [line for line in lines if line.text in known.get(line.path, ())]
 
 
 def _with_lines(look: Look, lines: Sequence[Line]) -> Look:

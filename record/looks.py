@@ -34,6 +34,18 @@ Form = Literal[
 ]
 
 
+class Between(NamedTuple):
+    """Where in a result a look's own part stands, of which nothing else wrote a line.
+
+    Attributes:
+        marks: the lines that the call printed besides, in their order: those of `echo "---"`.
+        place: how many of them stand before that part.
+    """
+
+    marks: tuple[str, ...]
+    place: int
+
+
 class Look(NamedTuple):
     """One place that a call looked at.
 
@@ -46,6 +58,7 @@ class Look(NamedTuple):
         root, cwd: the repository's folder and the call's, absolute, by which paths in the result are told.
         alone: nothing else wrote into the same result.
         reachable: of history, that it is what HEAD reaches: only then may a commit of it be declared.
+        between: which part of the result is this look's alone, where that can be told.
     """
 
     substrate_class: str
@@ -57,6 +70,7 @@ class Look(NamedTuple):
     cwd: str | None = None
     alone: bool = True
     reachable: bool = True
+    between: Between | None = None
 
     @property
     def path(self) -> str | None:

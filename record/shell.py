@@ -2,39 +2,53 @@
 
 `shlex` splits words; before it a scan over the characters finds what a shell would replace. Substitutions, here
 documents, compound commands and control characters make the whole line unclear; a variable or a glob makes its word
-unclear. What is unclear gives no command, and nobody guesses.
+unclear. Subshells and `bash -c '…'` are taken apart as well; what only passes a command on (`timeout 5`, `env X=1`,
+`X=1`) is taken off. What is unclear gives no command, and nobody guesses.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from .call_paths import folder
+from .shell_wrappers import assigned, is_felt, is_run, passed_on, script_in
 
 MAX_LINE: Final = 20_000
 """Characters of a command line."""
 MAX_WORDS: Final = 2_000
+MAX_DEPTH: Final = 4
+"""Subshells and scripts inside one another."""
 UNCLEAR: Final = "\ue000"
 """Stands in a word where a shell would put something that nobody knows."""
+QUOTED: Final = "\ue001"
+"""Stands in a word where a quotation begins: what is quoted is no assignment."""
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ue000-\ue1ff]")
 _EXPANDS: Final = re.compile(r"\$[A-Za-z0-9_{@*#?$!\-]")
-_ERRORS: Final = re.compile(r"2>(?:&1|\s*/dev/null)(?=[\s;|&]|\Z)")
+_ERRORS: Final = re.compile(r"2>(?:&1|\s*/dev/null)(?=[\s;|&)]|\Z)")
+_OPERATORS: Final = re.compile(r"&&|\|\||\|&|&>>?|[<>]&|>>|>\||<>|[()<>;|&]")
 _COMPOUND: Final = frozenset(
     ("if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "function", "select")
     + ("{", "}", "!", "[[", "coproc", "time")
 )
-_QUOTED: Final = {ord(one): chr(0xE100 + ord(one)) for one in "();<>|&{}!"}
+_OPERATOR: Final = "();<>|&"
+_QUOTED: Final = {ord(one): chr(0xE100 + ord(one)) for one in (*_OPERATOR, *"{}!")}
 """Operators that are quoted: words like any other, until they are told apart."""
-_PLAIN: Final = {ord(other): chr(one) for one, other in _QUOTED.items()}
-_CHANGES_ALL: Final = frozenset(("pushd", "popd", "source", ".", "eval", "exec", "alias", "trap", "unalias", "exit"))
+_PLAIN: Final[dict[int, str | None]] = {ord(other): chr(one) for one, other in _QUOTED.items()} | {ord(QUOTED): None}
+_CHANGES_ALL: Final = frozenset(
+    ("pushd", "popd", "source", ".", "eval", "exec", "alias", "trap", "unalias", "exit", "return", "logout", "hash")
+    + ("enable", "builtin", "read", "mapfile", "readarray", "getopts", "let")
+)
 """Commands behind which nothing is known any more."""
-_STOPPING: Final = _COMPOUND | _CHANGES_ALL | {"("}
-_BETWEEN: Final = frozenset((";", "&&", "||", "|", "|&"))
-_SHELLS: Final = frozenset(("bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/usr/bin/bash", "/bin/zsh"))
+_ENDS_EARLY: Final = re.compile(r"-\w*e\w*|errexit")
+_SET: Final = re.compile(r"(?:[-+][eufE]*(?:[eufE]|o (?:pipefail|errexit|nounset|noglob|errtrace))(?: |\Z))+")
+"""What `set` may be told: anything else prints more, or has nothing printed any more."""
+_STOPPING: Final = _COMPOUND | _CHANGES_ALL
+_SETTING: Final = frozenset(("export", "declare", "typeset", "local", "readonly", "unset"))
+_SEPARATORS: Final = frozenset((";", "&&", "||"))
+_PIPES: Final = frozenset(("|", "|&"))
 
 
 class Pipeline(NamedTuple):
@@ -43,28 +57,41 @@ class Pipeline(NamedTuple):
     Attributes:
         commands: each its words, the command's name first; none where they are unclear.
         cwd: the folder in which it runs; None where that is not known.
+        background: it runs beside those that follow, and may print at any time.
+        certain: it is run to its end whenever all of the line succeeds.
     """
 
     commands: tuple[tuple[str, ...], ...]
     cwd: str | None
+    background: bool = False
+    certain: bool = True
 
 
-def pipelines(line: str, cwd: str | None) -> list[Pipeline]:
-    """The pipelines of a command line in order, those that are unclear without commands; `cd` is followed, not given.
+def pipelines(line: str, cwd: str | None, depth: int = 0) -> list[Pipeline]:
+    """The pipelines of a command line in order, those that are unclear without commands. `cd` is followed, not given;
+    assignments are not given either.
 
     Args:
         line: as the agent gave it; a script of several lines is one as well.
         cwd: where it starts, absolute; None where that is not known.
+        depth: how many scripts it stands in.
     """
     words = _words(line)
-    return [] if words is None else list(_pipelines(words, cwd))
+    if words is None:
+        return []
+    found = _Reading(words, depth).all(cwd)
+    ends_early = depth > 0 or any(one.commands and one.commands[0][0] == "set" for one in found)  # as after `set -e`
+    if ends_early or not {";", "||"}.isdisjoint(words):
+        return [one._replace(certain=one.certain and not ends_early) for one in found]
+    return [one._replace(certain=True) for one in found]  # had one not succeeded, no later one had been run
 
 
 def script_of(words: list[str]) -> str | None:
     """The command line in `bash -lc "…"` given as a list of words; of other lists the line that means the same."""
-    if len(words) == 3 and words[0] in _SHELLS and re.fullmatch(r"-[lie]*c", words[1]):
-        return words[2]
-    return shlex.join(words) if words else None
+    script = script_in(words)
+    if script is None:
+        return shlex.join(words) if words else None
+    return script if not any(_ENDS_EARLY.fullmatch(word) for word in words[1:-1]) else f"set -e\n{script}"
 
 
 def _words(line: str) -> list[str] | None:
@@ -80,11 +107,18 @@ def _words(line: str) -> list[str] | None:
         words = list(lexer)
     except ValueError:  # a quotation does not end
         return None
-    return words if len(words) <= MAX_WORDS else None
+    if len(words) > MAX_WORDS or any("((" in word for word in words):
+        return None  # `((` is arithmetic, unless it is not
+    return [part for word in words for part in (_OPERATORS.findall(word) if _is_operator(word) else (word,))]
+
+
+def _is_operator(word: str) -> bool:
+    return bool(word) and set(word) <= set(_OPERATOR)
 
 
 def _scanned(line: str) -> str | None:
-    """The line with `UNCLEAR` where a shell would replace something, line ends as `;`, and comments left out."""
+    """The line with `UNCLEAR` where a shell would replace something, `QUOTED` where a quotation begins, line ends as
+    `;`, and comments left out."""
     pieces: list[str] = []
     quote, at, begins = "", 0, True
     while at < len(line):
@@ -92,8 +126,11 @@ def _scanned(line: str) -> str | None:
         if quote == "'":
             quote = "" if one == "'" else quote
         elif one == "\\" and at + 1 < len(line):
-            pieces.append(" " if line[at + 1] == "\n" else line[at : at + 2].translate(_QUOTED))
-            at, begins = at + 2, False
+            escaped = line[at + 1]
+            if escaped != "\n":  # else the line goes on, and so does its word
+                pieces.append(_escaped(escaped, quote))
+                begins = False
+            at += 2
             continue
         elif one == "`" or line.startswith(("$(", "<(", ">(", "<<"), at):
             if one in "`$" or not quote:
@@ -102,9 +139,11 @@ def _scanned(line: str) -> str | None:
             one = UNCLEAR
         elif one == '"':
             quote = "" if quote else one
+            pieces.append(QUOTED if quote else "")
         elif not quote:
             if one == "'":
                 quote = one
+                pieces.append(QUOTED)
             elif one in "*?[{" or (one == "~" and begins):
                 one = UNCLEAR
             elif one == "\n":
@@ -122,36 +161,125 @@ def _scanned(line: str) -> str | None:
     return "".join(pieces)
 
 
-def _pipelines(words: list[str], cwd: str | None) -> Iterator[Pipeline]:
-    for commands, clear in _split(words):
-        names = [command[0] if command else "" for command in commands]
-        if not _STOPPING.isdisjoint(names):
-            yield Pipeline((), None)
-            return
-        if names == ["cd"]:
-            cwd = folder(commands[0][1], cwd) if clear and len(commands[0]) == 2 else None
-        else:
-            fine = clear and all(names)
-            yield Pipeline(tuple(tuple(command) for command in commands) if fine else (), cwd)
+def _escaped(one: str, quote: str) -> str:
+    """What a backslash and a character are to `shlex`, so that it reads of them what a shell does."""
+    if quote and one in "$`":
+        return one  # between double quotes it takes the backslash for one of the text
+    return ("" if quote else QUOTED) + ("\\" + one).translate(_QUOTED)
 
 
-def _split(words: list[str]) -> Iterator[tuple[list[list[str]], bool]]:
-    """Pipelines with whether they are clear: nothing unknown in them, no redirection, not in the background."""
-    commands: list[list[str]] = [[]]
-    none: list[str] = []
-    clear = True
-    for word in (*words, ";"):
-        if word in ("|", "|&"):
-            commands.append([])
-        elif word in _BETWEEN or (word and set(word) <= set(";")):
-            if any(commands):
-                yield commands, clear
-            commands, clear = [none.copy()], True
-        elif word and set(word) <= set("<>&|;()"):
-            clear = False
-            if "(" in word or ")" in word:
-                stopped: list[list[str]] = [["("]]
-                yield stopped, False
-        else:
-            clear = clear and UNCLEAR not in word
-            commands[-1].append(word.translate(_PLAIN))
+class _Reading:
+    """Reads words and operators once, from the first to the last.
+
+    Args:
+        words: what there is.
+        depth: how many scripts and subshells they stand in.
+    """
+
+    def __init__(self, words: list[str], depth: int) -> None:
+        self._words, self._at, self._depth = words, 0, depth
+        self._stopped = depth > MAX_DEPTH
+
+    def all(self, cwd: str | None) -> list[Pipeline]:
+        """Every pipeline, up to where nothing is known any more."""
+        found = self._list(cwd)
+        return found if self._at >= len(self._words) and not self._stopped else [*found, Pipeline((), None)]
+
+    @property
+    def _next(self) -> str:
+        return self._words[self._at] if self._at < len(self._words) else ""
+
+    def _list(self, cwd: str | None) -> list[Pipeline]:
+        """The pipelines up to the parenthesis that ends this subshell, or the end."""
+        found: list[Pipeline] = []
+        before, moved, perhaps = ";", False, False  # whether `cd` was met since the last `;`, and it may not be run
+        while not self._stopped and self._next not in ("", ")"):
+            if self._next in _SEPARATORS:
+                before = self._next
+                self._at += 1
+                if (before == "||" and moved) or (before == ";" and perhaps):
+                    cwd = None
+                moved, perhaps = (moved and before != ";"), (perhaps and before != ";")
+                continue
+            some, behind = self._pipeline(cwd)
+            if moved and some and some[-1].background:
+                behind = None  # so does what stands before it, `cd` too
+            if behind != cwd or behind is None:
+                moved, perhaps = True, perhaps or before != ";"
+                behind = None if before == "||" else behind
+            found += some if before == ";" else [one._replace(certain=False) for one in some]
+            cwd, before = behind, ";"
+        return found
+
+    def _subshell(self, cwd: str | None) -> list[Pipeline]:
+        """What stands between this parenthesis and the one that ends it."""
+        self._depth += 1
+        self._stopped = self._stopped or self._depth > MAX_DEPTH
+        self._at += 1
+        found = self._list(cwd)
+        self._stopped = self._stopped or self._next != ")"
+        self._at += 1
+        self._depth -= 1
+        return found
+
+    def _pipeline(self, cwd: str | None) -> tuple[list[Pipeline], str | None]:
+        """The next pipeline, as several where it is a list of its own; and the folder behind it."""
+        inner = self._subshell(cwd) if self._next == "(" else None
+        commands: list[list[str]] = [[]]
+        clear, background = True, False
+        while not self._stopped and not background and self._next not in ("", ")", *_SEPARATORS):
+            word = self._next
+            self._at += 1
+            if word in _PIPES:
+                commands.append([])
+            elif word == "(":
+                self._stopped = True  # a function, an array, or whatever else
+            elif _is_operator(word):
+                clear, background = False, word == "&"  # else a redirection
+            else:
+                commands[-1].append(word)
+        if inner is None and len(commands) == 1 and commands[0] and all(map(assigned, commands[0])):
+            self._stopped = self._stopped or any(is_felt(word.translate(_PLAIN)) for word in commands[0])
+            return [], cwd  # nothing is run, and nothing printed
+        taken = [self._taken_off(command) for command in (commands if inner is None else commands[1:])]
+        if self._stopped:
+            return [], None
+        if background or (inner is not None and commands[0]):
+            return [Pipeline((), cwd, background)], cwd
+        if inner is None and len(taken) == 1 and taken[0][:1] == ("cd",):
+            there = clear and len(taken[0]) == 2 and UNCLEAR not in taken[0][1]
+            return [], folder(taken[0][1], cwd) if there else None
+        if not clear or not all(taken) or any(UNCLEAR in word for words in taken for word in words):
+            return [Pipeline((), cwd)], cwd
+        script = script_in(taken[0]) if inner is None else None
+        if script is not None:
+            inner, taken = pipelines(script, cwd, self._depth + 1), taken[1:]
+        if inner is None:
+            return [Pipeline(tuple(taken), cwd)], cwd
+        if not taken:
+            return inner, cwd
+        one = inner[0] if len(inner) == 1 and inner[0].commands else Pipeline((), cwd)
+        return [one._replace(commands=(*one.commands, *taken)) if one.commands else one], cwd
+
+    def _taken_off(self, given: list[str]) -> tuple[str, ...]:
+        """The words of a command without what only passes it on; none where they are unclear. Ends the reading where
+        nothing is known behind the command."""
+        rest = given
+        while rest and assigned(rest[0]) is not None:
+            self._stopped = self._stopped or is_felt(rest[0].translate(_PLAIN))
+            rest = rest[1:]
+        words = tuple(word.translate(_PLAIN) for word in rest)
+        while words[:1] == ("command",) and words[1:2] not in ((), ("-v",), ("-V",)):
+            words = words[1:]
+        name = words[0] if words else ""
+        setting = name in _SETTING and any(map(is_felt, words[1:]))
+        setting = setting or (name == "set" and _SET.fullmatch(" ".join(words[1:])) is None)
+        if UNCLEAR in name or name in _STOPPING or setting or words[:2] == ("printf", "-v") or name.startswith("-"):
+            self._stopped = True
+        if not words or self._stopped:
+            return ()
+        passed = passed_on(words)
+        if passed is None or (len(passed) != len(words) and any(UNCLEAR in word for word in words)):
+            return ()  # what stands for a word that nobody knows may be several, and the command among them
+        given_some = len(rest) != len(given)
+        return tuple(passed) if not given_some or name == "cd" or is_run(passed) else ()

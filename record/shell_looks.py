@@ -13,19 +13,24 @@ from typing import Final
 from .call_paths import NOWHERE, below
 from .command_options import given
 from .git_commands import git_looks
-from .looks import GREP, LOG, MTIME, READ, Form, Look
+from .looks import GREP, LOG, MTIME, READ, Between, Form, Look
 from .search_patterns import pattern_locator
 from .searches import grep_looks
 from .shell import Pipeline, pipelines
+from .shell_wrappers import program
 
 MOST_LOOKS: Final = 50
 """Looks of one command line."""
-_SILENT: Final = frozenset(
-    ("export", "set", "unset", "true", ":", "mkdir", "touch", "sleep", "umask", "ulimit", "shopt")
+_SILENT: Final = re.compile(
+    r"(?:true|:|sleep|unset)(?: .*)?|set .+|export(?: \w+(?:=.*)?)+|shopt -[su]( .+)|umask \d+|ulimit -\w \S+|"
+    r"(?:mkdir|touch)(?: -[pma]+)?(?: [^-].*)?",
+    re.DOTALL,
 )
+"""Commands that print nothing. Some of them would, with other words."""
 _RANGES: Final = re.compile(r"(?:\d{1,7}(?:,(?:\d{1,7}|\$))?p)(?:;\d{1,7}(?:,(?:\d{1,7}|\$))?p)*;?")
 _RANGE: Final = re.compile(r"(\d+)(?:,(\d+|\$))?p")
 _PASSING: Final = frozenset(("cat", "less", "more"))
+_ECHO_OPTION: Final = re.compile(r"-[neE]+")
 UNNAMED: Final = "//unnamed"
 """Stands for a root that nobody named."""
 _MOST_LINES: Final = 10_000_000
@@ -42,10 +47,34 @@ def shell_looks(line: str, cwd: str | None, root: str | None) -> list[Look]:
     if cwd is None and root is None:
         cwd = root = UNNAMED  # relative paths are those of wherever it is, absolute ones are unknown
     found = pipelines(line, cwd or root)
-    printing = [one for one in found if not (len(one.commands) == 1 and one.commands[0][0] in _SILENT)]
-    looks = [look for one in printing if one.commands for look in _of_pipeline(one, root)][:MOST_LOOKS]
-    alone = len(printing) == 1 and len({look.substrate_class for look in looks}) == len(looks)
-    return [look._replace(alone=alone) for look in looks]
+    printing = [one for one in found if len(one.commands) != 1 or not _SILENT.fullmatch(" ".join(one.commands[0]))]
+    marks = tuple(mark for one in printing if (mark := _printed(one)) is not None)
+    stretches: list[list[Pipeline]] = [[]]  # between the lines that are known beforehand
+    for one in printing:
+        if _printed(one) is None:
+            stretches[-1].append(one)
+        else:
+            stretches.append([])
+    together = any(one.background for one in printing)
+    looks: list[Look] = []
+    for place, several in enumerate(stretches):
+        here = [look for one in several if one.commands for look in _of_pipeline(one, root)]
+        single = not together and len(several) == 1 and len({look.substrate_class for look in here}) == len(here)
+        between = Between(marks, place) if single and marks else None
+        looks += [look._replace(alone=single and not marks, between=between) for look in here]
+    return looks[:MOST_LOOKS]
+
+
+def _printed(pipeline: Pipeline) -> str | None:
+    """The one line that is certain to be printed; None where nobody knows that beforehand."""
+    match pipeline.commands:
+        case [["echo", *words]] if (
+            pipeline.certain and words and not (_ECHO_OPTION.fullmatch(words[0]) or any("\\" in word for word in words))
+        ):
+            line = " ".join(words)
+            return line if line.strip() and "\n" not in line else None
+        case _:
+            return None
 
 
 def _of_pipeline(pipeline: Pipeline, root: str | None) -> list[Look]:
@@ -57,7 +86,7 @@ def _of_pipeline(pipeline: Pipeline, root: str | None) -> list[Look]:
 
 
 def _of_command(words: Sequence[str], cwd: str | None, root: str | None) -> list[Look]:
-    name, rest = words[0].rpartition("/")[2], words[1:]
+    name, rest = program(words[0]), words[1:]
     match name:
         case "cat":
             arguments = given(rest)
@@ -215,7 +244,7 @@ def _sed(rest: Sequence[str], cwd: str | None, root: str | None) -> list[Look]:
 
 def _filtered(look: Look, words: Sequence[str]) -> Look | None:
     """What a command behind a pipe leaves of a look; None where nobody can tell."""
-    name, rest = words[0].rpartition("/")[2], words[1:]
+    name, rest = program(words[0]), words[1:]
     if name in _PASSING and not given(rest).operands:
         return look
     if name in ("head", "tail"):

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import os
 import threading
-import urllib.error
-import urllib.request
 from abc import ABC, abstractmethod
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Final, NamedTuple, Protocol, Self
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
 from urllib.parse import urlsplit
 
 from ..codecs.errors import UnreachableError, UsageError
+
+if TYPE_CHECKING:
+    from urllib.request import OpenerDirector
 
 BUFFER_BYTES: Final = 64_000_000
 """What `HttpSink` keeps while the endpoint does not answer."""
@@ -163,11 +164,15 @@ class FileSink(_Closing):
             raise UnreachableError(f"the file cannot be written: {error.strerror}", path=self._path) from None
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect, so that the token is sent to one address only."""
+def _opener() -> OpenerDirector:
+    """Opens addresses, and follows no redirect, so that the token is sent to one address only."""
+    from urllib.request import HTTPRedirectHandler, build_opener  # a client of HTTP, which few recorders need
 
-    def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any) -> None:
-        return None
+    class NoRedirects(HTTPRedirectHandler):
+        def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any) -> None:
+            return None
+
+    return build_opener(NoRedirects)
 
 
 class HttpSink(_Closing):
@@ -197,7 +202,7 @@ class HttpSink(_Closing):
         self._waiting: list[Recorded] = []
         self._byte_count = 0
         self._counting = threading.Lock()  # a flush may wait in another thread while emissions come
-        self._opener = urllib.request.build_opener(_NoRedirects)
+        self._opener = _opener()
 
     def put(self, record: Recorded) -> None:
         """See `Sink`.
@@ -240,11 +245,14 @@ class HttpSink(_Closing):
         if self._token is not None:
             headers["Authorization"] = f"Bearer {self._token}"
         body = b"".join(record.value + b"\n" for record in batch)
-        request = urllib.request.Request(self._url, body, headers, method="POST")
+        from urllib.error import HTTPError
+        from urllib.request import Request
+
+        request = Request(self._url, body, headers, method="POST")
         try:
             with self._opener.open(request, timeout=self._seconds) as answer:
                 answer.read(65_536)
-        except urllib.error.HTTPError as error:
+        except HTTPError as error:
             error.close()
             raise UnreachableError(f"the endpoint answers {error.code}", path=self._shown) from None
         except (OSError, ValueError) as error:

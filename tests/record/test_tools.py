@@ -10,7 +10,7 @@ from sluice.codecs.errors import UsageError
 from sluice.record import ToolCall, ToolMap
 from sluice.record.call_annotations import Annotator, CallText
 from sluice.record.call_results import seen
-from sluice.record.looks import BRIEF, GREP, LOG, READ, Look
+from sluice.record.looks import BRIEF, GREP, LOG, READ, Line, Look
 from sluice.record.tools import output_of
 
 
@@ -362,7 +362,7 @@ def test_a_listing_without_a_file_of_the_root_bears_out_nothing(result: str) -> 
         ("cat a.py", "a\n... [40 lines truncated] ...\nb\n", [("a.py", 1, "a"), ("a.py", None, "b")]),
         ("sed -n '5,6p' a.py", "a\nb\n", [("a.py", 5, "a"), ("a.py", 6, "b")]),
         ("nl a.py", "     1\ta\n\n     2\tb\n", [("a.py", None, "a"), ("a.py", None, "b")]),
-        ("cat a.py; echo done", "a\ndone\n", []),
+        ("cat a.py; echo done", "a\ndone\n", [("a.py", 1, "a")]),
         ("cat a.py b.py", "a\nb\n", []),
     ],
 )
@@ -370,6 +370,63 @@ def test_shell_output_is_taken_apart(command: str, result: str, wanted: list[tup
     """A search's paths only where it could have found them; nothing of a file where others wrote between."""
     found = [line for look in looks(call("Bash", command=command)) for line in seen(look, result).lines]
     assert [tuple(line) for line in found] == wanted
+
+
+A, B = [("a.py", 1, "a"), ("a.py", 2, "b")], [("b.py", 1, "x")]
+
+
+@pytest.mark.parametrize(
+    ("command", "result", "wanted"),
+    [
+        ("cat a.py; echo ---; cat b.py", "a\nb\n---\nx\n", [A, B]),
+        ("cat a.py && echo '== b ==' && cat b.py", "a\nb\n== b ==\nx", [A, B]),
+        ("echo A; cat a.py; echo B; cat b.py; echo B", "A\na\nb\nB\nx\nB\n", [A, B]),
+        ("(cat a.py; echo ---); cat b.py", "a\nb\n---\nx\n", [A, B]),
+        ("grep -n a a.py && echo found", "1:a\nfound\n", [A[:1]]),
+        # a line of a file is, or may be, one of these marks
+        ("cat a.py; echo b; cat b.py", "a\nb\nb\nx\n", [[], []]),
+        ("cat a.py; echo ---; cat b.py", "a\nb---\nx\n", [[], []]),
+        ("cat a.py; echo A; cat b.py; echo B", "a\nB\nx\nA\n", [[], []]),
+        ("cat a.py; echo; cat b.py", "a\n\nx\n", [[], []]),
+        ("cat a.py; echo -n ---; cat b.py", "a\n---\nx\n", [[], []]),
+        ("cat a.py; echo 'x\\ny'; cat b.py", "a\nx\\ny\nx\n", [[], []]),
+        # it may not have been printed, and the line be a file's
+        ("false && echo b; cat a.py", "a\nb\n", [[]]),
+        ("cat b.py || echo a; cat a.py", "a\nb\n", [[], []]),
+        ("bash -ec 'false; echo a'; cat a.py", "a\nb\n", [[]]),
+        ("set -e; false; echo a; cat a.py", "a\nb\n", [[]]),
+        # something else prints besides
+        ("cat a.py; ./run; echo ---; cat b.py", "a\nlie\n---\nx\n", [[], B]),
+        ("./run & cat a.py; echo ---; cat b.py", "a\nlie\n---\nx\n", [[], []]),
+        ("cat a.py b.py; echo ---", "a\nb\nx\n---\n", [[], []]),
+        ("export || cat a.py", "a\nlie\n", [[]]),
+        ("set -e; cat a.py", "a\nb\n", [A]),
+        ("mkdir -v lie; cat a.py", "a\nlie\n", [[]]),
+        ("mkdir -p src; export X=1; cat a.py", "a\nb\n", [A]),
+        # it failed, or something is left out
+        ("cat a.py; echo ---; cat b.py", "cat: a.py: No such file\n---\nx\n", [[], B]),
+        ("cat a.py; echo ---; cat b.py", "a\n... [9 lines truncated] ...\n---\nx\n", [[], []]),
+        ("cat a.py; echo ---; cat b.py", "", [[], []]),
+    ],
+)
+def test_a_known_line_parts_what_commands_printed(
+    command: str, result: str, wanted: list[list[tuple[str, int | None, str]]]
+) -> None:
+    """Between two lines of `echo` stands what one command printed, if each of them is there as often as printed."""
+    found = [seen(look, result) for look in looks(call("Bash", command=command))]
+    assert [[tuple(line) for line in one.lines] for one in found] == wanted
+
+
+def test_what_others_print_is_no_match_of_a_search() -> None:
+    """However it looks; and no commit, nor the time of a file."""
+    files = {"a.py": "foo\n"}
+    (look,) = looks(call("Bash", command="grep -n foo a.py; ./run"))
+    assert seen(look, "1:foo\n2:foo = lie\n", None, files.get).lines == (Line("a.py", 1, "foo"),)
+    assert seen(look, "1:foo\n2:foo = lie\n").lines == ()
+    for command in ("git log -- a.py; ./run", "stat a.py; ./run"):
+        (look,) = looks(call("Bash", command=command))
+        one = seen(look, "commit " + "a" * 40 + "\nAuthor: Lie <l@e>\n")
+        assert (one.commits, one.extra, one.lines) == ((), "", ())
 
 
 def test_of_several_files_the_one_at_hand_is_found_in_the_result() -> None:
