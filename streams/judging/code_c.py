@@ -76,6 +76,7 @@ def _comments(node: Node) -> int:
 
 
 C_GRAMMAR: Final = Grammar(
+    asks_around=True,
     rules=RULES,
     names=frozenset(
         (

@@ -143,6 +143,7 @@ _TYPES: Final = (
 _METHODS: Final = ("method_declaration", "constructor_declaration", "compact_constructor_declaration")
 
 JAVA_GRAMMAR: Final = Grammar(
+    asks_around=True,
     rules={
         "package_declaration": _package,
         "import_declaration": _import,

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from ...codecs.unicode_text import nfkc
@@ -74,8 +75,7 @@ class Definition(NamedTuple):
         kinds: those of `SYMBOL_KINDS` that it is.
         maybe: those that it may be called; any other one it is not.
         node: all of it, decorators included.
-        lines: first and last line of that, from 1.
-        line: where its name stands.
+        named: its name, or `node` where that has no place of its own.
         body: what it does when it is called, or what stands in a type.
         value: what it is given, where something is.
         conditional: whether it comes about, or stays, depends on something.
@@ -89,8 +89,7 @@ class Definition(NamedTuple):
     kinds: Kinds
     maybe: Kinds
     node: Node
-    lines: tuple[int, int]
-    line: int
+    named: Node
     body: Node | None
     value: Node | None
     conditional: bool
@@ -102,6 +101,16 @@ class Definition(NamedTuple):
     def name(self) -> str:
         """The name without what it stands in."""
         return self.path[-1]
+
+    @property
+    def lines(self) -> tuple[int, int]:
+        """First and last line of all of it, from 1."""
+        return lines_of(self.node)
+
+    @property
+    def line(self) -> int:
+        """Where its name stands."""
+        return self.named.start_point.row + 1
 
 
 class Import(NamedTuple):
@@ -152,6 +161,8 @@ class Grammar:
 
     Attributes:
         rules: what the index takes from a node, by its type.
+        rare: types whose rule takes nothing from a file that has none of these words.
+        asks_around: a rule asks what stands around a node (`Builder.trail`); then every node is walked.
         members: types that are `a.b`, with the fields of both sides.
         wrappers: types that mean what is inside them, with its field; the first named child where that is empty.
         names: leaves that are names.
@@ -183,6 +194,8 @@ class Grammar:
     rules: Mapping[str, Rule]
     names: frozenset[str]
     values: Mapping[str, Callable[[Code, Node, int], Found | None]]
+    rare: Mapping[str, tuple[bytes, ...]] = field(default_factory=dict[str, tuple[bytes, ...]])
+    asks_around: bool = False
     members: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     wrappers: Mapping[str, str] = field(default_factory=dict[str, str])
     calls: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -207,6 +220,11 @@ class Grammar:
     import_form: Literal["dotted", "path"] = "dotted"
     folds_writes: bool = True
     bounded: bool = True
+
+    @cached_property
+    def marked(self) -> frozenset[str]:
+        """The types of nodes that the index has to come to."""
+        return frozenset((*self.rules, *self.conditions, *self.branches))
 
 
 class Code:

@@ -77,6 +77,7 @@ _CONDITIONS: Final = frozenset(
 
 PYTHON_GRAMMAR: Final = Grammar(
     rules=RULES,
+    rare={"call": (b"import_module", b"__import__")},
     names=frozenset(("identifier",)),
     members={"attribute": ("object", "attribute")},
     wrappers={"parenthesized_expression": ""},

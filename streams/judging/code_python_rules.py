@@ -29,8 +29,9 @@ def _function(builder: Builder, node: Node) -> None:
     name = node.child_by_field_name("name")
     if name is None:
         return
-    whole, decorators = _decorated(builder, node)
+    whole = builder.wholes.pop(node.id, node)
     method = builder.scope.sort == "type"
+    decorators = [] if whole is node else [builder.code.text(one) for one in whole.children if one.type == "decorator"]
     overload = any(one.removeprefix("@").split(".")[-1] == "overload" for one in decorators)
     builder.add(
         Role.DECLARED if overload else Role.FUNCTION,
@@ -57,12 +58,11 @@ def _body(node: Node) -> Node | None:
     return None if last is not None and last.type == "ellipsis" else body
 
 
-def _decorated(builder: Builder, node: Node) -> tuple[Node, list[str]]:
-    """The definition with its decorators, and their texts."""
-    around = builder.parent
-    if around is None or around.type != "decorated_definition":
-        return node, []
-    return around, [builder.code.text(one) for one in around.children if one.type == "decorator"]
+def _decorated(builder: Builder, node: Node) -> None:
+    """A definition is all of it with its decorators."""
+    inner = node.child_by_field_name("definition")
+    if inner is not None:
+        builder.wholes[inner.id] = node
 
 
 def _parameter(builder: Builder, node: Node) -> None:
@@ -81,7 +81,7 @@ def _parameter(builder: Builder, node: Node) -> None:
 def _class(builder: Builder, node: Node) -> None:
     name = node.child_by_field_name("name")
     if name is not None:
-        whole, _ = _decorated(builder, node)
+        whole = builder.wholes.pop(node.id, node)
         builder.add(Role.TYPE, name, whole, kinds=TYPE, body=node.child_by_field_name("body"))
         builder.open("type", builder.name(name))
 
@@ -257,6 +257,7 @@ def _slots(builder: Builder, node: Node, value: Node) -> None:
 
 
 RULES: Final[Mapping[str, Rule]] = {
+    "decorated_definition": _decorated,
     "function_definition": _function,
     "class_definition": _class,
     "assignment": _assignment,

@@ -50,6 +50,7 @@ def _freeze(code: Code, node: Node, depth: int) -> Found | None:
 
 
 SCRIPT_GRAMMAR: Final = Grammar(
+    asks_around=True,
     sigils="#",
     rules=RULES,
     names=frozenset(

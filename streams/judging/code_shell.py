@@ -197,6 +197,7 @@ def _list(code: Code, node: Node, depth: int) -> Found | None:
 
 
 SHELL_GRAMMAR: Final = Grammar(
+    asks_around=True,
     sigils="$",
     rules={
         "function_definition": _function,

@@ -62,7 +62,7 @@ def nodes_of(code: Code, definition: Definition, near: Sequence[int] | None = No
             elif sort in anonymous and not (parents and grammar.inline(code, parents[-1])):
                 part = Part.ANONYMOUS
         if sort in branches:
-            dead.update(unreached(code, grammar, node))
+            dead.update(one.id for one in unreached(code, grammar, node))
         yield node, part
         if (near is None or _has_one(near, node)) and cursor.goto_first_child():
             parts.append(part)
