@@ -91,6 +91,10 @@ def _joined(points: list[int]) -> tuple[Range, ...]:
     return tuple(found)
 
 
+def _characters(ranges: tuple[Range, ...]) -> frozenset[str]:
+    return frozenset(chr(point) for first, last in ranges for point in range(first, last + 1))
+
+
 class _Tables:
     """What gives way under one revision.
 
@@ -103,14 +107,19 @@ class _Tables:
     __slots__ = ("instead", "stripped", "suspect")
 
     def __init__(self, ranges: tuple[Range, ...]) -> None:
-        self.stripped = frozenset(chr(point) for first, last in ranges for point in range(first, last + 1))
+        self.stripped = _characters(ranges)
         self.instead: dict[str, str] = {**dict.fromkeys(sorted(self.stripped), ""), **_ASCII_OF}
         # Ranges, and beyond the BMP any character: as single ones they would cost every ordinary character 0.5 us.
         low = _joined([ord(one) for one in self.instead if one <= "\uffff"])
         self.suspect = re.compile(f"[{_character_class((*low, (0x10000, 0x10FFFF)))}]")
 
 
-_TABLES: Final = {1: _Tables(_BEFORE), **dict.fromkeys((2, REVISION), _Tables(STRIPPED))}
+@cache
+def _tables(revision: int) -> _Tables:
+    """What gives way under a revision; from 2 on it is the same."""
+    return _tables(REVISION) if 1 < revision < REVISION else _Tables(_BEFORE if revision == 1 else STRIPPED)
+
+
 _UNKNOWN: Final = re.compile(f"[{_character_class(REPLACED)}]")
 
 
@@ -121,7 +130,7 @@ class _Names(dict[str, str]):
         return f"U+{ord(character):04X}"
 
 
-CODE_POINTS: Final = _Names({character: f"U+{ord(character):04X}" for character in _TABLES[1].instead})
+CODE_POINTS: Final = _Names({character: f"U+{ord(character):04X}" for character in (*_characters(_BEFORE), *_ASCII_OF)})
 """`U+202E`: how a record names a character that must not stand in it."""
 
 _ASCII_BYTES: Final = bytes(range(0x80))
@@ -188,7 +197,7 @@ def suspects(text: str, others: str | None = None, revision: int = REVISION) -> 
         revision: see `REVISION`.
     """
     others = beyond_ascii(text) if others is None else others
-    tables = _TABLES[revision]
+    tables = _tables(revision)
     if not tables.suspect.search(others):
         return {}
     instead = tables.instead
@@ -231,7 +240,7 @@ def find_confusables(text: str) -> list[tuple[int, str, str]]:
 
 def find_invisible(text: str, revision: int = REVISION) -> list[tuple[int, str]]:
     """Position and character of everything in `STRIPPED` and `REPLACED` [V §4.4]."""
-    stripped = _TABLES[revision].stripped
+    stripped = _tables(revision).stripped
     among = suspects(text, revision=revision)
     found = [(position, character) for position, character in among.items() if character in stripped]
     return found if revision == 1 else sorted(found + find_unknown(text))
@@ -335,7 +344,7 @@ def settle(text: str, revision: int = REVISION) -> str:
     """
     if text.isascii():
         return text
-    tables = _TABLES[revision]
+    tables = _tables(revision)
     if revision > 1:  # normalising makes no such character, and leaves it alone
         text = replace_unknown(text)
     text = nfkc(text, beyond_ascii(text))

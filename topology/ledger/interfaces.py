@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...codecs.blocks import Block, Event, Output
 from ...streams.policy.policy import Policy
 from ...streams.policy.privacy import Secrets
-from .export_files import Cut, Range, Stored
+
+if TYPE_CHECKING:
+    from .export_files import Cut, Range, Stored
 
 
 class Fold(Protocol):

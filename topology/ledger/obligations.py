@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
-from ...streams.grounded import UngroundedReturn
-
 GROUNDED = "grounded"
 SOURCES = frozenset({"observations", "sightings", "attestations"})
 """Topics of what was looked up, by observers and validators. What emitters write is a claim, and grounds nothing."""
@@ -54,6 +52,8 @@ def demand_grounded(agents: Iterable[Declares], sources: Collection[str] = SOURC
         if _reaches(agent, grounded):
             continue
         for topic in _claimed(agent.produces):
+            from ...streams.grounded import UngroundedReturn  # that room takes its time to load
+
             read = ", ".join(sorted(_claimed(agent.consumes))) or "nothing that is grounded"
             raise UngroundedReturn(
                 f"{agent.name}: {topic}",

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...codecs.errors import UsageError
 from ...streams.policy.policy import DEFAULT_POLICY, Policy
@@ -23,7 +23,6 @@ from ..settings.extras import require
 from ..settings.late_logs import late_logger
 from ..settings.settings import Settings
 from .ask import Finding
-from .background import Background
 from .confine import Root
 from .denied import Denied
 from .enclosure import Enclosure, Kept, kept_of
@@ -32,13 +31,15 @@ from .git import Git
 from .interface import Observer, own_observers
 from .judges import Judges
 from .kept_looks import Memory
-from .mcp_brief import McpBrief
 from .operator_list import TEXT_CLASSES, access_of
 from .parsing import Parsed
 from .repository import Repository
-from .sse_count import SseCount
 from .states import state_of
 from .unix_peercred import UnixPeercred
+
+if TYPE_CHECKING:
+    from .background import Background
+    from .sse_count import SseCount
 
 MCP_BRIEF: Final = "substrate.mcp.brief"
 SSE_COUNT: Final = "substrate.do.sse-count"
@@ -68,19 +69,24 @@ class Instruments:
     def __init__(self, settings: Settings, substrates: str | None = None, clock: Callable[[], int] = now) -> None:
         self.access = access = access_of(settings, substrates)
         self._windows = _policy(settings).admissibility.window
-        self._background = Background()
+        self._background: Background | None = None
         self._observers: dict[str, Observer] = dict(own_observers(access.own, settings))
         self._sse: SseCount | None = None
         bounds = {"size": settings.look_bytes, "connect": settings.look_timeout}
-        reach = {"background": self._background, "clock": clock}
         if access.mcp and MCP_BRIEF not in self._observers:
             require("mcp", "observe", "an MCP server as a substrate")
-            seconds = self.fresh(MCP_BRIEF)
-            self._observers[MCP_BRIEF] = McpBrief(access.mcp, seconds=seconds, **bounds, **reach)
+            from .mcp_brief import McpBrief
+
+            self._background = self._background or _background()
+            reach = {"background": self._background, "clock": clock, **bounds}
+            self._observers[MCP_BRIEF] = McpBrief(access.mcp, seconds=self.fresh(MCP_BRIEF), **reach)
         if access.sse and SSE_COUNT not in self._observers:
             require("aiohttp", "observe", "an event stream as a substrate")
-            seconds = self.fresh(SSE_COUNT)
-            self._observers[SSE_COUNT] = self._sse = SseCount(access.sse, fresh=seconds, **bounds, **reach)
+            from .sse_count import SseCount
+
+            self._background = self._background or _background()
+            reach = {"background": self._background, "clock": clock, **bounds}
+            self._observers[SSE_COUNT] = self._sse = SseCount(access.sse, fresh=self.fresh(SSE_COUNT), **reach)
         if access.sockets and PEERCRED not in self._observers:
             key = settings.privacy_secret.encode() if settings.privacy_secret else secrets.token_bytes(32)
             self._observers[PEERCRED] = UnixPeercred(access.sockets, key, self.fresh(PEERCRED), clock)
@@ -151,13 +157,21 @@ class Instruments:
                 observer.close()
             except Exception as error:  # noqa: BLE001 - one that does not end must not keep the others from ending
                 log.error("an observer did not close", error=type(error).__name__)
-        self._background.close()
+        if self._background is not None:
+            self._background.close()
         self.judges.close()
         with self._lock:
             repositories, self._repositories = list(self._repositories.values()), {}
         for _, repository in repositories:
             if repository is not None:
                 repository.close()
+
+
+def _background() -> Background:
+    """An event loop, which only connections need: without it a short command begins a twentieth sooner."""
+    from .background import Background
+
+    return Background()
 
 
 def _identity(directory: str) -> object:

@@ -21,8 +21,7 @@ decision, since k-distinct is worth what its observers are worth [S §11.3].
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final, Protocol, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast, runtime_checkable
 
 from ...codecs.errors import UsageError
 from ...codecs.records import Locator
@@ -33,6 +32,9 @@ from ...streams.judging.verify import BARE, verify_content
 from ..settings.settings import Settings
 from .ask import Ask, Budget, CannotLook, Finding
 from .place_findings import OTHER, UNKNOWN, answer
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = [
     "GROUP",
@@ -138,6 +140,8 @@ def load_one(
     Raises:
         UsageError: none of that name is installed, it is ambiguous, or what it gives is something else.
     """
+    from importlib.metadata import entry_points
+
     points = list(entry_points(group=group) if found is None else found)
     named = [point for point in points if point.name == name]
     if len(named) != 1:

@@ -18,8 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import EntryPoint
-from typing import Any, Final, Literal, NamedTuple, Protocol, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 import msgspec
 
@@ -30,6 +29,9 @@ from .ask import Ask, CannotLook, Finding, Opinion
 from .interface import load_one
 from .kept_looks import Kept, Memory, Rest
 from .operator_list import JudgeEntry
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP: Final = "sluice.judges"
 MAX_REGION: Final = 200_000

@@ -6,7 +6,6 @@ not installed, the command line names the extra that has it in one sentence.
 
 from __future__ import annotations
 
-from importlib import metadata
 from importlib.util import find_spec
 from typing import Final
 
@@ -48,6 +47,8 @@ COMMANDS: Final = {
 
 def version() -> str:
     """The installed version of the distribution."""
+    from importlib import metadata  # every command imports this module, and few ask
+
     return metadata.version(DISTRIBUTION)
 
 
