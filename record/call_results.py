@@ -126,8 +126,10 @@ def _among_others(look: Look, text: str, at: int | None, read_file: ReadFile | N
 
 def _standing(lines: Sequence[Line], read_file: ReadFile | None) -> list[Line]:
     """Those lines that stand in their files, as far as these are at hand: any other may be of whatever else ran."""
+    if read_file is None:
+        return []
     known: dict[str, frozenset[str]] = {}
-    for path in {line.path for line in lines} if read_file is not None else ():
+    for path in {line.path for line in lines}:
         content = read_file(path)
         known[path] = frozenset() if content is None else frozenset(content.replace("\r\n", "\n").split("\n"))
     return [line for line in lines if line.text in known.get(line.path, ())]
