@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 from ...codecs.records import Kind
@@ -30,6 +30,7 @@ from .coverage_forms import LOOKED_UP
 from .coverage_lexicon import COMPARES, KINDS, NOUNS, NUMBERS, PLAIN, WHEN
 from .coverage_patterns import (
     Note,
+    Pattern,
     Places,
     Step,
     Words,
@@ -103,7 +104,7 @@ def claim(text: str, kind: Kind) -> str | None:
     if not 2 <= len(tokens) <= MAX_TOKENS:
         return None
     keys = {token.key for token in tokens}
-    forms = (form for form in FORMS if compiled(form.pattern).may_stand_in(keys))
+    forms = [form for form, needs in _needed() if not any(need.isdisjoint(keys) for need in needs)]
     found = {written for form in forms for written in _claims(form, tokens)}
     if len(found) != 1:
         return None
@@ -264,6 +265,22 @@ _KIND_OF: Final = {
     **{noun: kind for kind, nouns in KINDS.items() if kind not in ("section", "target") for noun in nouns},
     "class": "type",  # said only of files in which every type is a class, or coverage refuses it
 }
+
+
+_FIRST_WORDS: Final = {"is": _IS, "compares": _OTHER_THAN_IS, "when": WHEN, "number": NUMBERS}
+"""Special parts of forms that begin with one of the words of a table."""
+
+
+@cache
+def _needed() -> Sequence[tuple[ClaimForm, Sequence[frozenset[str]]]]:
+    """The forms, each with the sets of words of which a sentence has to have one: asked first, and cheap."""
+    return tuple((form, _needs_of(compiled(form.pattern))) for form in FORMS)
+
+
+def _needs_of(pattern: Pattern) -> Sequence[frozenset[str]]:
+    tables = [_FIRST_WORDS[part.special] for part in pattern.parts if part.special in _FIRST_WORDS]
+    firsts = [frozenset(word for texts in table.values() for word in phrases(*texts)) for table in tables]
+    return (*pattern.needs, *(words for words in firsts if "" not in words))
 
 
 def _operators(table: Mapping[str, tuple[str, ...]], tokens: Sequence[Token], at: int) -> Iterator[Step]:

@@ -169,8 +169,9 @@ class Builder:
         if not own:
             return
         path = (scope.path if inside is None else inside) + (own,)
-        code.by_name.setdefault(own, []).append(len(code.definitions))
-        code.definitions.append(
+        definitions = code.definitions
+        code.by_name.setdefault(own, []).append(len(definitions))
+        definitions.append(
             Definition(
                 path[-MAX_PATH:],
                 role,

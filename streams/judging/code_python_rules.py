@@ -52,7 +52,8 @@ def _body(node: Node) -> Node | None:
     body = node.child_by_field_name("body")
     if body is None:
         return None
-    last = body.named_children[-1] if body.named_children else None
+    count = body.named_child_count
+    last = body.named_child(count - 1) if count else None
     while last is not None and last.type == "expression_statement" and last.named_children:
         last = last.named_children[0]
     return None if last is not None and last.type == "ellipsis" else body
@@ -66,7 +67,11 @@ def _decorated(builder: Builder, node: Node) -> None:
 
 
 def _parameter(builder: Builder, node: Node) -> None:
-    if node.type in ("default_parameter", "typed_default_parameter"):
+    sort = node.type
+    if sort == "identifier":
+        builder.add(Role.PARAMETER, node, node)
+        return
+    if sort in ("default_parameter", "typed_default_parameter"):
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     else:
         name, value = node, None
@@ -95,8 +100,8 @@ def _assignment(builder: Builder, node: Node) -> None:
         value = value.child_by_field_name("right")
     if left is None:
         return
-    final = annotation is not None and builder.code.text(annotation).split("[")[0].split(".")[-1] == "Final"
-    alias = annotation is not None and builder.code.text(annotation).split(".")[-1] == "TypeAlias"
+    said = "" if annotation is None else builder.code.text(annotation)
+    final, alias = said.split("[")[0].split(".")[-1] == "Final", said.split(".")[-1] == "TypeAlias"
     _target(builder, node, left, value, final=final, alias=alias)
 
 
@@ -229,8 +234,10 @@ def _dictionary(builder: Builder, node: Node) -> None:
 
 
 def _pair(builder: Builder, node: Node) -> None:
+    if builder.scope.sort != "object":
+        return
     key, value = node.child_by_field_name("key"), node.child_by_field_name("value")
-    if builder.scope.sort != "object" or key is None or value is None or key.type != "string":
+    if key is None or value is None or key.type != "string":
         return
     found = read(builder.code, key)
     if found is None or not isinstance(found.value, str):
