@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from importlib.resources import files
 from typing import Final
-
-from uniseg.sentencebreak import sentence_break  # pyright: ignore[reportMissingTypeStubs]
 
 OURS: Final = frozenset({"Dr.", "St.", "cf.", "e.g.", "i.e."})
 """What CLDR 46.1 lacks: it has Mr. but not Dr., and E.g. but not e.g. Only what hardly ever ends a sentence."""
@@ -46,17 +45,31 @@ _LETTERS: Final = {
 }
 
 
+_OF_ASCII: Final = (
+    "ooooooooopppppooooooooooooooooooptkooookkkooccaonnnnnnnnnnccoooto"
+    "uuuuuuuuuuuuuuuuuuuuuuuuuukokooollllllllllllllllllllllllllkokoo"
+)
+"""The letters of the first 128 code points, so that uniseg need not be loaded for what most texts are."""
+
+
+@cache
+def _class_of() -> Callable[[str], str]:
+    from uniseg.sentencebreak import sentence_break  # pyright: ignore[reportMissingTypeStubs]
+
+    return lambda character: sentence_break(character).value
+
+
 class _Kinds(dict[int, str]):
     """For `str.translate`: code point to the letter of its Sentence_Break class, looked up once."""
 
     def __missing__(self, point: int) -> str:
-        letter = _LETTERS[sentence_break(chr(point)).value]
+        letter = _LETTERS[_class_of()(chr(point))]
         if len(self) < 65_536:  # bounded: strangers choose the characters
             self[point] = letter
         return letter
 
 
-_KINDS: Final = _Kinds()
+_KINDS: Final = _Kinds(enumerate(_OF_ASCII))
 
 # Python 3.11's possessive repeats (*+) never give back: with them each expression below is linear.
 _LINE_END = r"(?>\r\n|[\n\r\x85\u2028\u2029])"

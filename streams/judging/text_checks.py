@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Final, NamedTuple
 
 from ...codecs.unicode_text import STRIPPED, nfkc, settle, unicodedata2
@@ -191,7 +192,7 @@ def find_quote(quote: str, text: str, *, most: int = 1, open_end: bool = False) 
         end = at + len(quote)
         skip = at + 1
         if cuts(text, at):
-            run = _RUN.match(text, at)
+            run = _run().match(text, at)
             skip = run.end() if run else skip  # nothing else begins inside this word
         elif not cuts(text, end) and not (open_end and end == len(text)):
             found.append(at)
@@ -213,22 +214,36 @@ _UNSPACED: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _WORD: Final = rf"[^\W{_UNSPACED}]"
-_RUN: Final = re.compile(f"{_WORD}+")
-_INSIDE: Final = re.compile(
-    "|".join(
-        (
-            rf"(?<={_WORD})(?=-?{_WORD})|(?<={_WORD}-)(?={_WORD})",  # `foobar`, `max-retries`, `2026-05-25`
-            r"(?<=\d)(?=[.,:/'⁄]\d)|(?<=\d[.,:/'⁄])(?=\d)",  # `1.2`, `1,000`, `10:30`, `1/2`, `1'000`
-            r"(?<![\w)\]][-−])(?<=[-−])(?=\.?\d)",  # a sign, where it is no minus between two things
-            r"(?<![\w)\].]\.)(?<=\.)(?=\d)",  # `.5`
-            r"(?<=[\d.][eE])(?=[-+]\d)|(?<=[\d.][eE][-+])(?=\d)",  # `1e-5`
-            r"(?<=[$€£¥])(?=\d)|(?<=\d)(?=[€£¥]| ?%)",
-            r"(?<=\d)(?=[.+~](?:alpha|beta|rc|dev|post|pre)(?![^\W\d]))",  # `1.2.dev3`, `1.2~rc1`
-        )
+# Made when they are asked for: it takes as long as many a short command has.
+
+
+@cache
+def _run() -> re.Pattern[str]:
+    return re.compile(f"{_WORD}+")
+
+
+_INSIDE: Final = "|".join(
+    (
+        rf"(?<={_WORD})(?=-?{_WORD})|(?<={_WORD}-)(?={_WORD})",  # `foobar`, `max-retries`, `2026-05-25`
+        r"(?<=\d)(?=[.,:/'⁄]\d)|(?<=\d[.,:/'⁄])(?=\d)",  # `1.2`, `1,000`, `10:30`, `1/2`, `1'000`
+        r"(?<![\w)\]][-−])(?<=[-−])(?=\.?\d)",  # a sign, where it is no minus between two things
+        r"(?<![\w)\].]\.)(?<=\.)(?=\d)",  # `.5`
+        r"(?<=[\d.][eE])(?=[-+]\d)|(?<=[\d.][eE][-+])(?=\d)",  # `1e-5`
+        r"(?<=[$€£¥])(?=\d)|(?<=\d)(?=[€£¥]| ?%)",
+        r"(?<=\d)(?=[.+~](?:alpha|beta|rc|dev|post|pre)(?![^\W\d]))",  # `1.2.dev3`, `1.2~rc1`
     )
 )
 """Two neighbouring characters of one identifier or number; matched at the place between them."""
-_INVISIBLE: Final = re.compile("[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in STRIPPED) + "]")
+
+
+@cache
+def _inside() -> re.Pattern[str]:
+    return re.compile(_INSIDE)
+
+
+@cache
+def _invisible() -> re.Pattern[str]:
+    return re.compile("[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in STRIPPED) + "]")
 
 
 def cuts(text: str, place: int) -> bool:
@@ -239,12 +254,12 @@ def cuts(text: str, place: int) -> bool:
     """
     if not 0 < place < len(text):
         return False
-    if _INSIDE.match(text, place):
+    if _inside().match(text, place):
         return True
     after = text[place]
     if after.isascii() and text[place - 1].isascii():
         return False
-    if _INVISIBLE.match(text, place) or _INVISIBLE.match(text, place - 1):
+    if _invisible().match(text, place) or _invisible().match(text, place - 1):
         return True
     return unicodedata2.category(after)[0] == "M"
 

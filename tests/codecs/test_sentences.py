@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from uniseg.sentencebreak import sentence_boundaries, sentence_break
 
+from sluice.codecs import sentences as uax29
 from sluice.codecs.sentences import OURS, SUPPRESSED, sentences
 
 # Every Sentence_Break class is here, some more than once, and the letters of a few suppressions.
@@ -187,3 +188,10 @@ def test_forced_ends_take_linear_time() -> None:
     text = "(" * 300_000
 
     assert sentences(text, range(1, len(text))) == [(0, len(text))]
+
+
+def test_the_letters_of_ascii_are_unisegs() -> None:
+    """They are written down, so that uniseg is loaded for other texts alone."""
+    assert len(uax29._OF_ASCII) == 128
+    for point, letter in enumerate(uax29._OF_ASCII):
+        assert letter == uax29._LETTERS[sentence_break(chr(point)).value]
