@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaProducer
 from commands import run
-from lanes_on_kafka import Workers, load, read, until_read
+from lanes_on_kafka import Workers, load, loading, read, until_all_write, until_read
 
 from sluice.codecs.notes import Signer
 from sluice.topology.kafka.topics import create_topics
@@ -91,15 +91,15 @@ async def test_what_workers_write_holds_at_any_moment(lanes: tuple[Settings, Wor
     settings, workers = lanes
     first = workers.start()
     await workers.until_taken_over(first)
-    under_load = asyncio.create_task(load(settings, 0, 3000, 10))
-    await asyncio.sleep(3)
-    status, report = await audit(settings)
-    assert (status, found(report)) == (0, [])
-    first.kill()
-    workers.start()
-    status, report = await audit(settings)
-    assert (status, found(report)) == (0, [])
-    sent = await under_load
+    async with loading(settings) as under_load:
+        await until_all_write(settings)
+        status, report = await audit(settings)
+        assert (status, found(report)) == (0, [])
+        first.kill()
+        workers.start()
+        status, report = await audit(settings)
+        assert (status, found(report)) == (0, [])
+    sent = sum(under_load)
     await until_read(settings, sent)
 
     status, report = await audit(settings)

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from aiokafka import AIOKafkaProducer
 from builders import assertion_value, emission_value, observation_value, sighting_value
-from lanes_on_kafka import Workers, ended, read
+from lanes_on_kafka import Workers, ended, read, until_read
 
 from sluice.codecs.blocks import EventKind, outputs_root, unseal
 from sluice.codecs.partition import PARTITIONERS
@@ -201,7 +201,7 @@ async def test_without_the_setting_nothing_is_cited(settings: Settings, tmp_path
         worker = workers.start()
         await workers.until_taken_over(worker)
         await send(settings, [seen_before("sha256:aa"), citing(0, "sha256:aa"), borne_out(0)])
-        await asyncio.sleep(2)
+        await until_read(settings, 2)  # a citation would stand where the emission's block does
 
         assert await values(settings, "citations") == []
         assert len(await values(settings, "observations")) == 1

@@ -143,7 +143,7 @@ async def test_a_worker_that_ends_in_order_leaves_nothing_uncovered(settings: Se
         await workers.until_taken_over(process)
         sent = await load(settings, 0, 200)
         await until_read(settings, sent)
-        await asyncio.sleep(1.5)  # a first checkpoint has come; what follows waits for an hour
+        await until_each_has(settings, 1)  # what follows waits for an hour
         await until_read(settings, sent + await load(settings, 200, 100))
         process.terminate()
         assert await ended(process) == 0

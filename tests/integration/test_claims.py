@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaConsumer
-from lanes_on_kafka import Workers, assert_exactly_once, claims, ledger, load, read_all, until_read
+from lanes_on_kafka import (
+    Workers,
+    assert_exactly_once,
+    claims,
+    ledger,
+    load,
+    loading,
+    read_all,
+    until_all_write,
+    until_read,
+)
 from msgspec.structs import replace
 
 from sluice.codecs.lane_claims import KEY, Claim, is_claim, write_claim
@@ -158,10 +168,11 @@ async def test_a_change_of_owner_fences_at_most_once(settings: Settings, tmp_pat
         zombie = workers.start()
         await workers.until_taken_over(zombie)
         first = await owners(settings)
-        under_load = asyncio.create_task(load(settings, 0, 3000, 20))
-        await asyncio.sleep(2)
-        other = await workers.replace_frozen(zombie)
-        await assert_exactly_once(settings, await under_load)
+        async with loading(settings) as sent:
+            await until_all_write(settings)
+            other = await workers.replace_frozen(zombie)
+            await until_all_write(settings)
+        await assert_exactly_once(settings, sum(sent))
         settled, before = await owners(settings), 0
         async with asyncio.timeout(150):  # two workers that fence each other in turn never end
             while settled != before:

@@ -13,6 +13,7 @@ from sluice.topology.kafka.topics import create_topics
 from sluice.topology.settings.clock import now_ms
 from sluice.topology.settings.settings import Settings
 from sluice.topology.worker import clocks
+from sluice.topology.worker.clock_fence import Judgement
 from sluice.topology.worker.worker import Worker
 
 DAY = 86_400_000
@@ -24,12 +25,22 @@ async def test_a_worker_whose_clock_is_a_day_ahead_writes_no_block(
 ) -> None:
     """It waits outside the group, joins once its clock is right, and ends when that is set wrong again."""
     monkeypatch.setattr(clocks, "ASK_SECONDS", 0.5)
+    monkeypatch.setattr(clocks.Clocks.wait, "__defaults__", (0.5,))
+    judge, judged = clocks.Clocks._judged, list[Judgement]()
+
+    async def judge_and_tell(clock: clocks.Clocks) -> Judgement:
+        judged.append(await judge(clock))
+        return judged[-1]
+
+    monkeypatch.setattr(clocks.Clocks, "_judged", judge_and_tell)
     await create_topics(settings)
     ahead = DAY
     worker = Worker(settings, clock=lambda: now_ms() + ahead)
     starting = asyncio.create_task(worker.start())
     sent = await load(settings, 0, 20)
-    await asyncio.sleep(5)
+    async with asyncio.timeout(150):
+        while len(judged) < 3:  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
     assert not starting.done()
     assert worker._why_not_ready() == "waiting until this clock agrees with the brokers'"
     assert not any((await ledger(settings)).values())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import httpx2
 import pytest
 from builders import assertion_value, text_value
 from composed import Composed
+from ports import free_port
 
 from sluice.topology.kafka.consume import read
 from sluice.topology.settings.settings import Settings
@@ -66,9 +66,7 @@ def served(composed: tuple[Composed, Settings], tmp_path: Path) -> Iterator[tupl
     words = "mcp token new --tokens /var/lib/sluice/tokens.json --name me --scope emit --scope read --scope review"
     made = one.run("serve", *words.split())
     assert made.returncode == 0, made.stderr
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     own = one.services["serve"]["command"]
     one.services["serve"]["command"] = [*own, "--host=127.0.0.1", f"--port={port}"]
     with one.start("serve", tmp_path / "serve.log") as process:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from lanes_on_kafka import Workers, assert_exactly_once, ended, load, until_read
+from lanes_on_kafka import Workers, assert_exactly_once, ended, load, loading, until_all_write, until_read
 
 from sluice.topology.brokers import RealBroker
 from sluice.topology.kafka.topics import create_topics
@@ -39,14 +39,15 @@ async def test_a_killed_worker_loses_and_doubles_nothing(lanes: tuple[Settings, 
     settings, workers = lanes
     first = workers.start()
     await workers.until_taken_over(first)
-    workers.start()
-    under_load = asyncio.create_task(load(settings, 0, 6000, 14))
-    await asyncio.sleep(5)
-    first.kill()
-    await asyncio.sleep(1)
-    workers.start()
+    second = workers.start()
+    async with loading(settings) as sent:
+        await workers.until_said(second, "lane taken over")
+        await until_all_write(settings)
+        first.kill()
+        workers.start()
+        await until_all_write(settings)
 
-    await assert_exactly_once(settings, await under_load)
+    await assert_exactly_once(settings, sum(sent))
 
 
 @pytest.mark.long
@@ -55,11 +56,12 @@ async def test_a_frozen_worker_is_fenced_when_it_wakes(lanes: tuple[Settings, Wo
     settings, workers = lanes
     zombie = workers.start()
     await workers.until_taken_over(zombie)
-    under_load = asyncio.create_task(load(settings, 0, 6000, 16))
-    await asyncio.sleep(2)
-    await workers.replace_frozen(zombie)
+    async with loading(settings) as sent:
+        await until_all_write(settings)
+        await workers.replace_frozen(zombie)
+        await until_all_write(settings)
 
-    await assert_exactly_once(settings, await under_load)
+    await assert_exactly_once(settings, sum(sent))
     assert zombie.poll() is None
 
 
@@ -68,18 +70,18 @@ async def test_a_restart_restores_and_goes_on(lanes: tuple[Settings, Workers]):
     settings, workers = lanes
     first = workers.start()
     await workers.until_taken_over(first)
-    under_load = asyncio.create_task(load(settings, 0, 2000, 4))
-    await asyncio.sleep(2)
-    first.terminate()
-    assert await ended(first) == 0
-    sent = await under_load
+    async with loading(settings) as under_load:
+        await until_all_write(settings)
+        first.terminate()
+        assert await ended(first) == 0
+    sent = sum(under_load)
     second = workers.start()
     await until_read(settings, sent)
     second.terminate()
     assert await ended(second) == 0
     workers.start()
 
-    await assert_exactly_once(settings, sent + await load(settings, 2000, 500))
+    await assert_exactly_once(settings, sent + await load(settings, sent, 500))
 
 
 @pytest.mark.long
@@ -95,12 +97,13 @@ async def test_a_broker_that_goes_away_stops_nothing_for_good(prefix: str, tmp_p
         with Workers(settings, tmp_path) as workers:
             processes = [workers.start(), workers.start()]
             await workers.until_said(processes[0], "lane taken over")
-            under_load = asyncio.create_task(load(settings, 0, 4000, 16))
-            await asyncio.sleep(4)
-            if way == "killed":
-                await asyncio.to_thread(broker.kill)
-                await asyncio.sleep(2)
-            await asyncio.to_thread(broker.restart)
+            async with loading(settings) as sent:
+                await until_all_write(settings)
+                if way == "killed":
+                    await asyncio.to_thread(broker.kill)
+                    await asyncio.sleep(2)  # it is away for so long
+                await asyncio.to_thread(broker.restart)
+                await until_all_write(settings)
 
-            await assert_exactly_once(settings, await under_load)
+            await assert_exactly_once(settings, sum(sent))
             assert [process.poll() for process in processes] == [None, None]

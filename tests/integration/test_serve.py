@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
@@ -17,6 +16,7 @@ import httpx2
 import pytest
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from lanes_on_kafka import Workers, ended, load, read_all, records, send, until_read
+from ports import free_port
 
 from sluice.codecs.notes import Verifier
 from sluice.topology.brokers import RealBroker
@@ -37,9 +37,7 @@ async def serving(
     settings: Settings, folder: Path, tokens: Path | None = None, verifiers: Sequence[Verifier] = ()
 ) -> AsyncIterator[httpx2.AsyncClient]:
     """The service at a free port, and a client of it."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     stop = asyncio.Event()
     door = Door(port=port, rate=10_000, burst=10_000, tokens=tokens)
     service = running.Service(door, folder / f"view-{port}.sqlite", folder / "session.key", verifiers=verifiers)

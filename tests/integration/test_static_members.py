@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from lanes_on_kafka import Workers, assert_exactly_once, ended, load
+from lanes_on_kafka import Workers, assert_exactly_once, ended, load, loading
 
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.ledger.folds import folds
@@ -24,7 +24,7 @@ async def lanes(kafka: str, prefix: str, tmp_path: Path) -> AsyncIterator[tuple[
     """Topics with four partitions, and workers whose session outlasts a restart on a busy machine."""
     settings = Settings(broker=kafka, topic_prefix=prefix, app_id=prefix.rstrip("."))
     await create_topics(settings)
-    with Workers(settings, tmp_path, SLUICE_SESSION_TIMEOUT="20") as workers:
+    with Workers(settings, tmp_path, SLUICE_SESSION_TIMEOUT="60") as workers:
         yield settings, workers
 
 
@@ -50,15 +50,15 @@ async def test_a_named_worker_that_comes_back_in_time_disturbs_nobody(lanes: tup
     settings, workers = lanes
     first, second = await pair(workers, ("--instance", "pod-a"), ("--instance", "pod-b"))
     before = moves(workers, second)
-    under_load = asyncio.create_task(load(settings, 0, 1000, 6))
-    first.terminate()
-    assert await ended(first) == 0
-    back = workers.start("--instance", "pod-a")
-    await workers.until_said(back, "lane taken over", 2 * FOLDS)
+    async with loading(settings) as sent:
+        first.terminate()
+        assert await ended(first) == 0
+        back = workers.start("--instance", "pod-a")
+        await workers.until_said(back, "lane taken over", 2 * FOLDS)
 
     assert moves(workers, second) == before
     assert moves(workers, back) == [2 * FOLDS, 0, 0]
-    await assert_exactly_once(settings, await under_load)
+    await assert_exactly_once(settings, sum(sent))
 
 
 @pytest.mark.long
@@ -67,10 +67,9 @@ async def test_lanes_that_stay_resume_within_a_second(lanes: tuple[Settings, Wor
     settings, workers = lanes
     pair_of_them = await pair(workers, (), ())
     before = [moves(workers, worker) for worker in pair_of_them]
-    under_load = asyncio.create_task(load(settings, 0, 1500, 8))
-    third = workers.start()
-    await workers.until_said(third, "lane taken over", FOLDS)
-    sent = await under_load
+    async with loading(settings) as sent:
+        third = workers.start()
+        await workers.until_said(third, "lane taken over", FOLDS)
 
     # Each of the lanes that stay resumes once a rebalance, of which a slow machine may have more.
     async with asyncio.timeout(120):
@@ -81,7 +80,7 @@ async def test_lanes_that_stay_resume_within_a_second(lanes: tuple[Settings, Wor
     seconds = seconds_of_resuming(workers, pair_of_them)
     print("lanes stood still for", *seconds)
     assert seconds
-    await assert_exactly_once(settings, sent)
+    await assert_exactly_once(settings, sum(sent))
 
 
 def since(workers: Workers, processes: list[subprocess.Popen[bytes]], before: list[list[int]]) -> list[int]:

@@ -222,20 +222,19 @@ async def test_an_older_worker_leaves_raised_lanes_alone(lanes: tuple[Settings, 
     later = package(tmp_path, "0.3.0", LATER_FOLD)
     newer = workers.start("--instance", "pod-a", **later)
     await workers.until_taken_over(newer)
-    under_load = asyncio.create_task(load(settings, 0, 1000, 10))
-    for arguments in (("--instance", "pod-b"), ("--instance", "pod-b"), ()):
-        older = workers.start(*arguments)
-        assert await ended(older) == 1
-        last = workers.said(older).splitlines()[-1]
-        assert last.startswith("sluice: ")
-        assert REFUSES in last
-        assert last.endswith("; upgrade this worker")
-        assert "lane taken over" not in workers.said(older)
-    sent = await under_load
+    async with loading(settings) as sent:
+        for arguments in (("--instance", "pod-b"), ("--instance", "pod-b"), ()):
+            older = workers.start(*arguments)
+            assert await ended(older) == 1
+            last = workers.said(older).splitlines()[-1]
+            assert last.startswith("sluice: ")
+            assert REFUSES in last
+            assert last.endswith("; upgrade this worker")
+            assert "lane taken over" not in workers.said(older)
 
     said = workers.said(newer)
     assert (said.count("lane resumed"), said.count("lane leaves"), said.count("fenced")) == (0, 0, 0)
-    assert_exactly_once_by(settings, sent, later)
+    assert_exactly_once_by(settings, sum(sent), later)
 
 
 async def test_an_older_worker_that_is_given_a_raised_lane_ends(kafka: str, prefix: str, tmp_path: Path):

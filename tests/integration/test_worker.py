@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,19 @@ import aiohttp
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import RecordsToDelete
-from lanes_on_kafka import Workers, assert_exactly_once, ended, ledger, load, read, records, until_read
+from lanes_on_kafka import (
+    Workers,
+    assert_exactly_once,
+    ended,
+    ledger,
+    load,
+    loading,
+    read,
+    records,
+    until_all_write,
+    until_read,
+)
+from ports import free_port
 from prometheus_client.parser import text_string_to_metric_families
 
 from sluice.codecs.blocks import EventKind
@@ -127,26 +138,19 @@ async def test_it_tells_what_it_counts_and_whether_it_is_ready(kafka: str, prefi
     assert {one.value for one in families["sluice_running"].samples} == {1}
 
 
-def free_port() -> int:
-    """One that nobody has at the moment."""
-    with contextlib.closing(socket.socket()) as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
 async def test_sigterm_ends_it_within_five_seconds_under_load(lanes: tuple[Settings, Workers]):
     """What is in flight is committed or aborted, and the next owner need not wait for a time-out."""
     settings, workers = lanes
     first = workers.start()
     await workers.until_taken_over(first)
-    under_load = asyncio.create_task(load(settings, 0, 2000, 4))
-    await asyncio.sleep(2)
-    first.send_signal(signal.SIGTERM)
-    assert await ended(first) == 0
-    second = workers.start()
-    await workers.until_taken_over(second)
+    async with loading(settings) as sent:
+        await until_all_write(settings)
+        first.send_signal(signal.SIGTERM)
+        assert await ended(first) == 0
+        second = workers.start()
+        await workers.until_taken_over(second)
 
-    await assert_exactly_once(settings, await under_load)
+    await assert_exactly_once(settings, sum(sent))
 
 
 @pytest.mark.long
@@ -157,11 +161,12 @@ async def test_several_processes_share_the_lanes(lanes: tuple[Settings, Workers]
     await workers.until_taken_over(parent)
     serving = serving_children(parent.pid)
     assert len(serving) == 2
-    under_load = asyncio.create_task(load(settings, 0, 2000, 10))
-    await asyncio.sleep(2)
-    os.kill(serving[0], signal.SIGKILL)
+    async with loading(settings) as sent:
+        await until_all_write(settings)
+        os.kill(serving[0], signal.SIGKILL)
+        await until_all_write(settings)
 
-    await assert_exactly_once(settings, await under_load)
+    await assert_exactly_once(settings, sum(sent))
     parent.terminate()
     assert await ended(parent) == 128 + signal.SIGKILL
 

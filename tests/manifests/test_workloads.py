@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 from collections.abc import Iterator
-from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ import jsonschema
 import manifests
 import pytest
 import yaml
+from ports import free_port
 
 from sluice.streams.policy.toml_reader import load_policy
 from sluice.topology.cli import COMMANDS, main
@@ -113,9 +112,7 @@ def probe_paths() -> set[str]:
 
 async def test_probes_and_scrapes_ask_for_paths_that_are_served():
     """The web server answers each of them."""
-    with closing(socket.socket()) as one:
-        one.bind(("127.0.0.1", 0))
-        port = one.getsockname()[1]
+    port = free_port()
     web = Web("127.0.0.1", port, metrics=lambda: b"", healthy=lambda: "", ready=lambda: "")
     await web.start()
     try:

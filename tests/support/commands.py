@@ -21,13 +21,13 @@ asked = json.load(sys.stdin)
 {prelude}
 from sluice.topology.cli import main
 for arguments in asked:
-    out, err, status = io.StringIO(), io.StringIO(), 0
+    (out, err), status = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2)), 0
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             main(arguments, prog_name="sluice")
         except SystemExit as end:
             status = end.code or 0
-    print(json.dumps([status, out.getvalue(), err.getvalue()]), flush=True)
+    print(json.dumps([status, *(one.buffer.getvalue().decode() for one in (out, err))]), flush=True)
 """
 
 

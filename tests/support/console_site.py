@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import sys
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 import httpx2
 from console_records import Written
 from playwright.async_api import Browser, Page
+from ports import free_port
 
 from sluice.topology.kafka.connect import open_producer
 from sluice.topology.kafka.topics import create_topics, topic_name
@@ -52,9 +52,7 @@ class Site(NamedTuple):
 async def serving(settings: Settings, folder: Path) -> AsyncIterator[Site]:
     """The command itself, from its start to its end."""
     await create_topics(settings)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     site = Site(f"http://127.0.0.1:{port}", settings, folder / "tokens.json")
     site.token("first", "read")  # the file has to be there
     files = [f"--{name}={folder / file}" for name, file in (("view", "view.sqlite"), ("session-key", "session.key"))]

@@ -123,6 +123,12 @@ async def load(settings: Settings, first: int, count: int, seconds: float = 0.0)
 
 async def send(settings: Settings, groups: Sequence[Sequence[tuple[str, bytes, bytes]]], seconds: float = 0.0) -> int:
     """Sends groups of (topic, key, value) in their order, over so long; returns how many records."""
+    async with _client(settings) as producer:
+        return await _send(producer, settings, groups, seconds)
+
+
+@contextlib.asynccontextmanager
+async def _client(settings: Settings) -> AsyncIterator[AIOKafkaProducer]:
     producer = AIOKafkaProducer(
         bootstrap_servers=bootstrap(settings),
         acks="all",
@@ -131,29 +137,42 @@ async def send(settings: Settings, groups: Sequence[Sequence[tuple[str, bytes, b
         request_timeout_ms=120_000,  # a broker that was killed may take a minute to come back on a busy machine
     )
     await producer.start()
-    began = time.monotonic()
     try:
-        for number, group in enumerate(groups):
-            for topic, key, value in group:
-                await producer.send(settings.topic_prefix + topic, key=key, value=value)
-            if seconds and number % 10 == 0:
-                await asyncio.sleep(max(0.0, began + seconds * number / len(groups) - time.monotonic()))
+        yield producer
     finally:
         await producer.stop()
+
+
+async def _send(
+    producer: AIOKafkaProducer,
+    settings: Settings,
+    groups: Sequence[Sequence[tuple[str, bytes, bytes]]],
+    seconds: float,
+) -> int:
+    began = time.monotonic()
+    for number, group in enumerate(groups):
+        for topic, key, value in group:
+            await producer.send(settings.topic_prefix + topic, key=key, value=value)
+        if seconds and number % 10 == 0:
+            await asyncio.sleep(max(0.0, began + seconds * number / len(groups) - time.monotonic()))
     return sum(map(len, groups))
 
 
 @contextlib.asynccontextmanager
-async def loading(settings: Settings) -> AsyncIterator[list[int]]:
-    """Sends a hundred emissions a second with their evidence while the block lasts, however slow the machine is.
+async def loading(settings: Settings, first: int = 0) -> AsyncIterator[list[int]]:
+    """Sends a hundred emissions a second with their evidence, from `first` on, while the block lasts, however slow the
+    machine is, and whatever becomes of its brokers.
 
     Yields how many records each second had; the list is whole once the block has ended.
     """
     sent, enough = list[int](), asyncio.Event()
 
     async def go_on() -> None:
-        while not enough.is_set():
-            sent.append(await load(settings, 100 * len(sent), 100, 1))
+        async with _client(settings) as producer:
+            while not enough.is_set():
+                start = first + 100 * len(sent)
+                groups = [list(records(number)) for number in range(start, start + 100)]
+                sent.append(await _send(producer, settings, groups, 1))
 
     going = asyncio.create_task(go_on())
     try:
@@ -161,6 +180,14 @@ async def loading(settings: Settings) -> AsyncIterator[list[int]]:
     finally:
         enough.set()
         await going
+
+
+async def until_all_write(settings: Settings) -> None:
+    """Waits until each lane has written a further block: under a load, whoever has it now."""
+    before = {lane: len(chain) for lane, chain in (await ledger(settings)).items()}
+    async with asyncio.timeout(150):
+        while any(len(chain) <= before[lane] for lane, chain in (await ledger(settings)).items()):  # noqa: ASYNC110
+            await asyncio.sleep(0.3)
 
 
 async def read(settings: Settings, topic: str) -> dict[int, list[Any]]:

@@ -246,7 +246,7 @@ class World:
         try:
             yield self
             self.lane.stop()
-            await asyncio.wait_for(task, 5)
+            await asyncio.wait_for(task, 60)
         finally:
             task.cancel()
 

@@ -170,7 +170,7 @@ async def test_the_embedded_broker_takes_and_gives_back_records():
         consumer = AIOKafkaConsumer("topic", bootstrap_servers=address, auto_offset_reset="earliest", check_crcs=False)
         await consumer.start()
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 got = [await consumer.getone() for _ in values]
         finally:
             await consumer.stop()

@@ -346,7 +346,7 @@ class History:
             case "restart":
                 world.lane.stop()
                 assert self.task is not None
-                await asyncio.wait_for(self.task, 5)
+                await asyncio.wait_for(self.task, 60)
                 self.start()
             case "move":  # another worker takes the lane over, and this one goes on for a while
                 assert self.task is not None
@@ -376,7 +376,7 @@ async def test_whatever_happens_the_checkpoints_hold(steps: list[str], turns: li
     )
     world.lane.stop()
     assert history.task is not None
-    await asyncio.wait_for(history.task, 5)
+    await asyncio.wait_for(history.task, 60)
 
     demand_all_hold(world.log)
 
@@ -604,7 +604,7 @@ class TestOnABroker:
         worker = Worker(settings)
         await worker.start()
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 await worker.wait_until_running()
                 topics = [(fold.checkpoints, lane) for fold in folds() for lane in range(4)]
                 while not all([await stored(settings, *one) for one in topics]):  # noqa: ASYNC110
@@ -690,7 +690,7 @@ def _record(settings: Settings, head: Head, signer: Signer = SIGNER) -> Output:
 
 
 async def _until(true: Callable[[], Any]) -> None:
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while not true():  # noqa: ASYNC110 -- any condition, not one event
             await asyncio.sleep(0.01)
 

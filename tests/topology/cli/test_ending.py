@@ -137,7 +137,7 @@ def test_ctrl_c_is_one_word_and_130(command: str):
         process.stdin.flush()
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        process.wait(20)
+        process.wait(60)
         said = process.stderr.read()
 
     assert (process.returncode, said) == (130, "sluice: interrupted\n")

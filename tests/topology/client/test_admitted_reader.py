@@ -116,7 +116,7 @@ async def test_an_iterator_that_follows_waits_for_what_comes():
         await asyncio.sleep(0.02)
         assert not waiting.done()
         await asyncio.to_thread(admit, fake)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             assert isinstance(await waiting, Admitted)
             assert await reader.next(0.01) is None
             assert await reader.next(0) is None

@@ -71,7 +71,7 @@ def test_a_program_without_a_loop_emits_and_reads():
     """Each leaves no thread behind."""
     fake, before = FakeSluice(), sluice_threads()
     with fake.emitter() as emitter, fake.reader() as reader:
-        assert emitter.emit(numbered(1)).result(5).offset == 0
+        assert emitter.emit(numbered(1)).result(60).offset == 0
         emitter.flush()
         fake.corroborate("em-1", *TWO)
         (change,) = list(reader)
@@ -119,7 +119,7 @@ def test_a_delivery_that_failed_says_so_in_its_future_and_on_closing():
     with emitter:
         delivery = emitter.emit(numbered(1))
         with pytest.raises(UnreachableError, match=r"no answer for 0.1 s"):
-            delivery.result(5)
+            delivery.result(60)
         with pytest.raises(UnreachableError, match=r"no answer for 0.1 s"):
             emitter.close()
 
@@ -183,7 +183,7 @@ def test_the_set_may_be_looked_at_from_any_thread():
                 fake.corroborate(f"em-{number}", *TWO)
                 assert reader.next(5) is not None
             done.set()
-            looking.result(5)
+            looking.result(60)
         assert len(reader.current) == 50
         assert seen == sorted(seen)
 

@@ -199,7 +199,7 @@ def records_on(broker: str, topic: str, count: int) -> list[ConsumerRecord[bytes
         )
         await consumer.start()
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 return [await consumer.getone() for _ in range(count)]
         finally:
             await consumer.stop()

@@ -437,8 +437,8 @@ class TestConsumer:
             await thread.ask(thread.method_queue.start)
             asking = [asyncio.create_task(consumer.bounds(lane, ["emissions"])) for lane in range(4)]
             for _ in asking:
-                assert await asyncio.to_thread(asked.acquire, timeout=10), "each question is put at once"
-            assert await asyncio.wait_for(thread.call_thread(poll), 10) == "polled"
+                assert await asyncio.to_thread(asked.acquire, timeout=60), "each question is put at once"
+            assert await asyncio.wait_for(thread.call_thread(poll), 60) == "polled"
             for task in asking:
                 task.cancel()
             ended = await asyncio.gather(*asking, return_exceptions=True)

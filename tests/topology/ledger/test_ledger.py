@@ -42,7 +42,7 @@ async def blocks(ledger: KafkaLedger, start: int | None = None) -> list[tuple[in
 async def read(settings: Settings, topic: str, count: int, number: int = 2) -> list[Output]:
     """So many records of a partition of an output topic; by default of lane 2's."""
     found: list[Any] = []
-    async with open_consumer(settings, isolation_level="read_uncommitted") as consumer, asyncio.timeout(10):
+    async with open_consumer(settings, isolation_level="read_uncommitted") as consumer, asyncio.timeout(60):
         partition = TopicPartition(settings.topic_prefix + topic, number)
         consumer.assign([partition])
         await consumer.seek_to_beginning(partition)

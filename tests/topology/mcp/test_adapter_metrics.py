@@ -21,6 +21,7 @@ from mcp.client.client import Client
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.shared.exceptions import MCPError
+from ports import free_port
 from prometheus_client.parser import text_string_to_metric_families
 
 from sluice.topology.mcp import view_follower
@@ -246,12 +247,6 @@ async def test_more_sessions_than_there_may_be_are_a_refusal(server, meter, monk
 SLUICE = [sys.executable, "-c", "from sluice.topology.cli import main; main()", "mcp", "--broker", "127.0.0.1:1"]
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
 def page(port: int, name: str) -> tuple[int, str]:
     """Status and text of a page, once it is there."""
     for _ in range(300):
@@ -301,7 +296,7 @@ def test_a_session_goes_on_where_another_has_the_port(tmp_path):
             session.stdin.flush()
             assert b'"id":1' in session.stdout.readline()
             session.stdin.close()
-            session.wait(20)
+            session.wait(60)
         http = [*command, "--transport", "http", "--port", str(free_port())]
         served = subprocess.run(http, capture_output=True, env=environment, timeout=30)
 

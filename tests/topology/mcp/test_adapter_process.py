@@ -8,6 +8,7 @@ import time
 
 import pytest
 from click.testing import CliRunner
+from ports import free_port
 
 from sluice.topology.cli import main
 
@@ -48,9 +49,7 @@ SLUICE = [sys.executable, "-c", "from sluice.topology.cli import main; main()", 
 
 def test_http_ends_in_order_when_it_is_told(tmp_path):
     """SIGTERM: exit status 0, within seconds."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [*SLUICE, "--transport", "http", "--port", str(port), "--view", str(tmp_path / "view.sqlite")]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
         for _ in range(300):
@@ -60,7 +59,7 @@ def test_http_ends_in_order_when_it_is_told(tmp_path):
             except OSError:
                 time.sleep(0.1)
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=60)
 
     assert process.returncode == 0, said.decode()
     assert b"Traceback" not in said
@@ -80,7 +79,7 @@ def test_stdio_ends_with_its_client(tmp_path, how):
             process.stdin.close()
         else:
             process.send_signal(how)
-        process.wait(20)
+        process.wait(60)
         said = process.stderr.read() if process.stderr else b""
 
     assert process.returncode == (0 if how == "the client leaves" else -how)

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from ports import free_port
 
 from sluice.codecs.errors import UnreachableError, UsageError
 from sluice.topology.mcp import door, http
@@ -43,14 +44,12 @@ def serving(filled, path):
 
     @asynccontextmanager
     async def serving(**options):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         readers = Readers(path)
         place = Door(**{"port": port, **options})
         task = asyncio.create_task(serve(create_server(Adapter(readers, now=lambda: NOW)), place))
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while True:
                     if task.done():
                         task.result()
@@ -81,7 +80,7 @@ def tokens(tmp_path):
 async def client(url, token=None, mode="auto", **options):
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
     async with (
-        httpx2.AsyncClient(headers=headers, trust_env=False, timeout=10, **options) as web,
+        httpx2.AsyncClient(headers=headers, trust_env=False, timeout=60, **options) as web,
         Client(streamable_http_client(url, http_client=web), mode=mode) as connected,
     ):
         yield connected
@@ -90,7 +89,7 @@ async def client(url, token=None, mode="auto", **options):
 async def post(url, body=None, **headers):
     content = json.dumps(INITIALIZE) if body is None else body
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    async with httpx2.AsyncClient(trust_env=False, timeout=10) as web:
+    async with httpx2.AsyncClient(trust_env=False, timeout=60) as web:
         return await web.post(url, content=content, headers={"content-type": "application/json", **ACCEPT, **named})
 
 

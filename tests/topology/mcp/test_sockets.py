@@ -47,12 +47,12 @@ async def serving(most=10, of_one=10, seconds=60.0, body=b"ok"):
 
 
 async def _answer(stream):
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         return (await stream[0].readline()).split()[1]
 
 
 async def _is_closed(stream):
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         try:
             return await stream[0].read(1) == b""
         except ConnectionError:
@@ -67,7 +67,7 @@ async def _open(port, *writes):
 
 
 async def _until(wanted):
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not wanted():  # noqa: ASYNC110
             await asyncio.sleep(0.005)
 
@@ -116,7 +116,7 @@ async def test_a_request_that_does_not_come_ends_its_connection(said):
         stream = await _open(port, said)
         if said.startswith(ASK):
             assert await _answer(stream) == b"200"
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 await stream[0].read()
         else:
             assert await _is_closed(stream)
@@ -141,7 +141,7 @@ async def test_what_never_ends_is_refused(begin, piece):
     async with serving() as (port, sockets):
         reader, writer = await _open(port, begin)
         sent = 0
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while (not reader.at_eof() and len(sockets)) or not sent:
                 try:
                     writer.write(piece)
@@ -164,7 +164,7 @@ async def test_what_stands_behind_a_body_is_no_header():
                 await asyncio.sleep(0.02)
                 stream[1].write(one)
             assert await _answer(stream) == b"200"
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 head = await stream[0].readuntil(b"\r\n\r\n")
             assert b"x-names: host transfer-encoding\r\n" in head
 
@@ -174,7 +174,7 @@ async def test_requests_in_one_piece_are_answered_in_their_order():
     async with serving() as (port, sockets):
         stream = await _open(port, CHUNKED + b"0\r\n\r\n" + ASK + CHUNKED + b"0\r\n\r\n")
         found = b""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while found.count(b"HTTP/1.1 200") < 3 or not found.endswith(b"0\r\n\r\n"):
                 found += await stream[0].read(10_000)
         await _until(lambda: len(sockets._silent) == 1)

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import rfc8785
 from looking import parsed_emission, sole
+from ports import free_port
 
 from sluice.codecs.records import Annotation, Observation
 from sluice.topology.observers.instruments import Instruments
@@ -42,7 +43,10 @@ def notes(tmp_path: Path) -> Callable[[str], list[str]]:
 
 @pytest.fixture
 def asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Ask]]:
-    """Opens instruments for one server, by its `[mcp.tracker]` lines; everything is closed at the end."""
+    """Opens instruments for one server, by its `[mcp.tracker]` lines; everything is closed at the end.
+
+    A look has a minute, unless it is about its time-out: it starts a process, on a busy machine too.
+    """
     opened: list[Instruments] = []
     monkeypatch.setenv("STARTS", str(tmp_path / "starts"))
     monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
@@ -53,7 +57,7 @@ def asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
         lines = lines or f'command = {command}\nenv = ["STARTS", "CALLS", "TRACKER_TOKEN"]'
         tools = TOOLS if kind == "stdio" else VOUCHED  # those that misbehave mark nothing
         (tmp_path / "list.toml").write_text(f"[mcp.tracker]\n{lines}\ntools = {tools}\n")
-        settings = Settings(**bounds)
+        settings = Settings(**{"look_timeout": 60} | bounds)
         mine = Instruments(settings, str(tmp_path / "list.toml"))
         opened.append(mine)
 
@@ -223,10 +227,11 @@ def test_a_hostile_server_is_bounded(
 ):
     """Each ends as `unavailable` within the look's time and memory, and its process with it."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    found = asking(kind, look_timeout=1.5, look_bytes=1_000_000)(CLOSED)
+    seconds = 1.5 if reason == "the server did not answer in time" else 60
+    found = asking(kind, look_timeout=seconds, look_bytes=1_000_000)(CLOSED)
     assert (found.outcome, (found.detail or {})["reason"].split(":")[0]) == ("unavailable", reason)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 150_000
-    until = time.monotonic() + 5
+    until = time.monotonic() + 60
     while any(map(alive, notes("starts"))) and kind not in ("wrong", "silent"):  # these end with the instruments
         assert time.monotonic() < until
         time.sleep(0.02)
@@ -243,7 +248,7 @@ def test_a_server_that_fails_is_left_alone_for_a_while(asking: Callable[..., Ask
 
 def test_a_slow_call_keeps_only_its_own_arguments_from_the_server(asking: Callable[..., Ask]):
     """Arguments are strangers': a call that hangs puts no rest on others."""
-    ask = asking("slow", look_timeout=1.5)
+    ask = asking("slow", look_timeout=5)
     quote = ['contains("closed on 2026-05-25")']
     assert ask("`closed on 2026-05-25`", checks=quote).outcome == "corroborates"
     assert ask("Issue 95 is merged.", arguments={"issue": 95}).outcome == "unavailable"
@@ -259,13 +264,14 @@ def test_no_process_outlives_the_look(tmp_path: Path, monkeypatch: pytest.Monkey
     locator = {"server": "t", "tool": "brief"}
     asked = parsed_emission("It was closed on 2026-05-25.", Annotation("substrate.mcp.brief", None, None, locator),
                      checks=['contains("closed on 2026-05-25")'])  # fmt: skip
-    instruments = Instruments(Settings(), str(tmp_path / "list.toml"))
-    assert sole(look(asked, Settings(), tmp_path, instruments=instruments)).verified == [0]
+    settings = Settings(look_timeout=60)
+    instruments = Instruments(settings, str(tmp_path / "list.toml"))
+    assert sole(look(asked, settings, tmp_path, instruments=instruments)).verified == [0]
     pids = (tmp_path / "starts").read_text().split()
     assert len(pids) == 2
     assert all(map(alive, pids))
     instruments.close()
-    until = time.monotonic() + 2
+    until = time.monotonic() + 60
     while any(map(alive, pids)):
         assert time.monotonic() < until
         time.sleep(0.02)
@@ -280,12 +286,10 @@ def test_a_command_that_is_not_there_is_unavailable(asking: Callable[..., Ask]):
 @pytest.fixture(scope="module", params=["", "json"])
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
     """The URL of a server over streamable HTTP, that answers with events or with JSON."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     arguments = [sys.executable, SERVER, "http", str(port), *([request.param] if request.param else [])]
     process = subprocess.Popen(arguments, stderr=subprocess.DEVNULL, env={**os.environ, "TRACKER_TOKEN": "tok-123"})
-    until = time.monotonic() + 15
+    until = time.monotonic() + 60
     while True:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:

@@ -13,6 +13,7 @@ from aiokafka import TopicPartition
 from builders import encoded, text_value
 from looking import EMITTED, Repository
 from msgspec.structs import replace
+from ports import free_port
 from prometheus_client.parser import text_string_to_metric_families
 
 from sluice.codecs.errors import UsageError
@@ -24,23 +25,20 @@ from sluice.topology.settings.settings import Settings
 
 pytestmark = pytest.mark.slow
 
-PATIENCE = 20
+PATIENCE = 60
 READ = "`CHANGELOG.md` contains `parse_time`. [substrate.code.read] [substrate.grep; pattern=parse_time]"
 
 
 @pytest.fixture
 def settings(changelog: Repository) -> Iterator[Settings]:
     """Settings for a broker of this test's own, with a port that is free."""
-    with closing(socket.socket()) as one, EmbeddedBroker() as running:
-        one.bind(("127.0.0.1", 0))
-        port = one.getsockname()[1]
-        one.close()
+    with EmbeddedBroker() as running:
         yield Settings(
             broker=running.address,
             delivery="at-least-once",
             root=str(changelog.path),
             session_timeout=4,
-            web_port=port,
+            web_port=free_port(),
         )
 
 

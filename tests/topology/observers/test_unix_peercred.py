@@ -58,7 +58,7 @@ class Peers:
         arguments = [sys.executable, "-c", LISTEN, path, str(self.uid), kind, str(backlog)]
         process = subprocess.Popen(arguments)
         self.running.append(process)
-        until = time.monotonic() + 10
+        until = time.monotonic() + 60
         while not self._listens(path, getattr(socket, kind)):
             assert time.monotonic() < until
             time.sleep(0.02)

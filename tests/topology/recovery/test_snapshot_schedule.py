@@ -318,7 +318,7 @@ async def test_a_lane_goes_on_while_its_snapshot_is_written(kept: Kept, monkeypa
     loop, may_write = asyncio.get_running_loop(), asyncio.Event()
 
     def slow(*_: Any) -> str:
-        asyncio.run_coroutine_threadsafe(may_write.wait(), loop).result(5)
+        asyncio.run_coroutine_threadsafe(may_write.wait(), loop).result(60)
         return "sha256:slow"
 
     monkeypatch.setattr(SnapshotStore, "write", slow)

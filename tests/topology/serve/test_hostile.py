@@ -393,7 +393,7 @@ async def asked_as(gate, path, method="GET", headers=None):
         "client": ("127.0.0.1", 5),
         "headers": [(b"host", b"localhost"), *((a.encode(), b.encode()) for a, b in (headers or {}).items())],
     }
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await gate(scope, receive, send)
     return found
 
@@ -429,7 +429,7 @@ async def sent(port, data):
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(data)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return await reader.readline()
     except ConnectionError:
         return b""

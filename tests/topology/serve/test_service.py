@@ -469,6 +469,6 @@ def test_a_wrong_verifier_is_told_by_its_own_flag(tmp_path, monkeypatch):
 
 
 async def _until(wanted):
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not wanted():  # noqa: ASYNC110
             await asyncio.sleep(0.001)

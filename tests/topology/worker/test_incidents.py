@@ -86,7 +86,7 @@ async def test_aiokafka_1145_a_transaction_that_never_ends(monkeypatch: pytest.M
     monkeypatch.setattr(transactions, "AIOKafkaProducer", StuckProducer)
     monkeypatch.setattr(transactions, "CLOSE_SECONDS", 0.1)
     producer = LaneProducer(Settings(transaction_timeout=0.1), "lane", 0)
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(60):
         await producer.open()
         with pytest.raises(TimeoutError):
             await producer.commit(None, [])
@@ -151,7 +151,7 @@ def leader(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def _read(consumer: Any, patience: float = 0.5) -> list[int]:
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(60):
         return [one async for one in read_to_end(consumer, PARTITION, patience)]
 
 
@@ -211,7 +211,7 @@ async def test_quix_1017_a_removed_marker_does_not_hold_the_watermark(monkeypatc
     monkeypatch.setattr(fetching, "log_ends", _ends)
     await thread.ends([partition])
     ranges: list[Any] = []
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(60):
         while not ranges:
             poll = await thread._fetch_records(thread._consumer, {partition}, timeout=0.0, max_records=10)
             ranges += poll.ranges.values()
@@ -338,7 +338,7 @@ async def test_quix_1146_a_lane_that_leaves_in_the_middle_of_a_restore():
     world.lane.suspend()
     world.lane.stop()
     ledger.reads.release()
-    await asyncio.wait_for(task, 1)
+    await asyncio.wait_for(task, 60)
     assert (ledger.read, len(world.log.records)) == (2, 4)
 
     world.make()

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Iterator
-from contextlib import closing
-
 import aiohttp
 import pytest
+from ports import free_port
 
 from sluice.codecs.errors import UsageError
 from sluice.topology.worker.web import Web
 
 
 @pytest.fixture
-def port() -> Iterator[int]:
+def port() -> int:
     """One that is free."""
-    with closing(socket.socket()) as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    return free_port()
 
 
 async def get(port: int, path: str) -> tuple[int, str, str]:

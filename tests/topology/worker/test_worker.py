@@ -84,7 +84,7 @@ async def test_what_makes_it_fail_reaches_who_waits(broker: str, monkeypatch: py
         assert worker._app is not None
         worker._app.lanes._on_fatal(reason)
         with pytest.raises(UsageError, match="must not go on"):
-            await asyncio.wait_for(worker.wait(), 5)
+            await asyncio.wait_for(worker.wait(), 60)
     finally:
         await worker.stop()
 
