@@ -23,7 +23,7 @@ PURE := tests/codecs/test_blocks.py tests/codecs/test_in_place.py tests/codecs/t
 SLOW = $$(grep -rlw --include='test_*.py' 'mark\.slow' tests \
   --exclude-dir=integration --exclude-dir=docs --exclude-dir=manifests --exclude-dir=adapters_real)
 
-.PHONY: demo browser test test-all test-deep test-adapters lint types format bench bench-quick bench-serve yield docs reference screenshots conformance fuzz fuzz-native manifests sbom soak chaos lock wheels clean help
+.PHONY: demo browser test test-all test-kafka test-slow test-docs test-pure test-deep test-adapters lint types format bench bench-quick bench-serve yield docs reference screenshots conformance fuzz fuzz-native manifests sbom soak chaos lock wheels clean help
 
 help: ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -79,15 +79,25 @@ else  # three side by side on two cores: a third of the time goes by in waiting
 endif
 
 test-adapters: $(ADAPTERS)/.installed ## the adapters, against the real packages of LiteLLM, OpenAI Agents, LangChain and Anthropic
-	$(ADAPTERS)/bin/python -m pytest -q --disable-warnings -n 2 --dist loadfile tests/adapters_real $(ARGS)
+	$(ASIDE) $(ADAPTERS)/bin/python -m pytest -q --disable-warnings -n 2 --dist loadfile tests/adapters_real $(ARGS)
 
-# On a real Kafka a test goes to whichever worker is free, the longest first (tests/integration/conftest.py): four side by
-# side on two cores, since most of the time goes by in waiting.
-test-all: $(DEV) test-adapters browser ## all other tests: slow ones, documentation, manifests, adapters, without the compiled core, real Kafka, chaos
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/docs tests/manifests
-	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m slow $(SLOW)
-	SLUICE_PURE=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal $(PURE)
+# One after another, or two side by side (`--jobs=2 --output-sync=target`, as the gate does): tests on Kafka wait for most
+# of the time, and the others compute then. They give way, so that what they stand beside keeps its time.
+ASIDE := nice -n 5
+test-all: test-kafka test-slow test-docs test-adapters test-pure ## all other tests: slow ones, documentation, manifests, adapters, without the compiled core, real Kafka, chaos
+
+# A test goes to whichever worker is free, the longest first (tests/integration/conftest.py).
+test-kafka: $(DEV) browser ## what needs a real Kafka and is not in `make test`; chaos, the console in a browser
 	$(BIN)/python -m pytest -q -n 4 --dist loadscope --no-loadscope-reorder -m "not path" tests/integration
+
+test-slow: $(DEV) ## tests that take several seconds each; the simulation
+	$(ASIDE) $(BIN)/python -m pytest -q -n 3 --dist worksteal -m slow $(SLOW)
+
+test-docs: $(DEV) ## documentation and manifests
+	$(ASIDE) $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/docs tests/manifests
+
+test-pure: $(DEV) ## the rules without the compiled core
+	SLUICE_PURE=1 $(ASIDE) $(BIN)/python -m pytest -q -n 2 --dist worksteal $(PURE)
 
 # Its tests say what to do where it is missing; in CI they fail there (tests/integration/browser).
 browser: ## Debian's Chromium for the tests of the console, where it is missing and root may install it
@@ -102,10 +112,10 @@ conformance: $(DEV) ## one test per requirement of the documents
 	$(BIN)/python tools/conformance_report.py $(ARGS)
 
 fuzz: $(DEV) ## fuzz the sanitiser for SECONDS (60)
-	$(BIN)/python fuzz/sanitise.py --seconds $(or $(SECONDS),60) $(ARGS)
+	$(ASIDE) $(BIN)/python fuzz/sanitise.py --seconds $(or $(SECONDS),60) $(ARGS)
 
 fuzz-native: $(DEV) ## fuzz the compiled core under sanitisers for SECONDS (60)
-	$(BIN)/python fuzz/native.py --seconds $(or $(SECONDS),60) $(ARGS)
+	$(ASIDE) $(BIN)/python fuzz/native.py --seconds $(or $(SECONDS),60) $(ARGS)
 
 manifests: $(DEV) ## Dockerfile, Compose, Kubernetes and alert rules, by their own parsers (needs Go)
 	$(BIN)/python tools/validate_manifests.py
