@@ -24,7 +24,7 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 BUILT: Final = ROOT / "build" / "sanitised"
 WORLD: Final = ROOT / "tests" / "support" / "fold_histories.py"
-FLAGS: Final = "-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all"
+FLAGS: Final = "-O0 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all"
 
 
 def build() -> dict[str, str]:
