@@ -32,12 +32,12 @@ from sluice.streams.judging.checks import parse_check
 from sluice.streams.policy.identifiers import KINDS as POLICY_KINDS
 from sluice.streams.sanitise import _typing, _uri
 
-LONG: Final = 160_000
+LONG: Final = 80_000
 """Characters of the longer text; the largest record has a million bytes."""
 SHORT: Final = LONG // 8
 RATIO: Final = 24
 """Times as long for eight times the text, up to which a step counts as linear: three times as much as it should be."""
-AT_ONCE: Final = 0.08
+AT_ONCE: Final = 0.02
 """Seconds for the longer text below which nothing is judged."""
 TOO_LONG: Final = 3.0
 """Seconds for the shorter text that are too many, whatever the ratio is."""
