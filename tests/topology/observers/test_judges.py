@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import metadata
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
@@ -22,7 +23,6 @@ from looking import Repository, parsed_emission
 from sluice.codecs.decode import decode_observation
 from sluice.codecs.errors import Fault, UsageError
 from sluice.codecs.records import Annotation, Observation
-from sluice.topology.observers import interface as interface_module
 from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.judges import GROUP, JudgeFailed, Judges, Verdict, checked, verdict_of
 from sluice.topology.observers.look import look
@@ -70,7 +70,7 @@ def looking(changelog: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     opened: list[Instruments] = []
 
     def open_(judge: Any, more: str = "") -> Look:
-        monkeypatch.setattr(interface_module, "entry_points", lambda group: [Point("nli", judge)])
+        monkeypatch.setattr(metadata, "entry_points", lambda group: [Point("nli", judge)])
         (tmp_path / "list.toml").write_text(f"[judge.nli]\n{more}\n")
         instruments = Instruments(Settings(), str(tmp_path / "list.toml"))
         opened.append(instruments)
@@ -228,7 +228,7 @@ def test_judges_are_listed_by_name(monkeypatch: pytest.MonkeyPatch):
 def test_judges_end_with_the_instruments(looking: Callable[..., Look], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Each is closed, whatever the others do."""
     judge = Scripted()
-    monkeypatch.setattr(interface_module, "entry_points", lambda group: [Point("nli", judge)])
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [Point("nli", judge)])
     (tmp_path / "other.toml").write_text("[judge.nli]\n")
     with closing(Instruments(Settings(), str(tmp_path / "other.toml"))):
         assert not judge.closed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from importlib import metadata
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,17 @@ from looking import parsed_emission, sole
 
 from sluice.codecs.errors import UsageError
 from sluice.codecs.records import Annotation, Locator
-from sluice.topology.observers import interface as interface_module
 from sluice.topology.observers.instruments import Instruments
-from sluice.topology.observers.interface import Ask, CannotLook, Finding, answer, in_text, own_observers, words_in
+from sluice.topology.observers.interface import (
+    GROUP,
+    Ask,
+    CannotLook,
+    Finding,
+    answer,
+    in_text,
+    own_observers,
+    words_in,
+)
 from sluice.topology.observers.look import look
 from sluice.topology.observers.operator_list import Access, access_of, load_access
 from sluice.topology.settings.settings import Settings
@@ -157,13 +166,13 @@ class Acme:
 
 
 def point(name: str, value: str = "Acme") -> EntryPoint:
-    return EntryPoint(name, f"{__name__}:{value}", interface_module.GROUP)
+    return EntryPoint(name, f"{__name__}:{value}", GROUP)
 
 
 def test_an_observer_of_ones_own_takes_the_place_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Named in the list, found by its entry point, held to what ours are held to, closed at the end."""
     made = Acme(Settings())
-    monkeypatch.setattr(interface_module, "entry_points", lambda group: [_Loaded(made)])
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [_Loaded(made)])
     (tmp_path / "list.toml").write_text('[own.acme]\nclass = "substrate.mcp.brief"\n')
     instruments = Instruments(Settings(), str(tmp_path / "list.toml"))
 
@@ -190,7 +199,7 @@ class Checking(Acme):
 
 def test_an_observer_of_ones_own_may_decide_checks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """What comes of them is told in the same form, by the same rules."""
-    monkeypatch.setattr(interface_module, "entry_points", lambda group: [_Loaded(Checking(Settings()))])
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [_Loaded(Checking(Settings()))])
     (tmp_path / "list.toml").write_text('[own.acme]\nclass = "substrate.mcp.brief"\n')
     with closing(Instruments(Settings(), str(tmp_path / "list.toml"))) as instruments:
 
@@ -230,8 +239,8 @@ class _Loaded:
         ([], "no entry point"),
         ([point("other")], "installed are: other"),
         ([point("acme"), point("acme")], "2 entry points"),
-        ([EntryPoint("acme", "no_such_module:x", interface_module.GROUP)], "does not load: ModuleNotFoundError"),
-        ([EntryPoint("acme", "builtins:id", interface_module.GROUP)], "gives no observer"),
+        ([EntryPoint("acme", "no_such_module:x", GROUP)], "does not load: ModuleNotFoundError"),
+        ([EntryPoint("acme", "builtins:id", GROUP)], "gives no observer"),
     ],
 )
 def test_what_is_no_observer_is_refused_at_the_start(points: list[EntryPoint], sentence: str):
