@@ -27,6 +27,7 @@ __all__ = [
     "sightings",
     "signatures",
     "spans",
+    "statuses",
     "strict_answer",
     "strict_schema",
     "times",
