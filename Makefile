@@ -83,7 +83,7 @@ test-adapters: $(ADAPTERS)/.installed ## the adapters, against the real packages
 
 # One after another, or two side by side (`--jobs=2 --output-sync=target`, as the gate does): tests on Kafka wait for most
 # of the time, and the others compute then. They give way, so that what they stand beside keeps its time.
-ASIDE := nice -n 5
+ASIDE := nice -n 10
 test-all: test-kafka test-slow test-docs test-adapters test-pure ## all other tests: slow ones, documentation, manifests, adapters, without the compiled core, real Kafka, chaos
 
 # A test goes to whichever worker is free, the longest first (tests/integration/conftest.py).
