@@ -61,7 +61,8 @@ class Broker:
         self._partitions: dict[Place, Partition] = {}
         self._ids: dict[str, Transactional] = {}
         self._numbers = count(1000)
-        self._waiting: dict[int, Callable[[], bool]] = {}
+        self._waiting: dict[int, tuple[Callable[[], bool], Any]] = {}
+        self._watching: list[Callable[[], None]] = []
         self._waiters = count()
         self.check_member: Callable[[str, int], None] = lambda member, generation: None
         """Set by the group: raises for one that it has replaced."""
@@ -69,6 +70,8 @@ class Broker:
         """What groups have committed."""
         self.retired: dict[Place, list[tuple[str, Partition]]] = {}
         """Partitions of topics that were deleted and made again, with the ids that these had, the oldest first."""
+        self.openings: list[tuple[float, str, float]] = []
+        """When which process began to take a lane over, and when it had last heard of its group."""
         self._remade: dict[str, float] = {}
         self.coordinated_from = 0.0
         """From then on somebody answers for groups and transactional ids again."""
@@ -106,6 +109,16 @@ class Broker:
     def is_settled(self) -> bool:
         """Whether no transaction is under way."""
         return all(one.state not in ("ongoing", "ending") for one in self._ids.values())
+
+    def under_way(self, *, claims: bool) -> list[Place]:
+        """Where records of open transactions stand; `claims`: of those that claim a lane."""
+        names = (name for name, one in self._ids.items() if one.state == "ongoing" and (one.groups or not claims))
+        return [
+            place
+            for name in names
+            for place in self._ids[name].places
+            if self.partition(*place).is_open(self._ids[name].producer)
+        ]
 
     def cut(self, place: Place, offset: int) -> None:
         """Nobody gets to read what a partition has from that offset on, until `mend`.
@@ -229,6 +242,7 @@ class Broker:
         if one.state != "ongoing":
             one.state, one.began = "ongoing", self._loop.time()
             one.places, one.groups = {}, {}
+            self._tell_watchers()
 
     def _end(self, one: Transactional, commit: bool) -> None:
         one.state, one.unmarked = "ending", len(one.places) + len(one.groups)
@@ -280,19 +294,29 @@ class Broker:
             return False
 
         def give_up() -> None:
-            if self._waiting.pop(number, None):
-                answer(read())
+            del self._waiting[number]
+            answer(read())
 
         if not look():
             number = next(self._waiters)
-            self._waiting[number] = look
-            self._loop.later(wait, give_up)
+            self._waiting[number] = look, self._loop.later(wait, give_up)
 
     def stir(self) -> None:
         """Something has changed: who waits for records looks again."""
-        for number, look in list(self._waiting.items()):
+        for number, (look, timer) in list(self._waiting.items()):
             if look():
-                self._waiting.pop(number, None)
+                timer.cancel()
+                del self._waiting[number]
+        self._tell_watchers()
+
+    def watch(self, look: Callable[[], None]) -> None:
+        """Calls that once something has changed."""
+        self._watching.append(look)
+
+    def _tell_watchers(self) -> None:
+        watching, self._watching = self._watching, []
+        for look in watching:
+            look()
 
     def _read(self, place: Place, start: int, most: int, committed: bool) -> Read | OffsetOutOfRangeError:
         partition = self.partition(*place)

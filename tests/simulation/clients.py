@@ -55,6 +55,8 @@ class Connection:
         )
 
     async def bootstrap(self) -> None:
+        if process := OWNER.get():
+            self._broker.openings.append((asyncio.get_running_loop().time(), process.name, process.heard_at))
         if self._broker.network.away:
             raise KafkaConnectionError("nobody answers")
 
@@ -112,6 +114,8 @@ class Connection:
         return SimpleNamespace(error_code=code)
 
     async def _TxnOffsetCommit(self, request: Any) -> Any:
+        if (process := OWNER.get()) and process.is_cut_off:
+            raise NodeNotReadyError
         offsets = {tuple(partition): at for partition, at in request.offsets.items()}
         group, member, generation, _ = request.member
         who = (request.transactional_id, *request.producer, group, (member, generation))
@@ -128,6 +132,7 @@ class Connection:
     async def _Produce(self, request: Any) -> Any:
         batches = [(topic, number, bytes(data)) for topic, parts in request._topics for number, data in parts]
         name, broker = request._transactional_id, self._broker
+        led = [broker.partition(topic, number).epoch for topic, number, _ in batches]
 
         def produce() -> list[tuple[str, list[Any]]]:
             done: list[tuple[str, list[Any]]] = []
@@ -140,7 +145,10 @@ class Connection:
                 done.append((topic, [(number, code, offset, at, 0)]))
             return done
 
-        return SimpleNamespace(API_VERSION=7, topics=await broker.network.ask(handled(produce)))
+        topics = await broker.network.ask(handled(produce))
+        if led != [broker.partition(topic, number).epoch for topic, number, _ in batches]:
+            raise KafkaConnectionError("who took this is no leader any more, and was not heard")
+        return SimpleNamespace(API_VERSION=7, topics=topics)
 
 
 def _who(request: Any) -> tuple[str, int, int]:
@@ -164,15 +172,14 @@ class Consumer:
         self._position: int | None = None
         self._end: int | None = None
         self._answered: int | None = None
-        self._fetching: asyncio.Task[Any] | None = None
+        self._fetching: asyncio.Future[Any] | None = None
         self._paused = False
 
     async def start(self) -> None:
         await self._broker.network.ask(handled(lambda: None))
 
     async def stop(self) -> None:
-        if self._fetching is not None:
-            self._fetching.cancel()
+        self._fetching = None
 
     def assign(self, places: list[TopicPartition]) -> None:
         (place,) = places
@@ -182,10 +189,7 @@ class Consumer:
         self._paused = True
 
     def seek(self, place: TopicPartition, offset: int) -> None:
-        self._position = offset
-        if self._fetching is not None:
-            self._fetching.cancel()
-            self._fetching = None
+        self._position, self._fetching = offset, None
 
     async def seek_to_beginning(self, place: TopicPartition) -> None:
         self.seek(place, (await self._insist(self._broker.bounds, [self._place]))[self._place][0])
@@ -194,33 +198,31 @@ class Consumer:
         """What comes within that time; a fetch that takes longer goes on, and is there for the next call."""
         assert self._position is not None
         assert not self._paused
-        if self._fetching is None:
-            self._fetching = asyncio.create_task(self._fetch(self._position))
-        await asyncio.wait([self._fetching], timeout=timeout_ms / 1000)
-        if not self._fetching.done():
+        fetching = self._fetching
+        if fetching is None:
+            fetching = self._fetching = self._fetch(self._position)
+        await done_within(fetching, timeout_ms / 1000)
+        if not fetching.done() or self._fetching is not fetching:
             return {}
-        read, self._fetching = self._fetching.result(), None
-        if read is None:
+        self._fetching, answer = None, fetching.result()
+        if isinstance(answer, KafkaError):
+            await asyncio.sleep(BACKOFF_SECONDS)
             return {}
+        read = answer[self._place]
+        if isinstance(read, KafkaError):
+            raise read
         self._position, self._end = read.next, read.end
         process = OWNER.get()
         self._answered = process.now_ms() if process else 0
         return {TopicPartition(*self._place): read.records} if read.records else {}
 
-    async def _fetch(self, start: int) -> Any:
+    def _fetch(self, start: int) -> asyncio.Future[Any]:
         broker = self._broker
 
         def fetch(answer: Any) -> None:
             broker.fetch({self._place: start}, 100, self._wait, self._committed, answer)
 
-        try:
-            read = (await broker.network.ask(fetch))[self._place]
-        except KafkaError:
-            await asyncio.sleep(BACKOFF_SECONDS)
-            return None
-        if isinstance(read, KafkaError):
-            raise read
-        return read
+        return broker.network.post(fetch)
 
     async def position(self, place: TopicPartition) -> int:
         assert self._position is not None
@@ -253,6 +255,26 @@ class Consumer:
 
     async def _insist(self, do: Any, *args: Any) -> Any:
         return await insist(self._broker, do, *args)
+
+
+async def done_within(future: asyncio.Future[Any], seconds: float) -> None:
+    """Waits for a future, or so long."""
+    if future.done():
+        return
+    loop = asyncio.get_running_loop()
+    waiter = loop.create_future()
+
+    def wake(_: object = None) -> None:
+        if not waiter.done():
+            waiter.set_result(None)
+
+    future.add_done_callback(wake)
+    timer = loop.call_later(seconds, wake)
+    try:
+        await waiter
+    finally:
+        timer.cancel()
+        future.remove_done_callback(wake)
 
 
 async def _no_end(*_: Any) -> None:

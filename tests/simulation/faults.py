@@ -12,7 +12,7 @@ from sluice.topology.ledger.export_files import LEDGERS
 from sluice.topology.ledger.folds import folds
 from sluice.topology.ledger.interfaces import Fold
 
-from .loop import State
+from .loop import Process, State
 from .partition import Partition
 from .worker import Worker
 from .workload import INPUTS
@@ -49,13 +49,13 @@ class Faults:
         """A worker dies or freezes in the midst of a transaction."""
         if worker := self._some():
             strike = self._random.choice((self._death, self._standstill))(worker)
-            self._await_transaction(worker, strike, 2000)
+            self._await_transaction(worker, strike, self._world.loop.time() + 4.0)
 
-    def _await_transaction(self, worker: Worker, strike: Callable[[], None], tries: int) -> None:
-        if self._world.is_calm or worker.process.state is not State.RUNNING or not tries:
+    def _await_transaction(self, worker: Worker, strike: Callable[[], None], until: float) -> None:
+        if self._world.is_calm or worker.process.state is not State.RUNNING or self._world.loop.time() > until:
             return
         if self._world.broker.is_settled:
-            self._world.loop.later(0.002, self._await_transaction, worker, strike, tries - 1)
+            self._world.broker.watch(partial(self._await_transaction, worker, strike, until))
         else:
             worker.process.trap(self._random.randrange(1, 25), strike)
 
@@ -169,6 +169,9 @@ class Faults:
             self._random.choice((*LEDGERS, *LEDGERS, *INPUTS)),
             self._random.randrange(self._world.plan.lanes),
         )
+        self._elect(topic, number)
+
+    def _elect(self, topic: str, number: int) -> None:
         partition = self._world.broker.partition(topic, number)
         if self._world.is_calm or partition.aged is not None:
             return
@@ -182,6 +185,54 @@ class Faults:
     def _know(self, partition: Partition) -> None:
         partition.aged = None
         self._world.broker.stir()
+
+    def depose(self) -> None:
+        """Who leads a ledger, or coordinates, is killed in the midst of a commit, or of a take-over."""
+        claims, leads = self._random.random() < 0.5, self._random.random() < 0.8
+        self._await_batch(claims, leads, self._world.loop.time() + 8.0)
+
+    def _await_batch(self, claims: bool, leads: bool, until: float) -> None:
+        if self._world.is_calm or self._world.loop.time() > until:
+            return
+        places = [place for place in self._world.broker.under_way(claims=claims) if place[0] in LEDGERS]
+        if not places:
+            self._world.broker.watch(partial(self._await_batch, claims, leads, until))
+            return
+        self._world.tell(f"in the midst of a {'take-over' if claims else 'commit'}:")
+        if leads:
+            self._elect(*self._random.choice(places))
+        else:
+            self.move_coordinators()
+
+    def roll(self) -> None:
+        """All brokers are restarted, one after the other: each leads some partitions, and coordinates."""
+        for step in range(3):
+            self._world.loop.later(2.5 * step, self._restart_broker)
+
+    def _restart_broker(self) -> None:
+        if self._world.is_calm:
+            return
+        self._world.tell("a broker is restarted")
+        for topic in (*LEDGERS, *INPUTS):
+            for number in range(self._world.plan.lanes):
+                if self._random.random() < 0.4:
+                    self._elect(topic, number)
+        self.move_coordinators()
+
+    def lose_coordinator(self) -> None:
+        """Some worker hears nothing of its group's coordinator for a while, and of everybody else as ever."""
+        worker = self._some()
+        if worker is None or worker.process.is_cut_off:
+            return
+        process = worker.process
+        self._world.tell(f"{process.name} hears nothing of its group any more")
+        process.is_cut_off = True
+        self._world.loop.later(self._random.choice((2.0, 6.0, 14.0)), self._hear_again, process)
+
+    def _hear_again(self, process: Process) -> None:
+        if process.is_cut_off:
+            process.is_cut_off = False
+            self._world.tell(f"{process.name} hears of its group again")
 
     def move_coordinators(self) -> None:
         """Somebody else coordinates groups and transactions from now on, and begins after a while."""

@@ -23,6 +23,7 @@ from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.lane_claims import claim_hash, is_claim, read_claim
 from sluice.codecs.notes import Verifier, parse_note, signers_of
 from sluice.codecs.partition import PARTITIONERS
+from sluice.codecs.quarantine import read_quarantine
 from sluice.streams.adjudication import compiled_fold
 from sluice.streams.adjudication import fold as core
 from sluice.streams.attestations import framing
@@ -31,7 +32,8 @@ from sluice.topology.ledger.folds import folds
 from sluice.topology.ledger.interfaces import Fold
 
 from .broker import Broker
-from .partition import Partition, Record
+from .group import SESSION_SECONDS
+from .partition import Partition, Record, Unreadable
 
 OUTPUTS = ("admitted", "inadmissible", "review-requests", "re-emission-requests", "dead-letters", "grounded")
 Written = tuple[bytes | None, bytes | None, tuple[tuple[str, bytes], ...]]
@@ -101,6 +103,7 @@ def check(
         check_outputs(outputs, wanted, lane)
         check_requests(record for record, _ in outputs["review-requests"].visible())
     check_spread(broker, spread)
+    check_openings(broker.openings)
     check_unique(broker)
     for fold in folds():
         check_checkpoints(broker, fold, chains[fold.ledger], origins[fold.ledger], verifiers)
@@ -234,6 +237,13 @@ def check_input(
 
 
 def _is(event: Event, record: Record | None) -> bool:
+    if event.kind == EventKind.QUARANTINE or isinstance(record, Unreadable):
+        return (
+            event.kind == EventKind.QUARANTINE
+            and isinstance(record, Unreadable)
+            and (found := read_quarantine(event)).next == record.next
+            and (found.reason, found.sha256) == (record.reason, sha256(record.value or b"").hexdigest())
+        )
     return record is not None and (event.key, event.value, event.timestamp, list(event.headers)) == (
         record.key,
         record.value,
@@ -352,6 +362,13 @@ def _demand_same(found: list[Written], wanted: list[Written], where: str) -> Non
         f"outputs: {where} has {len(found)} records, the fold {len(wanted)}; they part at {place}: "
         f"{found[place : place + 1]} is not {wanted[place : place + 1]}"
     )
+
+
+def check_openings(openings: Iterable[tuple[float, str, float]]) -> None:
+    """No worker takes a lane over, and so fences somebody, once it has heard nothing of its group for a session."""
+    for at, name, heard_at in openings:
+        silent = at - heard_at
+        demand(silent <= SESSION_SECONDS, "fencing", f"{name} has heard nothing of its group for {silent:.1f} s")
 
 
 def check_unique(broker: Broker) -> None:

@@ -52,6 +52,10 @@ class Process:
         """Turns that it gets when it is thawed."""
         self.traps: list[list[Any]] = []
         """Of each, how many turns are left, and what strikes."""
+        self.is_cut_off = False
+        """Whether it hears nothing of the group's coordinator, and of nobody else less than ever."""
+        self.heard_at = 0.0
+        """Simulated time of the last word that it has had of the group's coordinator."""
 
     def now_ms(self) -> int:
         """The process's own wall clock, Unix ms."""
@@ -232,9 +236,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def _run_once(self) -> None:
         """Turn by turn, until told to stop."""
-        shuffle, owner = self._random.shuffle, OWNER
+        shuffle, owner, timers = self._random.shuffle, OWNER, self._scheduled
         while True:
-            self._let_time_pass()
+            if not self._ready or (timers and timers[0] <= self._now):
+                self._let_time_pass()
             batch, self._ready = self._ready, []
             if len(batch) > 1:
                 shuffle(batch)

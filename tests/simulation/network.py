@@ -65,6 +65,13 @@ class Network:
         Raises:
             KafkaError: the way failed, or the broker refused.
         """
+        answer = await self.post(handle, may_be_late=may_be_late)
+        if isinstance(answer, KafkaError):
+            raise answer
+        return answer
+
+    def post(self, handle: Callable[[Answer], None], *, may_be_late: bool = True) -> asyncio.Future[Any]:
+        """As `ask`, without waiting: the future gets the answer, or the error."""
         future = self.loop.create_future()
         weather, back = self.weather, self.delay()
         if self.away or self.happens(weather.lost):
@@ -75,10 +82,7 @@ class Network:
             self.loop.later(back + self._random.uniform(0.0, 3.0), self._arrive, handle, future, 0.0, False)
         else:
             self.loop.later(self.delay(), self._arrive, handle, future, back, not self.happens(weather.unheard))
-        answer = await future
-        if isinstance(answer, KafkaError):
-            raise answer
-        return answer
+        return future
 
     def _arrive(
         self, handle: Callable[[Answer], None], future: asyncio.Future[Any], back: float, is_heard: bool

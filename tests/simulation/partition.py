@@ -16,6 +16,8 @@ from typing import NamedTuple
 from aiokafka.errors import DuplicateSequenceNumber, InvalidProducerEpoch, OutOfOrderSequenceNumber
 from aiokafka.record.memory_records import MemoryRecords
 
+from sluice.codecs.quarantine import UnreadableReason
+
 
 class Record:
     """One record, as readers get it."""
@@ -35,6 +37,25 @@ class Record:
     @property
     def byte_count(self) -> int:
         return len(self.key or b"") + len(self.value or b"")
+
+    @property
+    def next(self) -> int:
+        """The offset behind it."""
+        return self.offset + 1
+
+
+class Unreadable(Record):
+    """Stands for a batch that cannot be read; `value` is its bytes as they came, `offset` its first."""
+
+    __slots__ = ("count", "reason")
+
+    def __init__(self, timestamp: int, count: int, reason: UnreadableReason, raw: bytes) -> None:
+        super().__init__(0, timestamp, None, raw)
+        self.count, self.reason = count, reason
+
+    @property
+    def next(self) -> int:
+        return self.offset + self.count
 
 
 class Fate(Enum):
@@ -119,10 +140,10 @@ class Partition:
     # ------------------------------------------------------------ appending
 
     def append(self, records: Sequence[Record], at: int, fate: Fate = Fate.COMMITTED) -> Batch:
-        """Takes records in as they are; their offsets are set here."""
+        """Takes records in as they are; their offsets are set here. What cannot be read is a batch of its own."""
         for place, record in enumerate(records):
             record.offset = self.end + place
-        return self._put(Batch(self.end, len(records), fate, at, list(records), b""))
+        return self._put(Batch(self.end, sum(one.next - one.offset for one in records), fate, at, list(records), b""))
 
     def produce(self, data: bytes, at: int) -> int:
         """Takes in a batch as a transactional producer sent it, and returns its offset.

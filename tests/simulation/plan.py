@@ -6,7 +6,7 @@ from random import Random
 from typing import NamedTuple
 
 from .network import Weather
-from .workload import Sending
+from .workload import INPUTS, Sending
 
 LEVELS = (0.01, 0.03, 0.1)
 """How often something goes wrong where it does."""
@@ -45,6 +45,23 @@ def moves_of(seed: int, plan: Plan) -> list[tuple[float, str]]:
     if random.random() > 0.2:
         return []
     return [(random.uniform(0.2, plan.seconds + 4), "move_coordinators") for _ in range(random.choice((1, 2, 6)))]
+
+
+def silences_of(seed: int, plan: Plan) -> list[tuple[float, str]]:
+    """When a worker loses its group's coordinator, and nothing else, by dice of their own: in a sixth of the worlds."""
+    random = Random(f"{seed} silences")
+    if random.random() > 0.17:
+        return []
+    return [(random.uniform(1.0, plan.seconds + 2), "lose_coordinator") for _ in range(random.choice((1, 2, 4)))]
+
+
+def kills_of(seed: int, plan: Plan) -> list[tuple[float, str]]:
+    """When brokers are killed in the midst of something, or restarted in turn, by dice of their own: in a sixth."""
+    random = Random(f"{seed} kills")
+    if random.random() > 0.17:
+        return []
+    kinds = random.choice((("depose",), ("depose",), ("roll",), ("depose", "depose", "roll")))
+    return [(random.uniform(0.2, plan.seconds + 3), random.choice(kinds)) for _ in range(random.choice((1, 3, 6)))]
 
 
 def astray_of(seed: int, plan: Plan) -> list[tuple[float, str]]:
@@ -98,6 +115,27 @@ def last_lost_of(seed: int, plan: Plan) -> str | None:
     one in a sixth of the worlds."""
     random = Random(f"{seed} last range")
     return random.choice(sorted(SIBLINGS)) if random.random() < 0.17 else None
+
+
+def poisons_of(seed: int, plan: Plan) -> list[Sending] | None:
+    """Batches of inputs that cannot be read, by dice of their own: in a sixth of the worlds; None in the others.
+
+    In those, others are damaged on the way to a worker (worker.py).
+    """
+    random = Random(f"{seed} poisons")
+    if random.random() > 0.17:
+        return None
+    return [
+        Sending(
+            random.uniform(0.2, plan.seconds),
+            random.choice(INPUTS),
+            random.randrange(plan.lanes),
+            [(None, b"unreadable %d" % place, [])] * random.choice((1, 3)),
+            None,
+            random.choice(("checksum", "damaged", "too-large")),
+        )
+        for place in range(random.choice((0, 1, 2, 4)))
+    ]
 
 
 REMADE = ("emissions", "reviews", "attestations", "sightings")

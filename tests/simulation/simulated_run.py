@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from sluice.codecs.adoptions import FORMAT, Adoption, adopted_in, write_adoption
 from sluice.codecs.checkpoints import origin
-from sluice.codecs.notes import Signer
 from sluice.streams.policy.policy import Policy
 from sluice.topology.ledger.chain import ids_of
 from sluice.topology.ledger.folds import Adjudicate, Bind, FrameAttestations, folds
@@ -29,25 +28,42 @@ from sluice.topology.worker.clocks import WrongClockError
 from . import invariants
 from .broker import Broker
 from .clients import substitutes
+from .economy import cheaply, signer
 from .faults import Faults
 from .group import Group
 from .invariants import ViolationError
 from .loop import OWNER, LivelockError, Process, SimulatedLoop, State, inhabited
 from .network import CALM, Network
-from .partition import Fate, Record
-from .plan import SIBLINGS, astray_of, cuts_of, elections_of, hangs_of, last_lost_of, moves_of, plan_of, remakes_of
+from .partition import Fate, Record, Unreadable
+from .plan import (
+    SIBLINGS,
+    astray_of,
+    cuts_of,
+    elections_of,
+    hangs_of,
+    kills_of,
+    last_lost_of,
+    moves_of,
+    plan_of,
+    poisons_of,
+    remakes_of,
+    silences_of,
+)
 from .shelf import Shelves
 from .worker import MakeLedger, Worker, make_ledger
 from .workload import INPUTS, Sending, Workload, policy_of
 
 Tell = Callable[[str], None]
 EPOCH = 1_800_000_000_000
+SIGNERS = [signer(f"sluice/{name}", bytes([place]) * 32) for place, name in enumerate("ab")]
 REST_SECONDS = 240.0
 """Once nothing goes wrong any more, all inputs are read within that time, or the world is stuck."""
 GO_ON_SECONDS = 1.5
 ADOPT_SECONDS = 2.5
 QUIET_SECONDS = 12.0
 """Nobody sends to a topic that was just made anew: who was frozen may not have looked yet (docs/limits.md)."""
+DAMAGES = 0.03
+"""The chance that a batch is damaged on its way, in worlds in which there are such that cannot be read at all."""
 MAX_SKEW, SLOW = 300_000, 10_000
 """How far a worker's clock may be off where there is a fence, and how much of that the slowest commit may hide, ms."""
 _WORSE = "not restored from here"
@@ -82,6 +98,8 @@ class World:
         self._elections, self._remakes = elections_of(seed, plan), remakes_of(seed, plan)
         self._moves, self._astray, self._cuts = moves_of(seed, plan), astray_of(seed, plan), cuts_of(seed, plan)
         self._hangs, self._last_lost = hangs_of(seed, plan), last_lost_of(seed, plan)
+        self._poisons = poisons_of(seed, plan)
+        self._silences, self._kills = silences_of(seed, plan), kills_of(seed, plan)
         self.wrong_by: dict[str, int] = {}
         """By machine, how far its clock is astray, ms."""
         self._mutation = mutation or Mutation()
@@ -94,7 +112,7 @@ class World:
         # They differ in what adjudication does.
         self._policy, self._other = (self._patient(policy_of(random)).document for _ in range(2))
         self._shelves = Shelves(random, plan.lanes, Adjudicate().version, shared=plan.shared_folder)
-        self._signers = [Signer(f"sluice/{name}", bytes([place]) * 32) for place, name in enumerate("ab")]
+        self._signers = SIGNERS
         self.settings = Settings(
             partitions=plan.lanes,
             transaction_timeout=4.0,
@@ -161,10 +179,12 @@ class World:
         plan, random, faults = self.plan, self._random, Faults(self, self._random)
         for number in range(plan.workers):
             self.loop.later(random.choice((0.0, random.uniform(0, 3))), self.start, f"w{number}")
-        sendings = [*Workload(random, EPOCH, plan.lanes, plan.seconds, plan.emissions).sendings, *self._hangs]
+        sendings = [*Workload(random, EPOCH, plan.lanes, plan.seconds, plan.emissions).sendings]
+        sendings += [*self._hangs, *(self._poisons or ())]
         for sending in sendings:
             self.loop.later(sending.seconds, self._send, sending)
-        for at, kind in [*plan.faults, *self._elections, *self._moves, *self._astray, *self._cuts]:
+        faulty = (self._elections, self._moves, self._astray, self._cuts, self._silences, self._kills)
+        for at, kind in [*plan.faults, *(one for some in faulty for one in some)]:
             self.loop.later(at, getattr(faults, kind))
         for at, topic in self._remakes:
             self.loop.later(at, faults.make_anew, topic)
@@ -191,6 +211,7 @@ class World:
             if worker is None or worker.process.state is State.DEAD:
                 self.start(f"w{number}")
             else:
+                worker.process.is_cut_off = False
                 worker.process.disarm()
                 worker.process.thaw()
 
@@ -319,6 +340,7 @@ class World:
             on_fatal=fatal,
             is_static=plan.static,
             fence=ClockFence(MAX_SKEW) if self._astray else None,
+            damages=0.0 if self._poisons is None else DAMAGES,
         )
 
     def _send(self, sending: Sending) -> None:
@@ -327,7 +349,10 @@ class World:
             return
         partition = self.broker.partition(sending.topic, sending.number)
         now = self.loop.now_ms()
-        records = [Record(0, now, key, value, headers) for key, value, headers in sending.records]
+        if sending.unreadable is None:
+            records = [Record(0, now, key, value, headers) for key, value, headers in sending.records]
+        else:
+            records = [Unreadable(now, len(sending.records), sending.unreadable, sending.records[0][1])]
         batch = partition.append(records, now, Fate.OPEN if sending.ends else Fate.COMMITTED)
         if sending.ends:
             wait, commit = sending.ends
@@ -353,11 +378,12 @@ def run(seed: int, *, tell: Tell | None = None, mutation: Mutation | None = None
     Raises:
         ViolationError: an invariant does not hold.
     """
-    world = World(seed, tell=tell, mutation=mutation)
     enabled = gc.isenabled()
     gc.disable()
     try:
-        world.run()
+        with cheaply():
+            world = World(seed, tell=tell, mutation=mutation)
+            world.run()
     finally:
         if enabled:
             gc.enable()

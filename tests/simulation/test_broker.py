@@ -21,7 +21,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from .broker import Broker, handled
 from .loop import SimulatedLoop
 from .network import CALM, Network, Weather
-from .partition import Fate, Partition, Record
+from .partition import Fate, Partition, Record, Unreadable
 
 EPOCH = 1_800_000_000_000
 
@@ -71,6 +71,19 @@ class TestPartition:
 
         assert [(record.offset, record.value) for record in read.records] == [(3, b"c")]
         assert (read.next, read.end, read.stable) == (4, 4, 4)
+
+    def test_what_cannot_be_read_takes_its_offsets(self):
+        """As many as the batch has records, and none of these is to be had."""
+        partition = Partition()
+        partition.append([Unreadable(EPOCH, 3, "checksum", b"raw")], EPOCH)
+        partition.append(records(b"after"), EPOCH)
+
+        read = partition.read(0, 100)
+
+        assert [(record.offset, record.next, record.value) for record in read.records] == [
+            (0, 3, b"raw"),
+            (3, 4, b"after"),
+        ]
 
     def test_an_open_transaction_hides_what_follows(self):
         """Committed or not, until its marker stands."""

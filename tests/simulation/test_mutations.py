@@ -11,15 +11,18 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 from msgspec.structs import replace
 
-from sluice.codecs.blocks import Block, Output
+from sluice.codecs.blocks import Block, Event, EventKind, Output
 from sluice.codecs.lane_claims import is_claim
 from sluice.streams.adjudication.state import State
 from sluice.streams.attestations.framing_state import NewestWords
 from sluice.topology.checkpoints.checkpointing import Checkpoints, Draft
 from sluice.topology.kafka import transactions
+from sluice.topology.kafka.batches.unpacking import UnreadableError
+from sluice.topology.kafka.batches.unreadable_batches import Refusals
 from sluice.topology.kafka.claiming import Member, check_member
 from sluice.topology.kafka.connect import open_reader
 from sluice.topology.kafka.fetched import Fetched
+from sluice.topology.kafka.membership import Standing
 from sluice.topology.kafka.transactions import LaneProducer, Written
 from sluice.topology.ledger import chain
 from sluice.topology.ledger.chain import ChainHead
@@ -250,6 +253,31 @@ def careless() -> Mutation:
     )
 
 
+def self_assured() -> Mutation:
+    """A worker takes itself for a member of its group, however long it has heard nothing of that."""
+    return Mutation(patches=[(Standing, "is_lost", lambda standing, now: False)])
+
+
+def passed_over() -> Mutation:
+    """A batch that cannot be read is passed over, and nothing stands for it."""
+
+    def drop(_: Intake, fetched: Fetched) -> Fetched:
+        return fetched._replace(events=[one for one in fetched.events if one.kind != EventKind.QUARANTINE])
+
+    return with_frames(drop)
+
+
+def given_up_at_once() -> Mutation:
+    """A batch that comes damaged is not fetched once more."""
+    refuse = Refusals.refuse
+
+    def refuse_at_once(refusals: Refusals, place: TopicPartition, source: int, unreadable: UnreadableError) -> Event:
+        refusals._suspects[place] = unreadable.offset
+        return refuse(refusals, place, source, unreadable)
+
+    return Mutation(patches=[(Refusals, "refuse", refuse_at_once)])
+
+
 def passed_at_once() -> Mutation:
     """An input counts as read to the end that its leader named before it was."""
     read_to = InputMarks.read_to
@@ -326,6 +354,9 @@ MUTATIONS: dict[str, tuple[Callable[[], Mutation], str]] = {
     ),
     "citations that go to the wrong lane": (misplaced, "outputs"),
     "a topic that nobody looks at": (careless, "topics|sources|exactly-once|failure|progress"),
+    "a worker that never doubts that it is a member": (self_assured, "fencing"),
+    "a batch that is passed over": (passed_over, "exactly-once"),
+    "a batch that is given up at once": (given_up_at_once, "exactly-once"),
     "a watermark that runs ahead": (passed_at_once, "watermark"),
     "a lost range that nobody misses": (unmissed, "progress"),
     "checkpoints outside the transaction": (lambda: adjudicating(CheckpointsFirst), "checkpoints|failure"),

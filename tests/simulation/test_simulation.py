@@ -90,6 +90,12 @@ HAPPENINGS = (
     "a worker ends: this worker's clock",
     "are gone",
     "the lane waits for blocks that were there",
+    "hears nothing of its group any more",
+    "in the midst of a take-over",
+    "in the midst of a commit",
+    "a broker is restarted",
+    "fetching it once more",
+    "the ledger records it, and the lane goes on",
 )
 
 

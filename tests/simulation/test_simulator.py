@@ -13,7 +13,7 @@ import pytest
 from sluice.topology.ledger.chain import ChainHead
 
 from .group import Group
-from .invariants import ViolationError, check_requests
+from .invariants import ViolationError, check_openings, check_requests
 from .loop import LivelockError, Process, SimulatedLoop
 from .partition import Record
 from .shelf import Shelves
@@ -132,6 +132,15 @@ class TestGroup:
         group.join("a", [], True, given.append)
 
         assert given == [(1, [0, 1], []), (1, [0, 1], [])]
+
+
+class TestOpenings:
+    def test_who_takes_a_lane_over_has_heard_of_its_group(self):
+        """Within a session; else two workers would fence one another in turn."""
+        check_openings([(7.0, "w0", 4.0)])
+
+        with pytest.raises(ViolationError, match="fencing: w1 has heard nothing"):
+            check_openings([(7.0, "w0", 4.0), (7.0, "w1", 3.9)])
 
 
 class TestShelves:

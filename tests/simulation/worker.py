@@ -14,11 +14,16 @@ from itertools import count
 from random import Random
 from typing import Any
 
-from aiokafka.errors import IllegalStateError, KafkaError
+from aiokafka import TopicPartition
+from aiokafka.errors import IllegalStateError, KafkaConnectionError, KafkaError
 
+from sluice.codecs.blocks import Event
 from sluice.codecs.notes import Signer
+from sluice.codecs.quarantine import UnreadableReason
 from sluice.streams.adjudication.fold import event_for
 from sluice.topology.checkpoints.checkpointing import Checkpoints, Tips, checkpoints_of, origin_of
+from sluice.topology.kafka.batches.unpacking import UnreadableError
+from sluice.topology.kafka.batches.unreadable_batches import FetchAgainError, Refusals
 from sluice.topology.kafka.claiming import Member, NotAMemberError
 from sluice.topology.kafka.fetched import Bounds, Fetched
 from sluice.topology.kafka.membership import Standing
@@ -42,11 +47,13 @@ from .broker import Broker, Place, handled
 from .clients import insist
 from .group import SESSION_SECONDS, Group
 from .loop import Process, SimulatedLoop
-from .partition import Read, Record
+from .network import Answer
+from .partition import Read, Record, Unreadable
 from .shelf import Shelves
 
 POLL_SECONDS = 0.25
-HEARTBEAT_SECONDS = 0.5
+IDLE_SECONDS, LOOKS = 0.05, 20
+HEARTBEAT_SECONDS = 1.0
 LISTEN_SECONDS = 0.3
 STALL_SECONDS = 20.0
 ASK_SECONDS = 1.0
@@ -68,17 +75,37 @@ class _Placed:
         self.epoch, self.assignment, self.position = epoch, assignment, position
 
 
+class _Refused(Record):
+    """A batch that could not be read, and the event that stands for it."""
+
+    __slots__ = ("_next", "event")
+
+    def __init__(self, refused: Record, event: Event) -> None:
+        super().__init__(refused.offset, refused.timestamp, None, refused.value)
+        self._next, self.event = refused.next, event
+
+    @property
+    def next(self) -> int:
+        return self._next
+
+
 class Fetcher:
     """What fetches for one worker's lanes (`interfaces.Inputs`)."""
 
-    def __init__(self, process: Process, loop: SimulatedLoop, broker: Broker, random: Random) -> None:
+    def __init__(
+        self, process: Process, loop: SimulatedLoop, broker: Broker, random: Random, *, damages: float = 0.0
+    ) -> None:
+        """`damages` is the chance that a batch is damaged on its way here."""
         self._process, self._loop, self._broker, self._random = process, loop, broker, random
         self._network = broker.network
+        self._refusals, self._damages = Refusals(goes_on=True, clock=process.now_ms), damages
+        self._damaged: set[tuple[str, int, int]] = set()  # once each: it is fetched again, and whole then
         self.lanes: Lanes = None  # type: ignore[assignment]  # set by the worker, which makes both
         self.assignment: object | None = None
         self.assigned: frozenset[int] = frozenset()
         self._placed: dict[Place, _Placed] = {}
         self._epochs = count()
+        self._sought, self._looks = asyncio.Event(), 0  # how often it is still looked whether a lane wants anything
         self._outbox: deque[Fetched] = deque()
         self._sent: list[Fetched] = []  # the last ones, for stale repetitions
         # No two workers need hear of a new topic at the same time: each asks a node of its own.
@@ -96,8 +123,16 @@ class Fetcher:
             raise IllegalStateError(f"partition {lane} is not assigned")
         for topic, offset in positions.items():
             self._placed[topic, lane] = _Placed(epoch, self.assignment, offset)
+            self._refusals.forget(TopicPartition(topic, lane))
+        self._look_again()
         await asyncio.sleep(self._network.delay() / 8)  # ranges may be there before the lane knows their epoch
+        self._look_again()
         return epoch
+
+    def _look_again(self) -> None:
+        """A lane has sought: it will want something soon."""
+        self._looks = LOOKS
+        self._sought.set()
 
     async def run(self) -> None:
         """Fetches for all lanes, over and over."""
@@ -109,7 +144,7 @@ class Fetcher:
                 if one.assignment is self.assignment and may_be_fetched(*place)
             }
             if not placed:
-                await asyncio.sleep(0.05)
+                await self._idle()
                 continue
             try:
                 answers = await self._fetch({place: one.position for place, one in placed.items()})
@@ -117,6 +152,15 @@ class Fetcher:
                 await asyncio.sleep(0.1)
                 continue
             self._apply({place: answers[place] for place, one in placed.items() if self._placed[place] is one})
+
+    async def _idle(self) -> None:
+        """A lane that wants nothing will not before it has sought; then it may take some turns until it does."""
+        if self._looks:
+            self._looks -= 1
+            await asyncio.sleep(IDLE_SECONDS)
+        else:
+            self._sought.clear()
+            await self._sought.wait()
 
     async def ask_for_ends(self) -> None:
         """Asks where inputs end that lanes want to know of, about once a second."""
@@ -160,7 +204,7 @@ class Fetcher:
             if not isinstance(read, Read):
                 self.lanes.lost(number, topic)
                 continue
-            ranges += self._cut(topic, number, placed, read)
+            ranges += self._cut(topic, number, placed, self._judged(topic, number, read))
             self.lanes.answered(number, topic, read.stable, now, placed.epoch, placed.position)
         for fetched in ranges:
             heard = self._network.last_lost.pop((fetched.topic, fetched.partition), None) if fetched.events else None
@@ -171,12 +215,33 @@ class Fetcher:
             else:
                 self._network.tell(f"the last range of {fetched.topic}/{fetched.partition} is lost, at {fetched.start}")
 
+    def _judged(self, topic: str, number: int, read: Read) -> Read:
+        """What an answer brought up to a batch that cannot be read; or an event that stands for that (polling.py)."""
+        for place, record in enumerate(read.records):
+            reason = record.reason if isinstance(record, Unreadable) else self._damage(topic, number, record)
+            if reason is None:
+                continue
+            wrong = UnreadableError("it cannot", record.offset, record.next, reason, record.value or b"")
+            try:
+                event = self._refusals.refuse(TopicPartition(topic, number), SOURCES[topic], wrong)
+            except FetchAgainError:
+                return read._replace(records=read.records[:place], next=record.offset)
+            read.records[place] = _Refused(record, event)
+        return read
+
+    def _damage(self, topic: str, number: int, record: Record) -> UnreadableReason | None:
+        where = topic, number, record.offset
+        if where in self._damaged or not self._network.happens(self._damages):
+            return None
+        self._damaged.add(where)
+        return "checksum"
+
     def _cut(self, topic: str, number: int, placed: _Placed, read: Read) -> list[Fetched]:
         """One to three ranges of what one answer brought."""
         records, start, ranges = read.records, placed.position, list[Fetched]()
         while len(records) > 1 and len(ranges) < 2 and self._random.random() < 0.3:
             size = self._random.randrange(1, len(records))
-            ranges.append(_fetched(topic, number, placed.epoch, start, records[size - 1].offset + 1, records[:size]))
+            ranges.append(_fetched(topic, number, placed.epoch, start, records[size - 1].next, records[:size]))
             start, records = ranges[-1].next, records[size:]
         placed.position = read.next
         if records or read.next != start:
@@ -205,7 +270,12 @@ class Fetcher:
 
 
 def _fetched(topic: str, number: int, epoch: int, start: int, end: int, records: Sequence[Record]) -> Fetched:
-    events = [event_for(SOURCES[topic], r.offset, r.timestamp, r.headers, r.key, r.value) for r in records]
+    events = [
+        r.event
+        if isinstance(r, _Refused)
+        else event_for(SOURCES[topic], r.offset, r.timestamp, r.headers, r.key, r.value)
+        for r in records
+    ]
     return Fetched(topic, number, epoch, start, end, events, sum(record.byte_count for record in records))
 
 
@@ -239,13 +309,14 @@ class Worker:
         on_fatal: Callable[[BaseException], None],
         is_static: bool,
         fence: ClockFence | None,
+        damages: float,
     ) -> None:
         self.process, self._group, self._network, self._random = process, group, broker.network, random
         self._loop = loop
         self.name = process.name if is_static else f"{process.name}-{loop.time()}"
         self._is_static, self._has_standbys = is_static, snapshots_every is not None
         self.generation = -1
-        self.fetcher = Fetcher(process, loop, broker, random)
+        self.fetcher = Fetcher(process, loop, broker, random, damages=damages)
         tips = {fold.name: Tips(settings.partitions) for fold in folds}
 
         def scheduler(
@@ -321,6 +392,7 @@ class Worker:
             self.lanes.assign(numbers)
             self._standing.answered(self._loop.time())
             self._standing.joining = False
+            self.process.heard_at = self._loop.time()
             if self._has_standbys:
                 for of_fold in self.standbys.values():
                     of_fold.assign(standbys)
@@ -346,10 +418,17 @@ class Worker:
         """Stops the lanes once the group's coordinator has been silent for a session, as consumer.py does."""
         was_lost = False
         while True:
-            await asyncio.sleep(LISTEN_SECONDS)
+            until = self.process.heard_at + SESSION_SECONDS - LISTEN_SECONDS - self._loop.time()  # not lost before
+            await asyncio.sleep(max(LISTEN_SECONDS, until))
             if (is_lost := self._standing.is_lost(self._loop.time())) != was_lost:
                 was_lost = is_lost
                 (self.lanes.give_up if is_lost else self.lanes.take_back)()
+
+    async def _ask_group(self, handle: Callable[[Answer], None]) -> Any:
+        if self.process.is_cut_off:
+            await asyncio.sleep(self._network.delay())
+            raise KafkaConnectionError("the group's coordinator does not answer this worker")
+        return await self._network.ask(handle, may_be_late=False)
 
     async def _join(self, is_new: bool) -> tuple[int, list[int], list[int]]:
         held = sorted(self.lanes.numbers)
@@ -357,16 +436,17 @@ class Worker:
         def join(answer: Any) -> None:
             self._group.join(self.name, held, is_new, answer)
 
-        return await self._network.ask(join, may_be_late=False)
+        return await self._ask_group(join)
 
     async def _may_stay(self, generation: int) -> bool:
         asked = self._loop.time()
         try:
-            stays = await self._network.ask(handled(self._group.heartbeat, self.name, generation), may_be_late=False)
+            stays = await self._ask_group(handled(self._group.heartbeat, self.name, generation))
         except KafkaError:
             return True
         if stays:
             self._standing.answered(asked)
+            self.process.heard_at = asked
         return stays
 
     async def stop(self) -> None:
@@ -376,6 +456,6 @@ class Worker:
             await of_fold.stop()
         self._member.cancel()
         try:
-            await self._network.ask(handled(self._group.leave, self.name), may_be_late=False)
+            await self._ask_group(handled(self._group.leave, self.name))
         except KafkaError:
             pass

@@ -14,6 +14,7 @@ import msgspec
 
 from sluice.codecs.notes import Signer
 from sluice.codecs.partition import PARTITIONERS
+from sluice.codecs.quarantine import UnreadableReason
 from sluice.codecs.vocabulary import CLASSES_1_0
 from sluice.streams.policy.policy import (
     Admissibility,
@@ -41,13 +42,20 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Sending(NamedTuple):
-    """A batch for one partition. `seconds` is when it is sent; `ends` (seconds later, commit) of a transaction."""
+    """A batch for one partition.
+
+    Attributes:
+        seconds: when it is sent.
+        ends: of a transaction: so many seconds later, and whether it is committed.
+        unreadable: why nobody can read it, if so.
+    """
 
     seconds: float
     topic: str
     number: int
     records: list[tuple[bytes | None, bytes, list[tuple[str, bytes]]]]
     ends: tuple[float, bool] | None
+    unreadable: UnreadableReason | None = None
 
 
 def policy_of(random: Random) -> Policy:
