@@ -19,6 +19,7 @@ from cryptography.exceptions import InvalidSignature
 
 import sluice.streams.policy.policy
 from sluice.codecs.notes import Signer
+from sluice.topology.kafka.batches import packing
 
 MOST = 200
 _TASKS: Any = vars(asyncio.tasks).get("_all_tasks", vars(asyncio.tasks).get("_scheduled_tasks"))
@@ -61,8 +62,10 @@ def signer(name: str, seed: bytes) -> Signer:
 
 @contextmanager
 def cheaply() -> Iterator[None]:
-    """While it lasts, policies are written down once, and asyncio keeps no list of all tasks, which nobody asks for."""
+    """While it lasts, policies are written down once, and no batch is compressed; and asyncio keeps no list of all
+    tasks, for which nobody asks."""
     with (
+        patch.object(packing, "zstd", SimpleNamespace(compress=lambda records, level: records)),
         patch.object(sluice.streams.policy.policy, "rfc8785", SimpleNamespace(dumps=_dumps)),
         patch.object(_TASKS, "add", lambda task: None, create=True),
     ):
