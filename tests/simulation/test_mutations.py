@@ -11,14 +11,13 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 from msgspec.structs import replace
 
-from sluice.codecs.blocks import Block, Event, EventKind, Output
+from sluice.codecs.blocks import Block, EventKind, Output
 from sluice.codecs.lane_claims import is_claim
 from sluice.streams.adjudication.state import State
 from sluice.streams.attestations.framing_state import NewestWords
 from sluice.topology.checkpoints.checkpointing import Checkpoints, Draft
 from sluice.topology.kafka import transactions
-from sluice.topology.kafka.batches.unpacking import UnreadableError
-from sluice.topology.kafka.batches.unreadable_batches import Refusals
+from sluice.topology.kafka.batches.unreadable_batches import Suspects
 from sluice.topology.kafka.claiming import Member, check_member
 from sluice.topology.kafka.connect import open_reader
 from sluice.topology.kafka.fetched import Fetched
@@ -269,13 +268,7 @@ def passed_over() -> Mutation:
 
 def given_up_at_once() -> Mutation:
     """A batch that comes damaged is not fetched once more."""
-    refuse = Refusals.refuse
-
-    def refuse_at_once(refusals: Refusals, place: TopicPartition, source: int, unreadable: UnreadableError) -> Event:
-        refusals._suspects[place] = unreadable.offset
-        return refuse(refusals, place, source, unreadable)
-
-    return Mutation(patches=[(Refusals, "refuse", refuse_at_once)])
+    return Mutation(patches=[(Suspects, "may_heal", lambda *_: False)])
 
 
 def passed_at_once() -> Mutation:
