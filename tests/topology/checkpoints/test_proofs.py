@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from search import examples
 
 from sluice.codecs import merkle
-from sluice.codecs.blocks import leaf_data, read_statement, statement, statement_hash, unseal
+from sluice.codecs.blocks import Output, leaf_data, read_statement, statement, statement_hash, unseal
 from sluice.codecs.checkpoints import Checkpoint, Head, leaf_of, parse_checkpoint
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.notes import Signer, parse_note
@@ -353,7 +353,7 @@ def test_a_decision_that_names_another_place_does_not_stand_there(tmp_path: Path
     output = next(output for output in lane.outputs if output.topic == "admitted")
     value = msgspec.json.decode(output.value)
     value["ledger"]["height"] = 3
-    data = leaf_data(output._replace(value=msgspec.json.encode(value)))
+    data = leaf_data(Output(output.topic, output.key, msgspec.json.encode(value), output.headers))
     block = unseal(lane.blocks[2])
     made_up = merkle.leaf_hash(data)
     header, root = read_statement(json_statement(unseal(lane.blocks[3]).header, "sha256:" + made_up.hex()))
