@@ -634,11 +634,7 @@ class Lane:
     def _has_block(self, time: int, mark: int) -> bool:
         """Whether there is anything that makes a block now."""
         return bool(
-            self._gaps
-            or self._is_due(time, mark)
-            or self._has_applied()
-            or self._is_checkpoint_due()
-            or self._is_closing()
+            self._gaps or self._is_due(time, mark) or self._news() or self._is_checkpoint_due() or self._is_closing()
         )
 
     async def _close_block(self, time: int, mark: int) -> None:
@@ -714,15 +710,14 @@ class Lane:
         wait = None if self._checkpoints is None else self._checkpoints.wait()
         return wait is not None and wait <= 0
 
-    def _has_applied(self) -> bool:
-        """Whether a policy or adoption was applied that the ledger does not have yet."""
-        return self._feed is not None and bool(self._feed.after(self._tip.positions.get(POLICIES, 0)))
+    def _news(self) -> Sequence[Applied]:
+        """The policies and adoptions that were applied and that the ledger does not have yet."""
+        return () if self._feed is None else self._feed.after(self._tip.positions.get(POLICIES, 0))
 
     def _applied(self, time: int) -> list[Event]:
         """The next policy or adoption that the ledger does not have yet: one a block, in the order of the topic."""
-        news = () if self._feed is None else self._feed.after(self._tip.positions.get(POLICIES, 0))
         place = len(self._fold.inputs)
-        return [event for one in news[:1] for event in self._taken_in(one, place, time)]
+        return [event for one in self._news()[:1] for event in self._taken_in(one, place, time)]
 
     def _taken_in(self, one: Applied, place: int, time: int) -> list[Event]:
         """What a block holds of a record that was applied.
