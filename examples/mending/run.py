@@ -77,7 +77,7 @@ def in_this_process(root: Path, model: Model) -> MendingAgent:
         agent.answer("example", QUESTION, looked_at(root))
         while True:
             observe(fake, places, settings)
-            fake.advance("6s")  # what nobody bore out is decided
+            fake.advance("21s")  # what nobody bore out is decided
             show(admitted.catch_up())
             if not mend(agent, reader, 0.2, 0.05):
                 return agent

@@ -181,7 +181,7 @@ def hostile_requests(fake: FakeSluice, sentences: int = 1) -> list[Mending]:
                 "detail": {"missing": [HOSTILE], "reason": HOSTILE, "checks": [{"holds": None, "path": HOSTILE}]},
             }
         )
-    fake.advance("6s")
+    fake.advance("21s")
     return gathered(fake)
 
 
