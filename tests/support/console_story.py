@@ -5,11 +5,13 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from builders import observation_value
+from builders import emission_value, observation_value, review_value
 from console_records import CHECKS, CLASSES, console_emission, span
 from exported import ExportedLane, explanation_of, lane_of
+from hostile_texts import TEXTS
 from msgspec.structs import replace
 
+from sluice.codecs.times import format_time
 from sluice.topology.explain.explanation import Explanation
 
 
@@ -39,6 +41,40 @@ def console_lane(emission_id: str, now: int, lanes: int = 1) -> ExportedLane:
     lane.block(emitted, [("emissions", emission)])
     for number, one in enumerate([*seen, late]):
         lane.block(emitted + 3000 + 1000 * number, [("observations", one)])
+    return lane
+
+
+def hostile_lane(emission_id: str, now: int, lanes: int = 1) -> ExportedLane:
+    """The lane of an emission whose sentences, observers' words and reviews are those of `hostile_texts`.
+
+    Args:
+        emission_id: of the emission.
+        now: Unix ms; the emission came a minute before.
+        lanes: how many there are.
+    """
+    emitted, at = now - 60_000, 0
+    spans: list[list[int]] = []
+    for text in TEXTS.values():
+        spans.append([at, at + len(text)])
+        at += len(text) + 1
+    assertions = [
+        {"span": {"chars": one}, "provenance": {"substrate_class": "substrate.grep", "locator": {"path": text[:900]}}}
+        for one, text in zip(spans, TEXTS.values(), strict=True)
+    ]
+    emission = emission_value(emission_id, " ".join(TEXTS.values()), at=format_time(emitted), assertions=assertions)
+    lane = ExportedLane(start=emitted - 1000, lane=lane_of(emission_id, lanes), lanes=lanes)
+    lane.block(emitted, [("emissions", emission)])
+    for number, (one, text) in enumerate(zip(spans, TEXTS.values(), strict=True)):
+        about = {"emission_id": emission_id, "span": {"chars": one}}
+        short = text[:900]
+        place = {"check": short, "holds": False, "path": short, "reason": short, "commit": short[:64]}
+        detail = {"checks": [place], "found": [short], "missing": [short], "reason": short}
+        looked = {"root": short[:256], "path": short}
+        seen = observation_value(
+            "substrate.grep", "absent", **about, at=emitted + 1000, detail=detail, looked_at=looked
+        )
+        review = review_value("refuse", **about, attempt=0, reviewer="ada", reason=short)
+        lane.block(emitted + 2000 + number, [("observations", seen), ("reviews", review)])
     return lane
 
 

@@ -352,6 +352,8 @@ async def _emission(turn: _Turn) -> Response:
         ),
         now_of_it=next((one for one in assertions if one["span_key"] == chosen), None),
         reviews=[row[1:] for row in history.reviews if row[0] == f"{emission_id}#{chosen}"],
+        explain=pages.command("explain", emission_id, chosen),
+        prove=pages.command("prove", f"{emission_id}#{chosen}"),
         walk=urlencode({"id": emission_id, "span": chosen}) if turn.parts.walks is not None else "",
     )
 
@@ -368,7 +370,8 @@ async def _story(turn: _Turn) -> Response:
     except DoesNotHoldError as error:
         return turn.say("No time line", f"{error.what}.", back, 404)
     except UnreachableError as error:
-        return turn.say("Not now", f"{error.what}; `sluice explain {emission_id} {span}` reads it.", back, 503)
+        told = pages.command("explain", emission_id, span)
+        return turn.say("Not now", f"{error.what}; `{told}` reads it.", back, 503)
     return turn.render("story.html", id=emission_id, span=span, back=back, sections=list(sections(told)))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
+from unicodedata import category
 
 from markupsafe import Markup, escape
 
@@ -19,6 +20,9 @@ UNSEEN: Final = BLANK | {chr(point) for first, last in STRIPPED for point in ran
 """Besides what is not printable; the table is `codecs/data/invisible.txt`."""
 MOST: Final = 20_000
 """Characters of one text that a page shows."""
+STACKED: Final = 8
+"""So many combining marks in a row are drawn on one letter, which is more than scripts need. Hundreds of them are drawn
+over the lines around, or are one letter that is wider than the page."""
 
 
 class Mark(NamedTuple):
@@ -39,12 +43,17 @@ class Piece(NamedTuple):
 
 
 def inert(text: object) -> Markup:
-    """The text as HTML: every character that is not seen as `U+…`, and nothing that a browser would run."""
+    """The text as HTML: every character that is not seen as `U+…`, and nothing that a browser would run.
+
+    Combining marks past `STACKED` stand there as `U+…` too.
+    """
     shown = str(text)
     cut = len(shown) > MOST
     out: list[str] = []
+    stacked = 0
     for one in shown[:MOST]:
-        if one == "\n" or _shows(one):
+        stacked = stacked + 1 if not one.isascii() and category(one)[0] == "M" else 0
+        if one == "\n" or (_shows(one) and stacked <= STACKED):
             out.append(str(escape(one)))
         else:
             out.append(f'<span class="unseen">U+{ord(one):04X}</span>')

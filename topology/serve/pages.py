@@ -5,6 +5,7 @@ Values stay as strangers wrote them: the templates make them inert (inert.py).
 
 from __future__ import annotations
 
+import shlex
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -43,6 +44,12 @@ def emission_href(emission_id: str, span_key: str = "") -> str:
     query = {"id": emission_id if is_folder else "", "span": span_key}
     tail = urlencode([(name, value) for name, value in query.items() if value])
     return "/emissions/" + ("" if is_folder else quote(emission_id, safe="")) + ("?" + tail if tail else "")
+
+
+def command(name: str, *arguments: str) -> str:
+    """A command of ours for a person to paste into a shell: what an emitter chose is one word there, and no option."""
+    ends = ["--"] if any(one[:1] == "-" for one in arguments) else []
+    return shlex.join(["sluice", name, *ends, *filter(None, arguments)])
 
 
 def item_href(key: str) -> str:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 import pytest_asyncio
+from adapter_view import attested, claim
 from axe_playwright_python.async_playwright import Axe
-from console_records import CLAIM, console_records, request, span_key
+from console_records import CLAIM, Written, console_records, request, span_key
 from console_site import Site, person, serving, shows
-from console_story import console_lane
+from console_story import console_lane, hostile_lane
+from exported import ExportedLane
+from hostile_texts import MARK, TEXTS
 from playwright.async_api import Browser, Page
 
 from sluice.topology.kafka.connect import open_producer
@@ -63,7 +68,11 @@ async def site(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIte
 
 async def write_ledger(site: Site) -> None:
     """Puts the lane of the first emission on the topic, as its worker would."""
-    lane = console_lane("em-release-notes", now_ms(), site.settings.partitions)
+    await write_lane(site, console_lane("em-release-notes", now_ms(), site.settings.partitions))
+
+
+async def write_lane(site: Site, lane: ExportedLane) -> None:
+    """Puts the ledger of a lane on its topic."""
     async with open_producer(site.settings) as producer:
         for block in lane.blocks:
             await producer.send(topic_name(site.settings, "ledger"), block, partition=lane.lane)
@@ -152,6 +161,34 @@ async def test_every_page_is_read_without_scripts(site: Site, browser: Browser):
                 words.append(await page.locator("h1, h2, h3, caption, td, label, .card a").all_inner_texts())
             assert words[0] == words[1], path
             assert words[0], path
+
+
+async def test_hostile_words_stay_words_on_claims_and_time_lines(kafka: str, prefix: str, tmp_path, browser: Browser):
+    """No script of theirs runs, nothing is asked of another site (`person` looks at both), the title stays ours, and
+    nothing has to be scrolled sideways on a telephone."""
+    async with serving(Settings(broker=kafka, topic_prefix=prefix), tmp_path) as site:
+        lane = hostile_lane("em-evil", now_ms(), site.settings.partitions)
+        await write_lane(site, lane)
+        said = [
+            attested(text, about="evil", by=name, qualifications=text, evidence=[{"quote": text, "uri": text}])
+            for name, text in TEXTS.items()
+        ]
+        await site.write([Written("grounded", claim("evil"), json.loads(one)) for one in said])
+        paths = {f"/claims?hash={claim('evil')}": f"{len(TEXTS)} validators count", "/story?id=em-evil": MARK}
+        paths |= {"/story?" + urlencode({"id": text[:2000], "span": "c:0-1"}): "Back" for text in TEXTS.values()}
+        async with person(site, browser, "ada", viewport=SIZES[0][0]) as page:
+            for path, words in list(paths.items())[:2]:
+                await shows(page, words, path)
+            for path in paths:
+                await page.goto(path)
+                assert await page.title() in ("Claim · sluice", "Time line · sluice", "No time line · sluice"), path
+                assert await page.locator("script").count() == 1, path
+                assert await page.locator("main :is(img, svg, iframe, form, style, link, meta)").count() == 0, (
+                    path
+                )
+                assert await page.locator("main a:not([href^='/'])").count() == 0, path
+                wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+                assert await page.evaluate(wide) <= 0, path
 
 
 async def test_ten_thousand_requests_are_one_page(kafka: str, prefix: str, tmp_path, browser: Browser):

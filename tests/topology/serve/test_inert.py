@@ -32,6 +32,15 @@ def test_what_is_printable_and_not_seen_is_seen(point):
     assert inert(f"pay{chr(point)}ment") == f'pay<span class="unseen">U+{point:04X}</span>ment'
 
 
+@pytest.mark.parametrize("mark", ["\u0301", "\u20dd", "\u0489", "\u0483"])
+def test_no_letter_carries_hundreds_of_marks(mark):
+    """They would be drawn over other lines, or be one letter that is wider than the page; what scripts need stays."""
+    piled = f'<span class="unseen">U+{ord(mark):04X}</span>'
+
+    assert inert("x" + mark * 8 + "y" + mark) == "x" + mark * 8 + "y" + mark
+    assert inert("x" + mark * 11) == "x" + mark * 8 + piled * 3
+
+
 def test_every_character_of_the_table_is_seen():
     """Of what the sanitiser strips or replaces."""
     from sluice.codecs.unicode_text import REPLACED, STRIPPED
