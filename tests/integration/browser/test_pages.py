@@ -183,9 +183,7 @@ async def test_hostile_words_stay_words_on_claims_and_time_lines(kafka: str, pre
                 await page.goto(path)
                 assert await page.title() in ("Claim · sluice", "Time line · sluice", "No time line · sluice"), path
                 assert await page.locator("script").count() == 1, path
-                assert await page.locator("main :is(img, svg, iframe, form, style, link, meta)").count() == 0, (
-                    path
-                )
+                assert await page.locator("main :is(img, svg, iframe, form, style, link, meta)").count() == 0, path
                 assert await page.locator("main a:not([href^='/'])").count() == 0, path
                 wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
                 assert await page.evaluate(wide) <= 0, path
