@@ -42,6 +42,8 @@ MOST_COMPARED: Final = 50
 NAMED_PLACE: Final = 3.0
 """What a call weighs more when the sentence names its file."""
 _WORDS: Final = re.compile(r"[^\W_]+")
+_FOLDED: Final = str.maketrans({one: one.lower() if one.isalnum() else " " for one in map(chr, range(128))})
+"""Characters of ASCII as words have them; a space for those that words do not have."""
 _LITERAL: Final = re.compile(r"[A-Za-z_$][\w$.:-]{1,127}")
 _HASH: Final = re.compile(r"[0-9a-f]{7,40}")
 _LINE: Final = re.compile(r":\d+(?:-\d+)?$")
@@ -82,7 +84,7 @@ class CallText:
             names = " ".join(f"{one.name} {one.author}" for one in seen.commits)
             shortened = {one.name[:length] for one in seen.commits for length in range(7, 13)}
             text = nfkc("\n".join(texts))
-            self._words = frozenset(_WORDS.findall(f"{text} {names}".casefold())) | shortened
+            self._words = frozenset(_words_in(f"{text} {names}")) | shortened
         return self._words
 
     @property
@@ -91,6 +93,11 @@ class CallText:
         if self._content is None:
             self._content = _content_of(self.seen)
         return self._content
+
+
+def _words_in(text: str) -> list[str]:
+    """The words of a text, case-folded; of ASCII, which most results are, found without an expression."""
+    return text.translate(_FOLDED).split() if text.isascii() else _WORDS.findall(text.casefold())
 
 
 def _content_of(seen: LookResult) -> Content:
@@ -185,6 +192,35 @@ def _terms(text: str) -> Sequence[Term]:
     return terms_of(text).terms[:MOST_TERMS]
 
 
+class _Sought(NamedTuple):
+    """A term of a sentence, with what each call is asked about it.
+
+    Attributes:
+        term: itself.
+        words: a result that has none of these does not have the term; empty where that is not so.
+        place: the file that it may name; empty where it names none.
+        is_hash: it may be a commit's name.
+    """
+
+    term: Term
+    words: frozenset[str]
+    place: str
+    is_hash: bool
+
+
+@lru_cache(maxsize=256)
+def _sought(text: str) -> Sequence[_Sought]:
+    return [_as_sought(term) for term in _terms(text)]
+
+
+def _as_sought(term: Term) -> _Sought:
+    kind, text = term
+    # Of numbers and dates there are other ways to write them.
+    words = _words_of(nfkc(text)) if kind in ("code", "name", "path", "quote") else frozenset[str]()
+    place = _LINE.sub("", text).removeprefix("./") if kind in ("path", "code", "name") else ""
+    return _Sought(term, words, place, _HASH.fullmatch(text) is not None)
+
+
 class _Index:
     """Which calls have a word, for however many sentences and turns: each call is gone through once.
 
@@ -269,7 +305,7 @@ def _bearing(text: str, index: _Index) -> list[LookResult]:
 
 @lru_cache(maxsize=4096)
 def _words_of(text: str) -> frozenset[str]:
-    return frozenset(_WORDS.findall(text.casefold()))
+    return frozenset(_words_in(text))
 
 
 def _weight(terms: Collection[Term]) -> float:
@@ -286,15 +322,10 @@ def _scored(text: str, terms: Sequence[Term], one: CallText) -> tuple[float, Loo
     content, paths = (one.content, one.paths) if seen is one.seen else (_content_of(seen), seen.paths)
     there: list[Term] = []
     places = 0
-    for term in terms:
-        is_place = term.kind in ("path", "code", "name") and _names_one(term.text, paths)
-        is_commit = (
-            seen.commits
-            and _HASH.fullmatch(term.text)
-            and any(each.name.startswith(term.text) for each in seen.commits)
-        )
-        if is_place or is_commit or _holds(term, one, content):
-            there.append(term)
+    for sought in _sought(text):
+        is_place = _names_one(sought.place, paths)
+        if is_place or _is_commit(sought, seen) or _holds(sought, one, content):
+            there.append(sought.term)
             places += is_place
     # A file that is named, of which nothing else that is said came back, bears nothing out.
     if not there or (places == len(there) < len(terms)):
@@ -305,24 +336,26 @@ def _scored(text: str, terms: Sequence[Term], one: CallText) -> tuple[float, Loo
     return _weight(there) + (NAMED_PLACE if places else 0.0), seen
 
 
-def _holds(term: Term, one: CallText, content: Content) -> bool:
+def _holds(sought: _Sought, one: CallText, content: Content) -> bool:
     """Whether a term stands in a result, or in the part of it that is given; searched only where it may."""
-    if term.kind in ("code", "name", "path", "quote"):  # of numbers and dates there are other ways to write them
-        words = _words_of(nfkc(term.text))
-        if words and one.words.isdisjoint(words):
+    term, words = sought.term, sought.words
+    if words and not words <= one.words:
+        if one.words.isdisjoint(words):
             return False
         # All of its words have to be there; but where a script puts no space between words, they may stand in others.
-        if content.text.isascii() and not one.seen.commits and not words <= one.words:
+        if content.text.isascii() and not one.seen.commits:
             return content.holds_otherwise(term)
     return content.holds(term)
 
 
-def _names_one(named: str, paths: Sequence[str]) -> bool:
+def _is_commit(sought: _Sought, seen: LookResult) -> bool:
+    """Whether a term is the name of a commit that a look showed, or begins it."""
+    return sought.is_hash and any(each.name.startswith(sought.term.text) for each in seen.commits)
+
+
+def _names_one(place: str, paths: Sequence[str]) -> bool:
     """Whether a text names one of these files, with its folders or without."""
-    if not paths:
-        return False
-    named = _LINE.sub("", named).removeprefix("./")
-    return bool(named) and any(path.endswith(named) and (path == named or path.endswith("/" + named)) for path in paths)
+    return bool(place) and any(path.endswith(place) and (path == place or path.endswith("/" + place)) for path in paths)
 
 
 def _narrowed(text: str, terms: Sequence[Term], seen: LookResult) -> LookResult:

@@ -163,14 +163,18 @@ def _text(look: Look, rows: list[str]) -> list[Line]:
 
 def _numbered(look: Look, rows: list[str]) -> list[Line]:
     """Rows whose numbers follow one another; what stands before and behind them is the tool's."""
+    path = look.path or ""
     found: list[Line] = []
+    wanted = 0
     for row in rows:
         match = _NUMBERED.fullmatch(row)
-        if match is None or (found and int(match[1]) != (found[-1].number or 0) + 1):
+        number = 0 if match is None else int(match[1])
+        if match is None or (found and number != wanted):
             if found:
                 break
             continue
-        found.append(Line(look.path or "", int(match[1]), match[2]))
+        found.append(Line(path, number, match[2]))
+        wanted = number + 1
     return found
 
 

@@ -142,6 +142,14 @@ _PLACES: Final[Mapping[str, Mapping[str, int]]] = {
     name: {one.name: place for place, one in enumerate(signature.parameters)} for name, signature in TABLE.items()
 }
 """Where each check has its positional arguments."""
+_LEAST: Final[Mapping[str, int]] = {
+    name: sum(not one.optional for one in signature.parameters) for name, signature in TABLE.items()
+}
+"""How many positional arguments each check has at least."""
+_NAMED: Final[Mapping[str, Mapping[str, tuple[int, Parameter]]]] = {
+    name: {one.name: (place, one) for place, one in enumerate(signature.named)} for name, signature in TABLE.items()
+}
+"""What each check takes as `key=value`, with its place among these."""
 
 
 class Check(msgspec.Struct, frozen=True, gc=False):
@@ -164,7 +172,10 @@ class Check(msgspec.Struct, frozen=True, gc=False):
         place = _PLACES[self.name].get(parameter)
         if place is not None and place < len(self.arguments):
             return self.arguments[place]
-        return next((argument for name, argument in self.named if name == parameter), None) if self.named else None
+        for name, argument in self.named:
+            if name == parameter:
+                return argument
+        return None
 
     def text(self, parameter: str) -> str:
         """The argument of a parameter that is always text; empty where it was not given."""
@@ -216,6 +227,8 @@ _NAME: Final = re.compile(r"(not )?([a-z_]+)\(")
 _WORD: Final = re.compile(r"[A-Za-z0-9_.\-+/:$]+")
 _KEY: Final = re.compile(r"([a-z_]+)=(?!=)")
 _OPERATOR: Final = re.compile(r"[!<>]=|[=<>]")
+_PLAIN: Final = re.compile(r"(?:([a-z_]+)=(?!=))?([A-Za-z0-9_.\-+/:$]+)(?:,\s*|(\)))")
+"""An argument that is a word, and what follows it; its key, if any, the word, and the bracket where it is the last."""
 _JSON_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SPACE: Final = re.compile(r"\s*")
 _NUMBER: Final = re.compile(r"-?(?:\d[\d_]*)?(?:\.(?:\d[\d_]*)?)?(?:[eE][+-]?\d{1,4})?", re.ASCII)
@@ -267,6 +280,16 @@ class _Reader:
         if self._take(")"):
             return given, named
         while True:
+            plain = _PLAIN.match(self.text, self.at)
+            if plain is not None and (plain[1] or not named):  # most are; whatever else is read piece by piece
+                self.at = plain.end()
+                if plain[1]:
+                    named.append((plain[1], _Raw(plain[2])))
+                else:
+                    given.append(_Raw(plain[2]))
+                if plain[3]:
+                    return given, named
+                continue
             key = _KEY.match(self.text, self.at)
             if key is not None:
                 self.at = key.end()
@@ -343,7 +366,7 @@ _SHORT: Final = (MAX_CANONICAL - 8 * (MAX_DIGITS + 4)) // 2
 
 def _positional(signature: Signature, given: list[_Raw]) -> tuple[Value, ...]:
     parameters = signature.parameters
-    least = sum(not one.optional for one in parameters)
+    least = _LEAST[signature.name]
     if not least <= len(given) <= len(parameters):
         wanted = f"{least}" if least == len(parameters) else f"{least} or {len(parameters)}"
         raise _Malformed(f"{signature.name} takes {wanted} arguments, not {len(given)}")
@@ -351,7 +374,9 @@ def _positional(signature: Signature, given: list[_Raw]) -> tuple[Value, ...]:
 
 
 def _named(signature: Signature, named: list[tuple[str, _Raw]]) -> tuple[tuple[str, Value], ...]:
-    known = {one.name: (place, one) for place, one in enumerate(signature.named)}
+    if not named and not signature.least_named:
+        return ()
+    known = _NAMED[signature.name]
     found: list[tuple[str, Value]] = []
     before = -1
     for name, raw in named:

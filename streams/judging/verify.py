@@ -98,7 +98,7 @@ def _region(check: Check, source: Source, parser: Parser) -> Source | Held:
         lines = _both(lines, extents)
         if lines is _NOTHING:
             return Held(None, "not-found")
-    return source._replace(lines=lines)
+    return source if lines == source.lines else source._replace(lines=lines)
 
 
 def _extents(name: str, source: Source, parser: Parser) -> tuple[int, int] | Held:

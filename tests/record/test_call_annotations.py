@@ -57,6 +57,15 @@ def test_calls_with_the_sentences_terms_bear_on_it() -> None:
     assert quotes(noted)[0] == "LIMIT = 42"
 
 
+def test_words_of_ascii_are_those_of_any_text() -> None:
+    """A text of ASCII is cut into words by each character; beside another character it gives the same words."""
+    text = "".join(f"Ab{chr(number)}cD " for number in range(128)) + "x_1 7.5"
+    plain, other = CallText(read(text=text)).words, CallText(read(text=f"{text} é")).words
+    assert other - plain == {"é"}
+    assert plain <= other
+    assert {"ab", "cd", "abacd", "ab7cd", "x", "1", "7", "5"} <= plain
+
+
 def test_quotes_hold_no_more_files_than_there_is_room_for() -> None:
     """An agent that reads one large file after the other: those that the checkout has dropped are not held here."""
     annotator = Annotator(Deriver(), lambda path: b"LIMIT = 42\n" + bytes(1_000_000))
