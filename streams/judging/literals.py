@@ -104,45 +104,54 @@ def _name(token: str) -> str:
     return name if "_" in name or dotted or camel or capitals or called or slashed or mixed else ""
 
 
-_EXPRESSIONS: Final[tuple[tuple[Form, str, Callable[[str], str]], ...]] = (
-    ("url", r"(?<!\w)[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s<>\"`“”\0]{1,2048}", _url),
-    ("email", r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+", _whole),
-    ("hash", r"(?<![\w-])(?:sha\d{1,3}|md5|blake\d\w?):[0-9A-Fa-f]{6,128}(?:\.{3})?(?!\w)", _whole),
-    ("hash", r"(?<![\w-])[\dA-Fa-f]{8}(?:-[\dA-Fa-f]{4}){3}-[\dA-Fa-f]{12}(?![\w-])", _whole),
-    ("hash", r"(?<![\w.-])(?=\d*[a-f])(?=[a-f]*\d)[\da-f]{7,64}(?![\w-])", _whole),
-    ("hash", r"(?<=[Cc]ommit )[\dA-Fa-f]{7,64}(?![\w-])", _whole),
-    ("moment", rf"(?<![\w.:/-]){_DATE}(?:(?:T|\s|,?\sat\s){_CLOCK})?(?!\w|[.:-]\d)", _whole),
+_EXPRESSIONS: Final[tuple[tuple[Form, str, str, Callable[[str], str]], ...]] = (
+    ("url", r"://", r"(?<!\w)[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s<>\"`“”\0]{1,2048}", _url),
+    ("email", r"@", r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+", _whole),
+    ("hash", r":", r"(?<![\w-])(?:sha\d{1,3}|md5|blake\d\w?):[0-9A-Fa-f]{6,128}(?:\.{3})?(?!\w)", _whole),
+    ("hash", r"-", r"(?<![\w-])[\dA-Fa-f]{8}(?:-[\dA-Fa-f]{4}){3}-[\dA-Fa-f]{12}(?![\w-])", _whole),
+    ("hash", r"\d", r"(?<![\w.-])(?=\d*[a-f])(?=[a-f]*\d)[\da-f]{7,64}(?![\w-])", _whole),
+    ("hash", r"ommit ", r"(?<=[Cc]ommit )[\dA-Fa-f]{7,64}(?![\w-])", _whole),
+    ("moment", r"\d", rf"(?<![\w.:/-]){_DATE}(?:(?:T|\s|,?\sat\s){_CLOCK})?(?!\w|[.:-]\d)", _whole),
     # A year says when only where the sentence says so: «in 2026» is a date, «2026 rows» is a number.
     (
         "moment",
+        r"\d",
         r"(?:(?<=\bin )|(?<=\bsince )|(?<=\bbefore )|(?<=\bafter )|(?<=\buntil )|(?<=\bduring ))"
         rf"[12]\d{{3}}(?!\w|[.,:/_-]\d|\s?%|[ -](?:{_UNIT})(?!\w))",
         _whole,
     ),
-    ("clock", rf"(?<![\w.:/-]){_CLOCK}(?!\w|:\d)", _whole),
-    ("address", r"(?<![\w.:])\d{1,3}(?:\.\d{1,3}){3}(?:[:/]\d{1,5})?(?!\w|\.\d)", _whole),
-    ("address", r"(?<![\w:])(?=[\dA-Fa-f]*:[\dA-Fa-f]*:)[\dA-Fa-f:]{3,39}(?![\w:])", _whole),
+    ("clock", r":", rf"(?<![\w.:/-]){_CLOCK}(?!\w|:\d)", _whole),
+    ("address", r"\d", r"(?<![\w.:])\d{1,3}(?:\.\d{1,3}){3}(?:[:/]\d{1,5})?(?!\w|\.\d)", _whole),
+    ("address", r":", r"(?<![\w:])(?=[\dA-Fa-f]*:[\dA-Fa-f]*:)[\dA-Fa-f:]{3,39}(?![\w:])", _whole),
     (
         "version",
+        r"\d",
         r"(?<![\w.-])(?:[vV]\d+(?:\.\d+)*|\d+(?:\.\d+){2,}|(?:(?<=[Vv]ersion )|(?<=[Rr]elease ))\d+(?:\.\d+)*)"
         r"(?:[-+.]?(?:alpha|beta|rc|dev|post|a|b)[.-]?\d*)?(?!\w|[-.]\w)",
         _whole,
     ),
-    ("path", r"(?<![\w/.~@+-])[\w.~/][\w.@+/-]*+(?!\()", _path),
-    ("address", r"(?<![\w.:/-])(?:localhost|[A-Za-z][\w-]{0,62}(?:\.[\w-]{1,63}){1,8}):\d{2,5}(?![\w:]|\.\d)", _whole),
-    ("flag", r"(?<![\w-])--?[A-Za-z][\w-]*|(?<![\w&])(?:#\w+|[@$][^\W\d]\w*)", _whole),
-    ("name", r"(?<![\w.-])[^\W\d]\w*(?:[./-]\w+)*(?:\(\))?", _name),
-    ("name", r"(?<![\w./-])\d+(?:[/:'-]\d+)+(?![\w/])", _whole),
+    ("path", r"", r"(?<![\w/.~@+-])[\w.~/][\w.@+/-]*+(?!\()", _path),
+    (
+        "address",
+        r":",
+        r"(?<![\w.:/-])(?:localhost|[A-Za-z][\w-]{0,62}(?:\.[\w-]{1,63}){1,8}):\d{2,5}(?![\w:]|\.\d)",
+        _whole,
+    ),
+    ("flag", r"[-#@$]", r"(?<![\w-])--?[A-Za-z][\w-]*|(?<![\w&])(?:#\w+|[@$][^\W\d]\w*)", _whole),
+    ("name", r"", r"(?<![\w.-])[^\W\d]\w*(?:[./-]\w+)*(?:\(\))?", _name),
+    ("name", r"\d", r"(?<![\w./-])\d+(?:[/:'-]\d+)+(?![\w/])", _whole),
     (
         "number",
+        r"\d",
         r"(?<![\w.])(?<!\w-)(?<!\d[,:/'])(?:[$€£¥]|[+\u2212-](?=[\d.]))?"
         rf"{_DIGITS}(?:\s?%|[ -]?(?:{_UNIT})(?!\w)|(?!\w|[.,:/'_-]\d))",
         _whole,
     ),
-    ("name", r"(?<![\w.])\d\w*(?:[.-]\w+)*", _name),
+    ("name", r"\d", r"(?<![\w.])\d\w*(?:[.-]\w+)*", _name),
 )
-_FORMS: Final[tuple[tuple[Form, re.Pattern[str], Callable[[str], str]], ...]] = tuple(
-    (form, re.compile(pattern), accept) for form, pattern, accept in _EXPRESSIONS
+"""Each form with what every text has that has one, which is found sooner, and the expression that finds it."""
+_FORMS: Final[tuple[tuple[Form, re.Pattern[str], re.Pattern[str], Callable[[str], str]], ...]] = tuple(
+    (form, re.compile(needed), re.compile(pattern), accept) for form, needed, pattern, accept in _EXPRESSIONS
 )
 
 
@@ -162,7 +171,9 @@ def _kept(text: str) -> tuple[Found, ...]:
 
 def _searched(text: str) -> list[Found]:
     found: list[Found] = []
-    for form, pattern, accept in _FORMS:
+    for form, needed, pattern, accept in _FORMS:
+        if needed.search(text) is None:
+            continue
         pieces: list[str] = []
         past = 0
         for match in pattern.finditer(text):

@@ -61,6 +61,13 @@ def test_ordinary_prose_has_no_literals(text: str):
     assert found(text) == []
 
 
+_WORDS = (
+    *("commit", "3f2a9bc", "sha256:e3b0c442", "a@b.org", "https://b.org/c", "2026-05-25", "May", "25,", "2026", "in"),
+    *("10:00:30", "127.0.0.1", "::1", "v1.2", "version", "1.0", "a/b.py", "localhost:80", "--all", "#4", "f()", "3/4"),
+    *("30", "ms", "x1", "deadbeef-0000-1111-2222-333344445555", "beef", "$HOME", "it"),
+)
+
+
 @given(st.text(max_size=80))
 def test_literals_are_in_order_and_apart(text: str):
     """Whatever the text, each literal stands where it says, and none overlaps another."""
@@ -69,6 +76,13 @@ def test_literals_are_in_order_and_apart(text: str):
         assert past <= one.start < one.end
         assert text[one.start : one.end] == one.text
         past = one.end
+
+
+@given(st.text("aeT159. :-/@#$_,'é٣", max_size=40) | st.lists(st.sampled_from(_WORDS), max_size=8).map(" ".join))
+def test_what_stands_behind_a_text_adds_no_literal_to_it(text: str):
+    """A form is not looked for where no mark of it stands: with every mark behind the text it has the same literals."""
+    marks = "\0 9 : :// @ - # $ commit "
+    assert literals(text) == [one for one in literals(text + marks) if one.end <= len(text)]
 
 
 def test_every_spelling_of_a_unit_leads_to_one_unit():
