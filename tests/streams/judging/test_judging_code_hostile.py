@@ -215,6 +215,23 @@ def test_recovery_from_errors_is_given_up_in_time(ending: str, unit: str) -> Non
     assert held("defines(a)", text, f"a.{ending}") == Held(None, "too-large")
 
 
+@pytest.mark.parametrize("lines", [60, 150, 275, 350, 1_000])
+@pytest.mark.parametrize(
+    ("ending", "clean", "unit"),
+    [
+        ("java", "class A { int f() { return 1; } }\n", "a=>"),
+        ("cs", "class A { int f() { return 1; } }\n", "a<a<a>>"),
+        ("go", "func f() int { return 1 }\n", "->"),
+        ("js", "const a = 1;\n", "->"),
+        ("c", "int f(void) { return 1; }\n", "a=>"),
+        ("rs", "fn f() -> i32 { 1 }\n", "%w("),
+    ],
+)
+def test_recovery_behind_clean_code_is_given_up_in_time(ending: str, clean: str, unit: str, lines: int) -> None:
+    """Clean code makes no sample so rare that what follows goes unseen, wherever between two samples it begins."""
+    assert parsed(clean * lines + (unit * 20_000)[:20_000], f"a.{ending}").problem == "too-large"
+
+
 @pytest.mark.parametrize(
     ("ending", "text"),
     [
