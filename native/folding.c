@@ -402,6 +402,8 @@ static int observation_kept(Folder *self, Observation *one, View record)
 {
     if (!observation_read(one, record, &self->arena))
         return PYTHON;
+    if (!self->binds_subjects) /* of the same version: versions.py, FILES */
+        one->file = (View)VIEW("");
     if (!one->has_attestation)
         return DONE;
     PyObject *bytes = asked(self, FUNCTION_ATTESTATION_OF, one->attestation);

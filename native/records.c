@@ -602,7 +602,7 @@ static int unchecked_read(Json *json, Ranges *unchecked)
     return found == 0;
 }
 
-/* Where the observer looked: of that the root and the content may be kept, of the rest only its form is looked at. */
+/* Where the observer looked: of that root, path and content may be kept, of the rest only its form is looked at. */
 static int looked_at_read(Observation *self, Json *json)
 {
     static const Name names[] = {NAME("root"), NAME("path"), NAME("content"), NAME("commit"), NAME("owner")};
@@ -620,6 +620,8 @@ static int looked_at_read(Observation *self, Json *json)
         fine = member < 5 ? text_up_to(json, most[member], &text) : json_pass(json, JSON_DEPTH / 2);
         if (fine && member == 0)
             self->looked.root = text;
+        if (fine && member == 1)
+            self->file = text;
         if (fine && member == 2)
             self->looked.content = text;
     }
@@ -786,7 +788,7 @@ int observation_read(Observation *self, View record, Arena *arena)
     Json json = {record.at, record.at + record.length, arena};
     int found, first = 1, fine = 1;
     unsigned seen = 0, next = 0, member;
-    *self = (Observation){.confidence = 1, .coverage = -1, .reason = VIEW(""), .looked = {VIEW(""), VIEW("")}};
+    *self = (Observation){.confidence = 1, .coverage = -1, .reason = VIEW(""), .looked = {VIEW(""), VIEW("")}, .file = VIEW("")};
     if (!begins(&json, '{'))
         return 0;
     while (fine && (found = JSON_NAMED(&json, &first, names, &next, &member)) > 0) {

@@ -4,13 +4,16 @@ A check without `path` is looked up in the file of each annotation. Two classes 
 record names one: then no second kind of evidence bears out what the reader is told. So evidence counts per file. The
 first file that is told is the check's own (`Checking.places`); what another file shows is kept in `elsewhere`. What
 names no file counts for each. At admission the file that is carried longest becomes the check's own, and evidence from
-any other counts no more. Files are told apart by path: of one path in two repositories see docs/checks.md. Pure.
+any other counts no more. Files are told apart by path: of one path in two repositories see docs/checks.md. An observer
+that says nothing of a check saw it in the file that it looked at (`with_file`). Pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, cast
+
+from msgspec.structs import replace
 
 from ...codecs.records import Observation
 from .emission_state import AssertionState, Checking, Elsewhere, Place, Verified
@@ -57,6 +60,26 @@ def _place(one: dict[str, Any]) -> Place:
         last,
         commit if isinstance(commit, str) and len(commit) <= _MAX_COMMIT else "",
     )
+
+
+def with_file(observation: Observation) -> Observation:
+    """An observation in which each check that it verifies, and says nothing else of, holds in the file looked at.
+
+    An entry of `detail.checks` says something of its check also where it names no file: so our observers tell what is
+    in no file, such as a commit. An observation that names no check says nothing of files.
+    """
+    looked = observation.looked_at
+    if not observation.verified or looked is None or not looked.path:
+        return observation
+    detail: Any = (observation.detail or {}).get("checks")
+    told = list(cast("list[Any]", detail)) if isinstance(detail, list) else []
+    told += [None] * (max(observation.verified) + 1 - len(told))
+    silent = [check for check in observation.verified if not isinstance(told[check], dict)]
+    if not silent:
+        return observation
+    for check in silent:
+        told[check] = {"path": looked.path}
+    return replace(observation, detail={**(observation.detail or {}), "checks": told})
 
 
 def looked_at(observation: Observation) -> tuple[str, str]:

@@ -34,6 +34,7 @@ from ..policy.policy import Policy
 from ..policy.signed_policies import follow
 from . import (
     bound,
+    check_places,
     compiled_fold,
     corroboration,
     grounding,
@@ -61,6 +62,7 @@ from .versions import (
     ANSWERS,
     AUTHORITY,
     COMPILED,
+    FILES,
     FOLD_VERSION,
     MENDING,
     NAMES,
@@ -715,6 +717,8 @@ class _Folding:
         if why is not None:
             return why
         if outcome == "corroborates":
+            if self.version >= FILES:
+                observation = check_places.with_file(observation)
             return corroboration.corroborate(self.policy, assertion_state, observation, ts, cls)
         if outcome == "contradicts":
             why = corroboration.contradict(assertion_state, cls, ts)

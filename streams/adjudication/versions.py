@@ -68,6 +68,9 @@ EMITTERS: Final = 4
 (corroboration.py, `barred`)."""
 ROOTS: Final = 4
 """From this version on evidence that names no root counts against the bound of every root (independence.py)."""
+FILES: Final = 4
+"""From this version on the file that an observer looked at is that of each check of which it says nothing else
+(check_places.py)."""
 REPEATS: Final = 4
 """From this version on an emission that comes again is a duplicate before its signature is looked at."""
 ROLES: Final = 4

@@ -153,6 +153,14 @@ def _at(path: str | None, *lines: int, **more: Any) -> dict[str, Any]:
     return {**VERIFIED, "detail": {"checks": [reported]}, **more}
 
 
+_EQUALS = "equals(MAX, 1000)"
+
+
+def _looking(path: Any, **more: Any) -> dict[str, Any]:
+    """A foreign observer's answer, which says of no check where it holds."""
+    return {"verified": [0], "coverage": "whole", "looked_at": {"path": path}, **more}
+
+
 _FIRST, _OTHER, _NOWHERE = _at("a/b.py", 3, 3), _at("other.py", 7, 7), _at(None, 5, 5)
 
 
@@ -188,9 +196,77 @@ def test_two_files_bear_no_check_out_together(
     assert (first and first["_untrusted_text"]["checked"][0]["lines"]) == lines
 
 
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize(
+    ("seen", "path"),
+    [
+        ((_looking("a/b.py"), _looking("other.py")), None),
+        ((_looking("a/b.py"), _looking("a/b.py")), "a/b.py"),
+        ((_looking("a/b.py"), _looking(None)), "a/b.py"),
+        ((_looking(None), _looking("")), ""),
+        ((_looking("a/b.py"), _looking("./a/b.py")), None),
+        ((_looking("a/b.py"), _looking("a//b.py")), None),
+        ((_looking("a/b.py"), _looking("/a/b.py")), None),
+        ((_looking("a/b.py"), _looking("a%2Fb.py")), None),
+        ((_looking("a/b.py"), _looking(["a/b.py"])), None),  # a dead letter
+        ((_looking("a/b.py"), _looking("é" * 4096)), None),
+        ((_looking("a/b.py"), _OTHER), None),
+        ((_OTHER, _looking("a/b.py")), None),
+        ((_looking("a/b.py"), _FIRST), "a/b.py"),
+        ((_looking("a/b.py"), _NOWHERE), "a/b.py"),
+        ((_looking("a/b.py"), _looking("other.py"), _looking("other.py")), "other.py"),
+        ((_looking("a/b.py"), _looking("other.py"), {}), "a/b.py"),  # as a whole: it counts for each
+        ((_looking("a/b.py"), _looking("other.py", detail={"checks": []})), None),
+        ((_looking("a/b.py"), _looking("other.py", detail={"checks": [None]})), None),
+        ((_looking("a/b.py"), _looking("other.py", detail={"checks": {}})), None),
+        ((_looking("a/b.py"), _looking("other.py", detail={"checks": [{}]})), "a/b.py"),
+        ((_looking("a/b.py"), _looking("other.py", detail={"reason": "x", "missing": ["x"]})), None),
+    ],
+)
+def test_two_files_that_were_looked_at_bear_no_check_out_together(
+    seen: tuple[dict[str, Any], ...], path: str | None, early: bool
+) -> None:
+    """Where observers say nothing of the check; before and behind the emission, and behind its admission."""
+    reported: list[Raw | Policy] = [
+        ("observations", *raw_observation(1, cls, **one)) for cls, one in zip(CLASSES, seen, strict=False)
+    ]
+    emissions: list[Raw | Policy] = [("emissions", *checked(1, [_EQUALS]))]
+    renewing: list[Step] = [
+        (T + minutes * MINUTE, T, [("observations", *raw_observation(1, CLASSES[0], **one, observed_at=T + minutes))])
+        for minutes, one in enumerate((_looking("other.py"), _looking("a/b.py"), _looking(None), {}), 1)
+    ]
+    steps = [(T, T, reported + emissions if early else emissions + reported), *renewing, *LATER]
+
+    found = same(steps, Policy())
+
+    said = [json.loads(output.value) for output in found.outputs[0] if output.topic == "admitted"]
+    assert ([one["_untrusted_text"]["checked"][0].get("path", "") for one in said] or [None]) == [path]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_earlier_versions_did_not_ask_which_file_was_looked_at(number: int) -> None:
+    """Their blocks fold as they were written."""
+    records: list[Raw | Policy] = [("emissions", *checked(1, [_EQUALS]))]
+    records += [
+        ("observations", *raw_observation(1, cls, **_looking(path))) for cls, path in zip(CLASSES, "ab", strict=False)
+    ]
+
+    found = same([(T, T, records)], Policy(), number=number)
+
+    assert [output.topic for output in found.outputs[0]] == ["admitted"]
+
+
 @pytest.mark.parametrize(
     ("seen", "python"),
-    [((_FIRST, _FIRST), 0), ((_FIRST, _NOWHERE), 0), ((_NOWHERE, _FIRST), 0), ((_FIRST, _OTHER, {}), 2)],
+    [
+        ((_looking("a/b.py"), _looking("a/b.py")), 0),
+        ((_looking("a/b.py"), _FIRST), 0),
+        ((_looking("a/b.py"), _looking("other.py")), 1),
+        ((_FIRST, _FIRST), 0),
+        ((_FIRST, _NOWHERE), 0),
+        ((_NOWHERE, _FIRST), 0),
+        ((_FIRST, _OTHER, {}), 2),
+    ],
 )
 def test_one_file_is_the_cores(seen: tuple[dict[str, Any], ...], python: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Evidence of one file, or of none that is named, never reaches Python; that of another one does, and what its
@@ -208,7 +284,7 @@ def test_one_file_is_the_cores(seen: tuple[dict[str, Any], ...], python: int, mo
     assert asked == (["observations"] * python if compiled_fold.core is not None else [record[0] for record in records])
 
 
-_EQUALS, _COMMIT = "equals(MAX, 1000)", "commit(4f2a91c)"
+_COMMIT = "commit(4f2a91c)"
 _ALONE = {"commit": FloorOfCheck(internal=1)}
 """A check that one class alone can decide (docs/checks.md)."""
 
@@ -385,7 +461,9 @@ _SEEN = st.fixed_dictionaries(
         "coverage": st.sampled_from(["whole", "part", "part", "none", None, "half"]),
         "unchecked": st.one_of(st.none(), _SPANS),
         "detail": _CHECKS,
-        "looked_at": st.sampled_from([None, {}, VERIFIED["looked_at"], {"root": 1}, {"commit": "c" * 65}]),
+        "looked_at": st.sampled_from(
+            [None, {}, VERIFIED["looked_at"], {"root": 1}, {"commit": "c" * 65}, {"path": "c.py"}, {"path": ""}]
+        ),
         "attestation": st.just({"verdict": "VERIFIED"}),
         "judge": st.sampled_from([None, "arbiter"]),
     },

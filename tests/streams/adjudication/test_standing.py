@@ -8,7 +8,7 @@ import pytest
 
 from sluice.codecs.records import LookedAt, Observation, Subject
 from sluice.codecs.spans import Span
-from sluice.streams.adjudication import corroboration, standing
+from sluice.streams.adjudication import check_places, corroboration, standing
 from sluice.streams.adjudication.emission_state import NUMBER_OF, WHOLE, AssertionState, CheckTerms, Terms
 from sluice.streams.policy.policy import Admissibility, Judging, Policy
 
@@ -372,6 +372,78 @@ def test_evidence_that_names_no_file_counts_for_each():
     take(other, saw(CODE, verified=[0], **in_file("a.py")), saw(GREP, verified=[0], **in_file("b.py")), saw(GIT))
     assert standing.stands(other)
     assert standing.place_of(other, 0).path == "a.py"
+
+
+def looking_at(path: str | None, **more: Any) -> dict[str, Any]:
+    """The members of a foreign observer's answer: the file that it looked at, and nothing of each check."""
+    return {"looked_at": LookedAt(path=path), **more}
+
+
+def weigh(one: AssertionState, *observations: Observation) -> None:
+    """Takes evidence in as the fold does from `versions.FILES` on."""
+    take(one, *(check_places.with_file(observation) for observation in observations))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "together"),
+    [
+        (looking_at("a.py"), looking_at("b.py"), False),
+        (looking_at("b.py"), looking_at("a.py"), False),
+        (looking_at("a.py"), looking_at("a.py"), True),
+        (looking_at("a.py"), in_file("b.py"), False),  # one says it of each check, one of itself
+        (in_file("b.py"), looking_at("a.py"), False),
+        (in_file("a.py"), looking_at("a.py"), True),
+        (looking_at("a.py"), in_file("a.py", lines=9), True),
+        (looking_at("a.py"), looking_at(None), True),  # what names no file counts for each
+        (looking_at(""), looking_at("a.py"), True),
+        (looking_at("a.py"), in_file(None), True),  # a check of no file, such as a commit
+        (looking_at("a.py"), in_file(None, **looking_at("b.py")), True),
+        (looking_at("a.py"), looking_at("b.py", detail={"checks": []}), False),  # nothing is said of the check
+        (looking_at("a.py"), looking_at("b.py", detail={"checks": [None]}), False),
+        (looking_at("a.py"), looking_at("b.py", detail={"checks": {"path": "a.py"}}), False),
+        (looking_at("a.py"), looking_at("b.py", detail={"checks": "a.py"}), False),
+        (looking_at("a.py"), looking_at("b.py", detail={"path": "a.py"}), False),
+        (looking_at("a.py"), in_file("a.py", **looking_at("b.py")), True),  # what is said of the check goes before
+        *((looking_at("a/b.py"), looking_at(odd), False) for odd in (
+            "./a/b.py", "a//b.py", "/a/b.py", "a/./b.py", "a/c/../b.py", "a%2Fb.py", "a/b%2Epy", "A/b.py", "a/b.py ",
+            "a\\b.py", "a/b.py\x00", "a/b\u200b.py", "\u0430/b.py",
+        )),
+    ],
+)  # fmt: skip
+def test_the_file_that_was_looked_at_is_the_checks(first: dict[str, Any], second: dict[str, Any], together: bool):
+    """Where an observer says nothing of a check, evidence from two files is no evidence of two kinds. A path that is
+    written otherwise is another file: that admits less, never more."""
+    one = assertion_state(["equals(a, 1)"])
+    weigh(one, saw(CODE, verified=[0], **first), saw(GREP, verified=[0], **second))
+
+    assert standing.stands(one) == together
+
+
+def test_one_class_may_look_at_two_files():
+    """It counts once for each; a second class decides which of them the record names."""
+    one = assertion_state(["equals(a, 1)"])
+    weigh(one, saw(CODE, 1000, [0], **looking_at("a.py")), saw(CODE, 1100, [0], **looking_at("b.py")))
+    assert standing.classes_by_check(one) == [1]
+
+    weigh(one, saw(GREP, verified=[0], **looking_at("b.py")))
+    assert standing.stands(one)
+    assert standing.place_of(one, 0).path == "b.py"
+
+
+def test_the_file_that_was_looked_at_is_taken_for_silent_checks_alone():
+    """Each check by itself; what is said of none of them, or of all, stays as it is."""
+    said = saw(CODE, verified=[0, 2], looked_at=LookedAt(path="b.py"), detail={"checks": [{"path": "a.py"}], "n": 1})
+    found = check_places.with_file(said)
+    assert [check_places.place_in(found, check).path for check in range(3)] == ["a.py", "", "b.py"]
+    assert found.detail is not None
+    assert found.detail["n"] == 1
+    for whole in (
+        saw(CODE, **looking_at("a.py")),
+        saw(CODE, verified=[0], **in_file("a.py", **looking_at("b.py"))),
+        saw(CODE, verified=[], **looking_at("a.py")),
+        saw(CODE, verified=[0]),
+    ):
+        assert check_places.with_file(whole) is whole
 
 
 def test_another_file_renews_nothing():
