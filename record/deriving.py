@@ -108,8 +108,9 @@ class Deriver:
             return []
         tried = list(dict.fromkeys(tried for one in seen for tried in self._of_files(text, one)))
         found = {check: None for one in seen if one.look.substrate_class == LOG for check in of_history(text, one)}
+        parser = _Again(self._parser)
         for level in _LEVELS:  # what says less is not asked for where something says more
-            found |= {one.written: None for one in tried if one.holds(level, self._parser)}
+            found |= {one.written: None for one in tried if one.holds(level, parser)}
             if found:
                 break
         chosen = (check for check in found if len(check) <= MAX_CHECK_LENGTH)
@@ -233,6 +234,28 @@ def of_history(text: str, seen: LookResult) -> Iterator[str]:
 
 def _day(date: object) -> str:
     return str(date)[:10] if date is not None else ""
+
+
+class _Again:
+    """A parser for one sentence, whose checks are held against the same file one after the other.
+
+    Args:
+        parser: is asked when it is another file.
+    """
+
+    def __init__(self, parser: Parser) -> None:
+        self._parser = parser
+        self._file: tuple[str, str] | None = None
+        self._code: Code | None = None
+
+    def code(self, source: Source) -> Code | None:
+        file = source.path, source.digest
+        if file != self._file:
+            self._file, self._code = file, self._parser.code(source)
+        return self._code
+
+    def document(self, source: Source) -> Document | None:
+        return self._parser.document(source)
 
 
 class _Kept(Parsing):
