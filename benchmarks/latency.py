@@ -89,7 +89,14 @@ class _Reader(threading.Thread):
 
 
 def measure_latency(
-    address: str, prefix: str, rate: int, seconds: float, contestant: Contestant, now: str, partitions: int = 4
+    address: str,
+    prefix: str,
+    rate: int,
+    seconds: float,
+    contestant: Contestant,
+    now: str,
+    partitions: int = 4,
+    warm: float = WARM_SECONDS,
 ) -> Latency:
     """Runs a contestant under a steady load.
 
@@ -101,13 +108,14 @@ def measure_latency(
         contestant: who.
         now: the time that stands in the records (RFC 3339).
         partitions: of each topic.
+        warm: seconds of the same load before those that count.
 
     Raises:
         FailedError: the contestant ended, or admitted nothing.
         SetupError: it cannot be set up here.
     """
     emissions_per_second = max(rate / 2.8, 1.0)
-    total = int((WARM_SECONDS + seconds) * emissions_per_second)
+    total = int((warm + seconds) * emissions_per_second)
     made = [list(records(number, now)) for number in range(1, total + 1)]  # not while the clock runs
     gc.collect()
     gc.freeze()  # nor may the collector walk through all of it then
@@ -131,7 +139,7 @@ def measure_latency(
             reader.join()
             delete(address, prefix)
             gc.unfreeze()
-    counted = {key: at for key, (at, due) in sent.items() if due >= WARM_SECONDS}
+    counted = {key: at for key, (at, due) in sent.items() if due >= warm}
     ordered = sorted((reader.came[key] - at) * 1000 for key, at in counted.items() if key in reader.came)
     if not ordered:
         raise FailedError("nothing was admitted under load")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from measuring import Result
 
@@ -81,7 +81,18 @@ def _ratio(above: float | None, below: float | None) -> float | None:
     return None if above is None or not below else round(above / below, 3)
 
 
-def goals(found: Mapping[str, float | None], latency: Mapping[str, float | None]) -> list[Goal]:
+def p99_over_peer(beside: Sequence[Mapping[str, Any]]) -> float | None:
+    """sluice's p99 latency over that of Kafka Streams at the first of the loads that both had."""
+    by_load: dict[int, dict[str, float | None]] = {}
+    for one in beside:
+        by_load.setdefault(one["inputs_per_second"], {})[one["family"]] = one.get("p99")
+    at = next(iter(by_load.values()), {})
+    return _ratio(at.get("sluice"), at.get("kafka_streams"))
+
+
+def goals(
+    found: Mapping[str, float | None], latency: Mapping[str, float | None], beside: Sequence[Mapping[str, Any]] = ()
+) -> list[Goal]:
     """The goals, on two cores with the broker on the same machine."""
     return [
         Goal("rate over Kafka Streams' best", found.get("kafka_streams_exactly_once"), least=1.5),
@@ -91,4 +102,5 @@ def goals(found: Mapping[str, float | None], latency: Mapping[str, float | None]
         Goal("audit over live", found.get("audit_over_live"), least=3),
         Goal("latency p50, ms", latency.get("p50"), most=60),
         Goal("latency p99, ms", latency.get("p99"), most=150),
+        Goal("latency p99 at half load over Kafka Streams' at the same load", p99_over_peer(beside), most=1),
     ]

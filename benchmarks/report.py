@@ -118,6 +118,23 @@ def turns_of(latency: Mapping[str, Any]) -> str:
     return f"That is the middle one of the {len(turns) - warm} turns that count (p50 and p99: {others})."
 
 
+def beside_markdown(document: Mapping[str, Any]) -> list[str]:
+    """The table of latencies under the same load; empty where none was measured."""
+    found = document.get("latency_beside") or []
+    if not found:
+        return []
+    rows = [
+        f"| {one['inputs_per_second']:,} | {one['contestant']} | {one['p50']} | {one['p99']} | "
+        f"{one['achieved_inputs_per_second']:,} | {one['lost']} |"
+        for one in found
+    ]
+    heads = "| inputs/s | | p50 ms | p99 ms | sent inputs/s | not come in time |"
+    return [
+        "Latency under the same load, in turn:",
+        "\n".join([heads, "| ---: | --- | ---: | ---: | ---: | ---: |", *rows]),
+    ]
+
+
 def with_section(text: str, name: str, content: str) -> str:
     """The page with what stands between the marks of a section replaced.
 
@@ -156,4 +173,4 @@ def peers_section(document: Mapping[str, Any], results: Mapping[str, Result], go
     audit = (
         [] if whole is None else [f"From its call on, start-up included, the audit is {whole} times as fast as live."]
     )
-    return "\n\n".join([where, markdown(results), goals_markdown(goals), *audit, latencies])
+    return "\n\n".join([where, markdown(results), goals_markdown(goals), *audit, latencies, *beside_markdown(document)])

@@ -34,11 +34,20 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from capacity import Measured, disk_bytes, section
 from confluent_kafka import KafkaException
-from contestants import CONTESTANTS, SLUICE, Contestant, Course, environment_with, sluice, sluice_environment
-from latency import measure_latency
+from contestants import (
+    CONTESTANTS,
+    SLUICE,
+    Contestant,
+    Course,
+    SetupError,
+    environment_with,
+    sluice,
+    sluice_environment,
+)
+from latency import Latency, measure_latency
 from measuring import FailedError, Result, Tell, measure
 from ratios import Goal, best, goals, ratios
-from report import goals_markdown, markdown, output, peers_section, svg, table, write_section
+from report import beside_markdown, goals_markdown, markdown, output, peers_section, svg, table, write_section
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -58,6 +67,9 @@ WARM_TURNS = 4
 thousands of small transactions begin. A broker that has run for a day has that behind it."""
 TURNS = 3
 """Of it, counted: the middle one is told, by its 99th percentile, and all of them in `latest.json`."""
+BESIDE_TURNS = 3
+BESIDE_WARM_SECONDS = 15.0
+"""Of the load that sluice and Kafka Streams are given in turn, not counted: a JVM gets warm in it."""
 # A worker's processes, and a peer's threads, join one group within three seconds, as on any Kafka: without the wait the
 # first would have all partitions, and a rebalance would fall into the measured time.
 # An index is a sparse file of its full size, 10 MiB, of which the first look at a page has the kernel fill many with
@@ -220,6 +232,43 @@ def latency_of(broker: RealBroker, results: dict[str, Result], seconds: float) -
     return {**msgspec.to_builtins(counted[TURNS // 2]), "turns": turns, "warm_turns": WARM_TURNS}
 
 
+def latency_beside(broker: RealBroker, results: dict[str, Result], seconds: float) -> list[dict[str, Any]]:
+    """The latency of sluice and of Kafka Streams under the same load, in turn, of the middle turn each.
+
+    The loads are half of what sluice takes at its best, and half of what Kafka Streams does: at the first the latter
+    may fall behind. Each turn has 15 s of load before what counts, in which a JVM gets warm.
+    """
+    both = [one for family in ("sluice", "kafka_streams") if (one := best(results, family)) is not None]
+    if seconds <= 0 or len(both) < 2:
+        return []
+    contestants = {one.name: one for one in CONTESTANTS}
+    who = {one.family: contestants[name] for one in both for name, result in results.items() if result is one}
+    beside: list[dict[str, Any]] = []
+    for rate in (one.inputs_per_second // 2 for one in both):
+        turns: dict[str, list[Latency]] = {family: [] for family in who}
+        for turn in range(BESIDE_TURNS):
+            for family, contestant in who.items():
+                console.print(f"latency: {contestant.name}, {rate:,} inputs/s for {seconds:g} s", highlight=False)
+                try:
+                    turns[family].append(
+                        measure_latency(
+                            broker.address,
+                            f"beside{rate}-{turn}-{family}.",
+                            rate,
+                            seconds,
+                            contestant,
+                            now(),
+                            warm=BESIDE_WARM_SECONDS,
+                        )
+                    )
+                except (FailedError, SetupError, KafkaException) as error:
+                    console.print(f"latency: not measured: {error}", highlight=False)
+        for family, found in turns.items():
+            middle = sorted(found, key=lambda one: one.p99)[len(found) // 2 : len(found) // 2 + 1]
+            beside += [{"family": family, **msgspec.to_builtins(one)} for one in middle]
+    return beside
+
+
 def bench(arguments: argparse.Namespace) -> int:
     """The whole run; returns the exit status."""
     wanted = [
@@ -249,12 +298,13 @@ def bench(arguments: argparse.Namespace) -> int:
         found = compete(broker, Path(data), wanted, arguments)
         results, bytes_by_topic = found.results, found.bytes_by_topic
         document["latency_ms"] = latency_of(broker, results, arguments.latency)
+        document["latency_beside"] = latency_beside(broker, results, arguments.latency)
     document["ratios"] = ratios(results, found.audited("refolded"), found.audited("whole"))
     document["audit_inputs_per_second"] = {name: round(rate) for name, rate in found.audited("refolded").items()}
     document["runs_inputs_per_second"] = {
         name: [run.inputs_per_second for run in runs] for name, runs in found.runs.items()
     }
-    held = goals(document["ratios"], document["latency_ms"])
+    held = goals(document["ratios"], document["latency_ms"], document["latency_beside"])
     document["goals"] = [{**goal._asdict(), "met": goal.met} for goal in held]
     document["audits_failed"] = found.diverged
     document["bytes_per_emission"] = {
@@ -263,6 +313,9 @@ def bench(arguments: argparse.Namespace) -> int:
     document["results"] = msgspec.to_builtins(results)
     write(arguments, document, results, held)
     show(results, held)
+    for one in document["latency_beside"]:
+        said = f"{one['p50']} ms (p50), {one['p99']} ms (p99), at {one['inputs_per_second']:,} inputs/s"
+        output().print(f"{one['contestant']}: {said}")
     ours = [run for runs in found.runs.values() for run in runs if run.family == "sluice"]
     return int(bool(found.diverged) or any(result.failed or not result.complete or result.doubled for result in ours))
 
@@ -276,7 +329,9 @@ def write(
     arguments.results.mkdir(parents=True, exist_ok=True)
     (arguments.results / "latest.json").write_bytes(msgspec.json.format(msgspec.json.encode(document)) + b"\n")
     (arguments.results / "latest.svg").write_text(svg(results, subtitle), "utf-8")
-    page = "\n\n".join(["# Latest run", subtitle + ".", markdown(results), goals_markdown(held)])
+    page = "\n\n".join(
+        ["# Latest run", subtitle + ".", markdown(results), goals_markdown(held), *beside_markdown(document)]
+    )
     (arguments.results / "latest.md").write_text(page + "\n", "utf-8")
     if arguments.write_docs:
         write_section(CAPACITY, "peers", peers_section(document, results, held))

@@ -204,6 +204,50 @@ def test_who_takes_long_does_not_run_again(monkeypatch: pytest.MonkeyPatch, tmp_
     assert {name: len(runs) for name, runs in found.runs.items()} == {"quick": 3, "long": 1, "broken": 1}
 
 
+def test_both_have_the_same_loads_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of what each takes at its best; the middle turn counts, and the goal is held at the first load."""
+    asked: list[tuple[str, int, float]] = []
+    said = {"sluice, 2 processes": iter([90, 10, 30, 8, 9, 7]), "Kafka Streams, memory, 2 threads": iter([60] * 6)}
+
+    def measured(
+        address: str, prefix: str, rate: int, seconds: float, who: Contestant, now: str, *, warm: float
+    ) -> latency.Latency:
+        asked.append((who.name, rate, warm))
+        p99 = next(said[who.name])
+        return latency.Latency(
+            p50=p99 / 2,
+            p90=p99,
+            p99=p99,
+            most=p99,
+            samples=1,
+            lost=0,
+            inputs_per_second=rate,
+            achieved_inputs_per_second=rate,
+            contestant=who.name,
+        )
+
+    monkeypatch.setattr(run, "measure_latency", measured)
+    ours, theirs = result("sluice", 9_000), result("kafka_streams", 4_000)
+    results = {"sluice, 2 processes": ours, "Kafka Streams, memory, 2 threads": theirs}
+    found = run.latency_beside(SimpleNamespace(address="a"), results, 1)
+
+    assert [rate for _, rate, _ in asked] == [4_500] * 6 + [2_000] * 6
+    assert {name for name, *_ in asked[::2]} == {"sluice, 2 processes"}
+    assert [(one["family"], one["p99"]) for one in found] == [
+        ("sluice", 30),
+        ("kafka_streams", 60),
+        ("sluice", 8),
+        ("kafka_streams", 60),
+    ]
+    assert ratios.p99_over_peer(found) == 0.5
+    assert ratios.p99_over_peer(found[:1]) is None
+    assert (
+        "| 4,500 | sluice, 2 processes | 15.0 | 30 | 4,500 | 0 |"
+        in report.beside_markdown({"latency_beside": found})[1]
+    )
+    assert run.latency_beside(SimpleNamespace(address="a"), {"sluice, 2 processes": ours}, 1) == []
+
+
 def test_a_setting_that_lost_something_is_no_best() -> None:
     """It competes only where no setting of its family was complete."""
     lossy, whole = result("sluice", 9_000), result("sluice", 5_000)
