@@ -4,8 +4,9 @@ A check without `path` is looked up in the file of each annotation. Two classes 
 record names one: then no second kind of evidence bears out what the reader is told. So evidence counts per file. The
 first file that is told is the check's own (`Checking.places`); what another file shows is kept in `elsewhere`. What
 names no file counts for each. At admission the file that is carried longest becomes the check's own, and evidence from
-any other counts no more. Files are told apart by path: of one path in two repositories see docs/checks.md. An observer
-that says nothing of a check saw it in the file that it looked at (`with_file`). Pure.
+any other counts no more. Files are told apart by path: of one path in two repositories see docs/checks.md.
+
+An observer that says nothing of a check saw it in the file that it looked at (`with_file`). Pure.
 """
 
 from __future__ import annotations
