@@ -12,7 +12,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
-from heapq import nlargest
 from typing import Final, NamedTuple
 
 from ..codecs.records import Annotation, Kind
@@ -287,10 +286,10 @@ def _bearing(text: str, index: _Index) -> list[LookResult]:
         for number in numbers & named if exact else numbers:
             weights[number] = weights.get(number, 0.0) + weight
     # Of two alike the later one comes first: it saw the newer state.
-    rough = nlargest(MOST_EXACT, ((weight, number) for number, weight in weights.items()))
+    rough = sorted(((weight, number) for number, weight in weights.items()), reverse=True)
     scored: list[tuple[float, int, LookResult]] = []
     best = 0.0
-    for weight, number in rough:
+    for weight, number in rough[:MOST_EXACT]:
         if weight + NAMED_PLACE < best / 2:
             break  # and all that come behind it: none of them can have half of the best
         score, seen = _scored(text, terms, index.call(number))
