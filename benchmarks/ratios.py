@@ -86,8 +86,8 @@ def p99_over_peer(beside: Sequence[Mapping[str, Any]]) -> float | None:
     by_load: dict[int, dict[str, float | None]] = {}
     for one in beside:
         by_load.setdefault(one["inputs_per_second"], {})[one["family"]] = one.get("p99")
-    at = next(iter(by_load.values()), {})
-    return _ratio(at.get("sluice"), at.get("kafka_streams"))
+    found = (_ratio(at.get("sluice"), at.get("kafka_streams")) for at in by_load.values())
+    return next((one for one in found if one is not None), None)
 
 
 def goals(

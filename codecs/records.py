@@ -322,7 +322,8 @@ class Observation(Record, frozen=True, gc=False):
         refuted: which are false here.
         coverage: how much of the sentence the checks speak of.
         unchecked: the parts of the sentence that they do not speak of.
-        looked_at: where it looked.
+        looked_at: where it looked. Its `path` is the file of each check for which `detail` names neither file nor
+            commit.
         judge: who decided, where not the built-in checks did.
     """
 

@@ -132,7 +132,7 @@ typedef struct {
 typedef struct {
     View emission_id, observation_id, observer, span_key, attestation;
     Looked looked;
-    View file;   /* that was looked at: of each check that it verifies and says nothing of (check_places.py) */
+    View file;   /* that was looked at: of each check for which it names no place (check_places.py) */
     View digest; /* the hex digits of the SHA-256 of what was looked at; empty where it does not say */
     Where *wheres; /* of each check, as far as that was told */
     size_t where_count;

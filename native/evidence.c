@@ -272,14 +272,13 @@ Where where_of(const Checking *self, size_t check)
     return check < self->where_count ? self->wheres[check] : NOWHERE;
 }
 
-/* Where an observation saw a check hold: of one that it says nothing of in the file that it looked at (`with_file`). */
+/* Where an observation saw a check hold: where it names neither file nor commit, in the file looked at (`with_file`). */
 static Where where_named(const Observation *self, size_t check)
 {
-    if (check < self->where_count && self->wheres[check].is_told)
-        return self->wheres[check];
-    Where looked = NOWHERE;
-    looked.path = self->file;
-    return looked;
+    Where named = check < self->where_count ? self->wheres[check] : NOWHERE;
+    if (!named.path.length && !named.commit.length)
+        named.path = self->file;
+    return named;
 }
 
 int is_elsewhere(const AssertionState *self, const Observation *observation, int64_t places)

@@ -74,7 +74,8 @@ typedef struct {
     double min_confidence;
     int crc32, external_default, reject_internal, reject_external, shown_ids, refused_emitters, binds_sightings;
     int only_signed, accepts_checks, names_vendors;
-    int binds_subjects; /* an observation counts only for the record and the checks that it names (subjects.py) */
+    int binds_subjects; /* an observation counts only for the record and the checks that it names (subjects.py); also for
+                         the rules of the same version (versions.py: REVIEWS, FILES) */
     int text_rules; /* of text and grounding, since fold version 3 */
     int verdicts; /* what is told on the topic: VERDICTS_NONE and the others */
     int lone_reviewer; /* one reviewer is enough, for either effect */

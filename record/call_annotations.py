@@ -197,7 +197,8 @@ class _Sought(NamedTuple):
 
     Attributes:
         term: itself.
-        words: a result that has none of these does not have the term; empty where that is not so.
+        words: a result that has none of these does not have the term. Empty for numbers and dates, which may be
+            written in other ways.
         place: the file that it may name; empty where it names none.
         is_hash: it may be a commit's name.
     """

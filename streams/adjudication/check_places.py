@@ -6,7 +6,7 @@ first file that is told is the check's own (`Checking.places`); what another fil
 names no file counts for each. At admission the file that is carried longest becomes the check's own, and evidence from
 any other counts no more. Files are told apart by path: of one path in two repositories see docs/checks.md.
 
-An observer that says nothing of a check saw it in the file that it looked at (`with_file`). Pure.
+An observer that names neither file nor commit for a check saw it in the file that it looked at (`with_file`). Pure.
 """
 
 from __future__ import annotations
@@ -64,22 +64,23 @@ def _place(one: dict[str, Any]) -> Place:
 
 
 def with_file(observation: Observation) -> Observation:
-    """An observation in which each check that it verifies, and says nothing else of, holds in the file looked at.
+    """An observation in which each check that it verifies, and names no place for, holds in the file looked at.
 
-    An entry of `detail.checks` says something of its check also where it names no file: so our observers tell what is
-    in no file, such as a commit. An observation that names no check says nothing of files.
+    A commit is a place too: so our observers tell what is in no file. An observation that names no check says nothing
+    of files.
     """
     looked = observation.looked_at
     if not observation.verified or looked is None or not looked.path:
         return observation
-    detail: Any = (observation.detail or {}).get("checks")
-    told = list(cast("list[Any]", detail)) if isinstance(detail, list) else []
-    told += [None] * (max(observation.verified) + 1 - len(told))
-    silent = [check for check in observation.verified if not isinstance(told[check], dict)]
+    places = {check: place_in(observation, check) for check in observation.verified}
+    silent = [check for check, place in places.items() if not place.path and not place.commit]
     if not silent:
         return observation
+    detail: Any = (observation.detail or {}).get("checks")
+    told = list(cast("list[Any]", detail)) if isinstance(detail, list) else []
+    told += [None] * (max(silent) + 1 - len(told))
     for check in silent:
-        told[check] = {"path": looked.path}
+        told[check] = {**(told[check] if isinstance(told[check], dict) else {}), "path": looked.path}
     return replace(observation, detail={**(observation.detail or {}), "checks": told})
 
 

@@ -124,7 +124,8 @@ class Rules(NamedTuple):
         max_waiting: how much evidence of one slot may wait for an emission; 0 for no bound.
         waiting_share: the bytes of one slot that may wait in the lane.
         verdicts: what is told on the topic `verdicts` (`CODES["verdicts"]`).
-        binds_subjects: whether an observation counts only for the record and the checks that it names (subjects.py).
+        binds_subjects: whether an observation counts only for the record and the checks that it names (subjects.py);
+            also for the rules of the same version (versions.REVIEWS, FILES).
     """
 
     classes: tuple[str, ...]

@@ -69,8 +69,8 @@ EMITTERS: Final = 4
 ROOTS: Final = 4
 """From this version on evidence that names no root counts against the bound of every root (independence.py)."""
 FILES: Final = 4
-"""From this version on the file that an observer looked at is that of each check of which it says nothing else
-(check_places.py)."""
+"""From this version on `looked_at.path` is the file of each check for which `detail.checks` names neither a file nor a
+commit (check_places.py)."""
 REPEATS: Final = 4
 """From this version on an emission that comes again is a duplicate before its signature is looked at."""
 ROLES: Final = 4

@@ -23,9 +23,7 @@ _CALLS: Final = 2_000
 _BYTES_PER_CALL: Final = 16
 """Tree-sitter calls back every 100 steps: in ordinary code every 40 to 200 bytes, but every 15 at the densest."""
 _FIRST_SAMPLE: Final = 8
-_SPARSE: Final = 64
-"""Calls from one sample to the next. At 32 parsing took a quarter more, and the same files were given up, but for one;
-nor is a text like those in the tests given up later where clean code stands before it."""
+_SPARSE: Final = 32
 _DENSE: Final = 4
 _MAX_AT_ONCE: Final = 80
 """Calls in a row through which several readings of the text went on side by side. In 2,700 files of eleven public

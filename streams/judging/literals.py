@@ -149,7 +149,8 @@ _EXPRESSIONS: Final[tuple[tuple[Form, str, str, Callable[[str], str]], ...]] = (
     ),
     ("name", r"\d", r"(?<![\w.])\d\w*(?:[.-]\w+)*", _name),
 )
-"""Each form with what every text has that has one, which is found sooner, and the expression that finds it."""
+"""Each form, a mark that every text with that form has, and its expression. The mark is searched first, which is
+faster."""
 _FORMS: Final[tuple[tuple[Form, re.Pattern[str], re.Pattern[str], Callable[[str], str]], ...]] = tuple(
     (form, re.compile(needed), re.compile(pattern), accept) for form, needed, pattern, accept in _EXPRESSIONS
 )

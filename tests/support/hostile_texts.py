@@ -25,5 +25,8 @@ TEXTS: Final[dict[str, str]] = {
     "command": f"{MARK}; touch /tmp/taken $(touch /tmp/taken) `touch /tmp/taken` | sh",
     "folder": f"..%2F..%2f../{MARK}/..\\..%5c%00",
     "combining": MARK + "x" + "\u0301\u0489\u20dd" * 300,
+    "syllables": f"{MARK} \u1100" + "\u1161" * 300,  # each of the last three is one letter, which no line can break
+    "conjuncts": f"{MARK} " + "\u0915\u094d" * 300,
+    "sounds": f"{MARK} x" + "\uff9e" * 300,
     "long": "W" * 100_000,
 }

@@ -45,12 +45,13 @@ class Piece(NamedTuple):
 def inert(text: object) -> Markup:
     """The text as HTML: every character that is not seen as `U+…`, and nothing that a browser would run.
 
-    Combining marks past `STACKED` stand there as `U+…` too.
+    Combining marks past `STACKED` stand there as `U+…` too, and those at the beginning: they would go on with the
+    letter of the text before.
     """
     shown = str(text)
     cut = len(shown) > MOST
     out: list[str] = []
-    stacked = 0
+    stacked = STACKED
     for one in shown[:MOST]:
         stacked = stacked + 1 if not one.isascii() and category(one)[0] == "M" else 0
         if one == "\n" or (_shows(one) and stacked <= STACKED):

@@ -47,9 +47,15 @@ def emission_href(emission_id: str, span_key: str = "") -> str:
 
 
 def command(name: str, *arguments: str) -> str:
-    """A command of ours for a person to paste into a shell: what an emitter chose is one word there, and no option."""
-    ends = ["--"] if any(one[:1] == "-" for one in arguments) else []
-    return shlex.join(["sluice", name, *ends, *filter(None, arguments)])
+    """A command of ours for a person to paste into a shell: what an emitter chose is one word there, and no option.
+
+    Empty arguments at the end are left out.
+    """
+    given = list(arguments)
+    while given and not given[-1]:
+        given.pop()
+    ends = ["--"] if any(one[:1] == "-" for one in given) else []
+    return shlex.join(["sluice", name, *ends, *given])
 
 
 def item_href(key: str) -> str:

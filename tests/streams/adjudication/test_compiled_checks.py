@@ -161,7 +161,7 @@ def _looking(path: Any, **more: Any) -> dict[str, Any]:
     return {"verified": [0], "coverage": "whole", "looked_at": {"path": path}, **more}
 
 
-_FIRST, _OTHER, _NOWHERE = _at("a/b.py", 3, 3), _at("other.py", 7, 7), _at(None, 5, 5)
+_FIRST, _OTHER, _NOWHERE = _at("a/b.py", 3, 3), _at("other.py", 7, 7), _at(None, 5, 5, looked_at={"root": "default"})
 
 
 @pytest.mark.parametrize("early", [False, True])
@@ -219,7 +219,13 @@ def test_two_files_bear_no_check_out_together(
         ((_looking("a/b.py"), _looking("other.py", detail={"checks": []})), None),
         ((_looking("a/b.py"), _looking("other.py", detail={"checks": [None]})), None),
         ((_looking("a/b.py"), _looking("other.py", detail={"checks": {}})), None),
-        ((_looking("a/b.py"), _looking("other.py", detail={"checks": [{}]})), "a/b.py"),
+        ((_looking("a/b.py"), _looking("other.py", detail={"checks": [{}]})), None),
+        ((_looking("a/b.py"), _looking("other.py", detail={"checks": [{"holds": True, "lines": [1, 2]}]})), None),
+        ((_looking("a/b.py"), _looking("a/b.py", detail={"checks": [{"path": None, "lines": [1, 2]}]})), "a/b.py"),
+        ((_looking("a/b.py"), _looking("other.py", detail={"checks": [{"path": "", "commit": ""}]})), None),
+        ((_looking("a/b.py"), _looking("other.py", detail={"checks": [{"path": "x" * 5000}]})), None),
+        ((_looking("a/b.py"), _looking("other.py", detail={"checks": [{"commit": "4f2a91c"}]})), "a/b.py"),
+        ((_looking("a/b.py"), _looking("other.py", detail={"checks": [{"commit": "4" * 65}]})), None),
         ((_looking("a/b.py"), _looking("other.py", detail={"reason": "x", "missing": ["x"]})), None),
     ],
 )

@@ -396,8 +396,13 @@ def weigh(one: AssertionState, *observations: Observation) -> None:
         (looking_at("a.py"), in_file("a.py", lines=9), True),
         (looking_at("a.py"), looking_at(None), True),  # what names no file counts for each
         (looking_at(""), looking_at("a.py"), True),
-        (looking_at("a.py"), in_file(None), True),  # a check of no file, such as a commit
-        (looking_at("a.py"), in_file(None, **looking_at("b.py")), True),
+        (looking_at("a.py"), in_file(None), True),
+        (looking_at("a.py"), in_file(None, **looking_at("b.py")), False),  # the check is told, but no place for it
+        (looking_at("a.py"), in_file("", **looking_at("b.py")), False),
+        (looking_at("a.py"), in_file("x" * 5000, **looking_at("b.py")), False),
+        (looking_at("a.py"), looking_at("b.py", detail={"checks": [{"check": "equals(a, 1)", "holds": True}]}), False),
+        (looking_at("a.py"), looking_at("b.py", detail={"checks": [{"commit": "4f2a91c"}]}), True),  # in no file
+        (looking_at("a.py"), looking_at("b.py", detail={"checks": [{"commit": "4" * 65}]}), False),
         (looking_at("a.py"), looking_at("b.py", detail={"checks": []}), False),  # nothing is said of the check
         (looking_at("a.py"), looking_at("b.py", detail={"checks": [None]}), False),
         (looking_at("a.py"), looking_at("b.py", detail={"checks": {"path": "a.py"}}), False),

@@ -184,3 +184,8 @@ def test_what_waited_before_the_rule_about_names_still_counts(new_lane: Any, mon
     lane.block(T + 1, waiting)
     monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=4))
     assert [one.topic for one in lane.block(T + 2, [unannotated("em-1")]) if one.topic == "admitted"] == ["admitted"]
+
+
+def test_rules_that_the_core_knows_by_one_flag_are_of_one_version():
+    """`binds_subjects` stands for all three in the compiled core (native/folding.c, native/timers.c)."""
+    assert versions.SUBJECTS == versions.REVIEWS == versions.FILES

@@ -1,5 +1,6 @@
 """The pages of claims and of time lines, with texts that strangers would take them over with."""
 
+import html
 import re
 import shlex
 from html.parser import HTMLParser
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 from sluice.codecs.errors import DoesNotHoldError, UnreachableError
 from sluice.topology.serve.gate import HEADERS
 from sluice.topology.serve.inert import MOST, UNSEEN
+from sluice.topology.serve.pages import emission_href
 
 ASKED = TEXTS | {"long": "W" * 10_000}
 """What an address can name: clients and servers refuse longer ones."""
@@ -162,6 +164,31 @@ async def test_a_command_that_is_told_names_the_emission_alone(service, name):
         said = re.search(r"`(sluice explain .*)` reads it", Page(answer.text).text, re.DOTALL)[1]
         ends = ["--"] if text.startswith("-") else []
         assert shlex.split(said) == ["sluice", "explain", *ends, text[:256]]
+
+
+@pytest.mark.parametrize("walks", [None, Told(None)], ids=["without a ledger", "with one"])
+@pytest.mark.parametrize("emission_id", ["em-1", "--rm", "-em", "~root", "a:b/c%3B"])
+async def test_the_commands_of_an_emission_name_it_alone(service, view, emission_id, walks):
+    """Its page tells how to read its time line and how to prove its verdict. Its id is one that identifiers may be."""
+    view.emit(emission_id)
+    view.judge(emission_id, "admitted")
+    async with service(walks=walks) as client:
+        answer = await client.get(emission_href(emission_id, "c:0-10"))
+
+    said = [html.unescape(one) for one in re.findall("<code>(sluice .*?)</code>", answer.text)]
+    ends = ["--"] if emission_id.startswith("-") else []
+    assert [shlex.split(one) for one in said] == [
+        ["sluice", "explain", *ends, emission_id, "c:0-10"],
+        ["sluice", "prove", *ends, f"{emission_id}#c:0-10"],
+    ]
+
+
+async def test_a_span_does_not_take_the_place_of_an_id(service):
+    """An address may name no id."""
+    async with service(walks=Told(UnreachableError("no broker answers"))) as client:
+        answer = await client.get("/story", params={"id": "", "span": "c:0-10"})
+
+    assert "sluice explain c:0-10" not in answer.text
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -41,6 +41,13 @@ def test_no_letter_carries_hundreds_of_marks(mark):
     assert inert("x" + mark * 11) == "x" + mark * 8 + piled * 3
 
 
+def test_no_text_puts_marks_on_the_one_before_it():
+    """An emitter could pile them up with one assertion after the other."""
+    piled = '<span class="unseen">U+0301</span>'
+
+    assert inert("\u0301" * 2 + "x\u0301") == piled * 2 + "x\u0301"
+
+
 def test_every_character_of_the_table_is_seen():
     """Of what the sanitiser strips or replaces."""
     from sluice.codecs.unicode_text import REPLACED, STRIPPED
