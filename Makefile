@@ -87,7 +87,8 @@ ASIDE := nice -n 10
 test-all: test-kafka test-slow test-docs test-adapters test-pure ## all other tests: slow ones, documentation, manifests, adapters, without the compiled core, real Kafka, chaos
 
 # A test goes to whichever worker is free, the longest first (tests/integration/conftest.py).
-test-kafka: $(DEV) browser ## what needs a real Kafka and is not in `make test`; chaos, the console in a browser
+test-kafka: $(DEV) ## what needs a real Kafka and is not in `make test`; chaos, the console in a browser
+	@$(MAKE) --no-print-directory browser # no prerequisite: make would begin all others first, and this one last
 	$(BIN)/python -m pytest -q -n 4 --dist loadscope --no-loadscope-reorder -m "not path" tests/integration
 
 test-slow: $(DEV) ## tests that take several seconds each; the simulation
