@@ -201,6 +201,10 @@ def test_who_takes_long_does_not_run_again(monkeypatch: pytest.MonkeyPatch, tmp_
     wanted = [contestants.Contestant(name, "x", "none", lambda _: [], lambda _: {}) for name in took]
     found = run.compete(SimpleNamespace(), tmp_path, wanted, run.parse(["--runs", "3"]))
     assert order == ["quick", "long", "broken", "quick", "quick"]
+
+    order.clear()
+    run.compete(SimpleNamespace(), tmp_path, wanted, run.parse(["--runs", "2", "--emissions", "200000"]))
+    assert order == ["quick", "long", "broken", "quick", "long"]  # ten seconds for 100,000 emissions
     assert {name: len(runs) for name, runs in found.runs.items()} == {"quick": 3, "long": 1, "broken": 1}
 
 
