@@ -152,11 +152,11 @@ def warm(broker: RealBroker, emissions: int) -> None:
 def compete(broker: RealBroker, data: Path, contestants: list[Contestant], arguments: argparse.Namespace) -> Found:
     """Runs all contestants in turns, on a broker with this data folder."""
     runs, audits, bytes_by_topic, diverged = found = Found({}, {}, {}, {})
-    at = now()
+    at, most = now(), LONG_SECONDS * max(1.0, arguments.emissions / 100_000)
     for turn in range(arguments.runs):
         for place, contestant in enumerate(contestants):
             before = runs.setdefault(contestant.name, [])
-            if before and (before[0].failed or before[0].seconds > LONG_SECONDS * max(1.0, arguments.emissions / 100_000)):
+            if before and (before[0].failed or before[0].seconds > most):
                 continue
 
             def keep(course: Course, result: Result, who: Contestant = contestant) -> None:
