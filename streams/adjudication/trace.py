@@ -112,7 +112,7 @@ class Weighed(OfAssertion, frozen=True, kw_only=True):
         short: how many more the check that has the fewest needs, where as many as k count; else 0.
     """
 
-    fate: Literal["counted", "not-counted", "late"]
+    fate: Literal["counted", "not-counted", "late", "duplicate"]
     why: Uncounted | Late | Literal[""] = ""
     order: int = -1
     classes: int = 0
@@ -246,7 +246,8 @@ class FoldTrace:
             span_key: of the assertion that the evidence names.
             why: it does not count.
         """
-        self._note(Weighed, emission_id, attempt, span_key=span_key, fate="not-counted", why=why)
+        fate = "duplicate" if why == "repeated" else "not-counted"  # as the lane counts it
+        self._note(Weighed, emission_id, attempt, span_key=span_key, fate=fate, why=why)
 
     def late(self, emission_id: str, attempt: int, span_key: str, why: Late, order: int = -1) -> None:
         """Notes that evidence comes too late for its assertion.

@@ -391,9 +391,11 @@ async def test_what_did_not_count_says_why(tmp_path: Path, why: str, came_before
 async def test_a_record_that_waits_already_says_so(tmp_path: Path):
     """The same one twice is one: the first is weighed when its emission comes."""
     waited = [observation_after(S, CODE), observation_after(S, CODE)]
-    explanation = await explanation_of(lane_after((2 * S, waited), (3 * S, [emission_after()])), tmp_path)
+    lane = lane_after((2 * S, waited), (3 * S, [emission_after()]))
+    explanation = await explanation_of(lane, tmp_path)
 
-    assert fates(explanation)[:2] == [("counted", None), ("not-counted", "repeated")]
+    assert fates(explanation)[:2] == [("counted", None), ("duplicate", "repeated")]
+    assert lane.state.counters["duplicate"] == 1
 
 
 async def test_a_negative_that_is_too_old_says_so(tmp_path: Path):
