@@ -208,6 +208,21 @@ def test_who_takes_long_does_not_run_again(monkeypatch: pytest.MonkeyPatch, tmp_
     assert {name: len(runs) for name, runs in found.runs.items()} == {"quick": 3, "long": 1, "broken": 1}
 
 
+def latency_of(p99: float, rate: int, who: Contestant) -> latency.Latency:
+    """What a turn under load found."""
+    return latency.Latency(
+        p50=p99 / 2,
+        p90=p99,
+        p99=p99,
+        most=p99,
+        samples=1,
+        lost=0,
+        inputs_per_second=rate,
+        achieved_inputs_per_second=rate,
+        contestant=who.name,
+    )
+
+
 def test_both_have_the_same_loads_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half of what each takes at its best; the middle turn counts, and the goal is held at the first load."""
     asked: list[tuple[str, int, float]] = []
@@ -218,17 +233,7 @@ def test_both_have_the_same_loads_in_turn(monkeypatch: pytest.MonkeyPatch) -> No
     ) -> latency.Latency:
         asked.append((who.name, rate, warm))
         p99 = next(said[who.name])
-        return latency.Latency(
-            p50=p99 / 2,
-            p90=p99,
-            p99=p99,
-            most=p99,
-            samples=1,
-            lost=0,
-            inputs_per_second=rate,
-            achieved_inputs_per_second=rate,
-            contestant=who.name,
-        )
+        return latency_of(p99, rate, who)
 
     monkeypatch.setattr(run, "measure_latency", measured)
     ours, theirs = result("sluice", 9_000), result("kafka_streams", 4_000)
@@ -290,17 +295,7 @@ def test_of_the_turns_that_count_the_middle_one_is_reported(monkeypatch: pytest.
 
     def measured(address: str, prefix: str, rate: int, seconds: float, who: Contestant, now: str) -> latency.Latency:
         p99 = next(said)
-        return latency.Latency(
-            p50=p99 / 2,
-            p90=p99,
-            p99=p99,
-            most=p99,
-            samples=1,
-            lost=0,
-            inputs_per_second=rate,
-            achieved_inputs_per_second=rate,
-            contestant=who.name,
-        )
+        return latency_of(p99, rate, who)
 
     monkeypatch.setattr(run, "measure_latency", measured)
     found = run.latency_of(SimpleNamespace(address="a"), {"sluice, 2 processes": result("sluice", 9_000)}, 1)
