@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from confluent_kafka import KafkaException
 from contestants import Contestant, SetupError, kafka_streams, sluice
-from latency import measure_latency
+from latency import measure_latency, middle
 from measuring import FailedError, Result, measure
 from report import output, write_section
 from rich.console import Console
@@ -69,9 +69,9 @@ def latency(
     except (FailedError, SetupError, KafkaException) as error:
         console.print(f"{partitions} partitions, {one.name}: latency not measured: {error}")
         return {"failed": str(error)}
-    middle = sorted(found[1:], key=lambda turn: turn.p99)[turns // 2]
-    console.print(f"{partitions} partitions, {one.name}: {middle.p50} ms (p50), {middle.p99} ms (p99)")
-    return msgspec.to_builtins(middle)
+    told = middle(found[1:])
+    console.print(f"{partitions} partitions, {one.name}: {told.p50} ms (p50), {told.p99} ms (p99)")
+    return msgspec.to_builtins(told)
 
 
 def lines(document: dict[str, Any]) -> list[list[str]]:

@@ -44,7 +44,7 @@ from contestants import (
     sluice,
     sluice_environment,
 )
-from latency import Latency, measure_latency
+from latency import Latency, measure_latency, middle
 from measuring import FailedError, Result, Tell, measure
 from ratios import Goal, best, goals, ratios
 from report import beside_markdown, goals_markdown, markdown, output, peers_section, svg, table, write_section
@@ -227,9 +227,8 @@ def latency_of(broker: RealBroker, results: dict[str, Result], seconds: float) -
     except (FailedError, KafkaException) as error:
         console.print(f"latency: not measured: {error}", highlight=False)
         return {"p50": None, "p99": None, "failed": str(error)}
-    counted = sorted(found[WARM_TURNS:], key=lambda turn: turn.p99)
     turns = [{"p50": turn.p50, "p99": turn.p99} for turn in found]
-    return {**msgspec.to_builtins(counted[TURNS // 2]), "turns": turns, "warm_turns": WARM_TURNS}
+    return {**msgspec.to_builtins(middle(found[WARM_TURNS:])), "turns": turns, "warm_turns": WARM_TURNS}
 
 
 def latency_beside(broker: RealBroker, results: dict[str, Result], seconds: float) -> list[dict[str, Any]]:
@@ -263,9 +262,7 @@ def latency_beside(broker: RealBroker, results: dict[str, Result], seconds: floa
                     )
                 except (FailedError, SetupError, KafkaException) as error:
                     console.print(f"latency: not measured: {error}", highlight=False)
-        for family, found in turns.items():
-            middle = sorted(found, key=lambda one: one.p99)[len(found) // 2 : len(found) // 2 + 1]
-            beside += [{"family": family, **msgspec.to_builtins(one)} for one in middle]
+        beside += [{"family": family, **msgspec.to_builtins(middle(found))} for family, found in turns.items() if found]
     return beside
 
 
