@@ -19,7 +19,7 @@ import click
 from ...codecs.errors import UsageError
 from ...streams.policy.policy import Policy
 from ..settings.settings import Settings, load_settings
-from .ending import INTERRUPTED
+from .ending import INTERRUPTED, run_to_its_end
 from .filter_commands import read_policy
 from .options import root
 from .standard_streams import present, write_lines
@@ -156,7 +156,7 @@ def _log(settings: Settings, file: Path | None) -> Iterator[None]:
 
 def _run(settings: Settings, embedded: bool, policy: Policy, lines: Sequence[bytes], as_json: bool) -> Board | None:
     """The board at the end; None where a signal has ended the demo."""
-    from ..demo.demo import run
+    from ..demo.demo import STOP_SECONDS, run
 
     interrupted = False
 
@@ -175,7 +175,7 @@ def _run(settings: Settings, embedded: bool, policy: Policy, lines: Sequence[byt
 
     try:
         if as_json or not sys.stdout.isatty():
-            return asyncio.run(interruptible(lambda board: None, _say))
+            return run_to_its_end(interruptible(lambda board: None, _say), STOP_SECONDS)
         return _run_live(interruptible)
     except (Exception, asyncio.CancelledError):
         if interrupted:  # whatever else comes of being stopped half started
@@ -189,15 +189,15 @@ def _run_live(interruptible: Callable[..., Any]) -> Board:
     from rich.text import Text
 
     from ..demo import demo_view
+    from ..demo.demo import STOP_SECONDS
 
     console = Console()
     with Live(console=console, auto_refresh=False, transient=True) as live:
-        return asyncio.run(
-            interruptible(
-                lambda board: live.update(demo_view.live(board, *console.size), refresh=True),
-                lambda text: live.update(Text(f" {text}"), refresh=True),
-            )
+        shown = interruptible(
+            lambda board: live.update(demo_view.live(board, *console.size), refresh=True),
+            lambda text: live.update(Text(f" {text}"), refresh=True),
         )
+        return run_to_its_end(shown, STOP_SECONDS)
 
 
 def _say(text: str) -> None:

@@ -4,14 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 import click
 from click.exceptions import Exit, NoArgsIsHelpError
 
 from ...codecs.errors import SluiceError, printable
 from .standard_streams import standard_streams
+
+T = TypeVar("T")
 
 INTERRUPTED = 130
 """What a shell expects of a command that Ctrl-C has ended."""
@@ -50,6 +53,38 @@ def ended(command: Callable[[], Any], debug: bool) -> int:
         stranger = error.__cause__ if isinstance(error, click.Abort) and error.__cause__ else error
         _say(f"{type(stranger).__name__}: {stranger}; run again with --debug for the traceback")
         return 1
+
+
+def run_to_its_end(work: Coroutine[Any, Any, T], seconds: float) -> T:
+    """`asyncio.run` for work whose result must not wait for what it leaves behind.
+
+    `asyncio.run` waits for every task that is left, without a bound. A task of a client whose broker is gone may
+    outlast its cancellation: Faust's consumer has one.
+
+    Args:
+        work: what to run.
+        seconds: how long the tasks that are left may take to end once they are cancelled, and then the generators.
+            Threads are waited for when the process ends.
+
+    Raises:
+        Exception: what the work raises.
+    """
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        return loop.run_until_complete(work)
+    finally:
+        try:
+            left = asyncio.all_tasks(loop)
+            for task in left:
+                task.cancel()
+            if left:
+                loop.run_until_complete(asyncio.wait(left, timeout=seconds))
+            closing = loop.create_task(loop.shutdown_asyncgens())
+            loop.run_until_complete(asyncio.wait((closing,), timeout=seconds))
+        finally:
+            asyncio.set_event_loop(None)
+            loop.close()
 
 
 def _usage(error: click.ClickException) -> str:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from click.testing import CliRunner
 
 from sluice.codecs.errors import UnreachableError
 from sluice.topology.cli import COMMANDS, main
-from sluice.topology.cli.ending import ended
+from sluice.topology.cli.ending import ended, run_to_its_end
 
 SLUICE = [sys.executable, "-c", "from sluice.topology.cli import main; main()"]
 
@@ -163,3 +164,37 @@ def test_ctrl_c_ends_any_command_alike(arguments: list[str], where: str, monkeyp
     result = CliRunner().invoke(main, arguments, input="")
 
     assert (result.exit_code, result.stderr) == (130, "sluice: interrupted\n")
+
+
+def test_what_work_gives_or_raises_does_not_wait_for_what_it_leaves() -> None:
+    """A task that ends when it is cancelled has ended in order; one that does not end is left."""
+    seen: list[str] = []
+
+    async def ends() -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            await asyncio.sleep(0.01)
+            seen.append("ended")
+
+    async def never_ends() -> None:
+        while True:
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                seen.append("cancelled")
+
+    async def work(error: Exception | None) -> str:
+        held.extend(asyncio.create_task(one()) for one in (ends, never_ends))
+        held[-1]._log_destroy_pending = False  # type: ignore[attr-defined]  # it is left on purpose
+        await asyncio.sleep(0)
+        if error is not None:
+            raise error
+        return "done"
+
+    held: list[asyncio.Task[None]] = []
+    assert run_to_its_end(work(None), 0.5) == "done"
+    assert sorted(seen) == ["cancelled", "ended"]
+    with pytest.raises(UnreachableError):
+        run_to_its_end(work(UnreachableError("no broker")), 0.5)
+    assert sorted(seen) == ["cancelled", "cancelled", "ended", "ended"]

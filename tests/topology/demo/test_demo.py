@@ -483,6 +483,38 @@ def test_a_pipe_gets_lines_and_the_time_is_bounded(tmp_path: Path) -> None:
     assert "Next:" in shown
 
 
+LEAVES_A_TASK = """
+import asyncio, sys
+from sluice.topology.cli import main
+from sluice.topology.demo import demo
+from sluice.topology.demo.board import Board, prepare_all
+
+async def never_ends():
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            pass
+
+async def run(*given):
+    run.left = asyncio.create_task(never_ends())
+    await asyncio.sleep(0)
+    return Board(prepare_all((), 0))
+
+demo.run = run
+sys.exit(main(["demo", "--json", "--emissions", sys.argv[1]]))
+"""
+
+
+def test_a_task_that_does_not_end_does_not_hold_the_demo(tmp_path: Path) -> None:
+    """Where the broker is gone, a task of a client's may outlast its cancellation: what was found is still told."""
+    emissions = tmp_path / "none.jsonl"
+    emissions.write_bytes(b"")
+    command = [sys.executable, "-c", LEAVES_A_TASK, str(emissions)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=READ_SECONDS, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
 def test_ctrl_c_on_a_terminal_ends_it_soon(tmp_path: Path) -> None:
     """The table fills while it runs; Ctrl-C ends everything within two seconds, and nothing is left behind."""
     master, terminal = pty.openpty()
