@@ -25,6 +25,11 @@ _BYTES_PER_CALL: Final = 16
 _FIRST_SAMPLE: Final = 8
 _SPARSE: Final = 32
 _DENSE: Final = 4
+_ORDINARY_BYTES: Final = 50
+"""Bytes that a call has to come further, without an error so far, for the next sample to be left out: log lines are
+half the cost of a parse that is sampled. Each of 4,400 stretches of 32 calls in files in use came further."""
+_LEFT_OUT: Final = 3
+"""Samples that are left out in a row, at the most: padding makes a text ordinary to look at."""
 _MAX_AT_ONCE: Final = 80
 """Calls in a row through which several readings of the text went on side by side. In 2,700 files of eleven public
 projects it is at most 33, and that only where a C file's macros do not parse."""
@@ -73,6 +78,11 @@ class _Watch:
         self.reads = _READS + _READS_PER_CHUNK * (len(data) // _CHUNK)
         self.calls, self.max_calls = 0, _CALLS + len(data) // _BYTES_PER_CALL
         self.sampling, self.next_sample, self.stride, self.last_sample = False, _FIRST_SAMPLE, _SPARSE, 0
+        self.looked_at, self.looked_offset, self.left_out = (
+            0,
+            0,
+            0,
+        )  # the calls and the byte of the last look at a sample
         self.errors = self.steps = self.alone = self.recoveries = 0
         self.together_since: int | None = None  # the first call of the stretch in which several readings went on
         self.mostly_since: int | None = None
@@ -85,18 +95,29 @@ class _Watch:
             return b""
         return self.data[offset : offset + _CHUNK]
 
-    def progress(self, _: int, __: bool) -> bool:
+    def progress(self, offset: int, has_error: bool) -> bool:
         """Whether to stop; called every 100 steps."""
         self.calls += 1
         if self.calls > self.max_calls:
             self.gave_up = True
         if self.sampling:
             self._take_sample()
-        elif self.calls >= self.next_sample:
+        elif self.calls >= self.next_sample and not self._is_ordinary(offset, has_error):
             self.recoveries = self.steps = self.alone = 0
             self.parser.logger = self._log
             self.sampling = True
         return self.gave_up
+
+    def _is_ordinary(self, offset: int, has_error: bool) -> bool:
+        """Whether a sample may be left out, since the parse came as far as it does in ordinary code."""
+        far = offset - self.looked_offset >= _ORDINARY_BYTES * (self.calls - self.looked_at)
+        self.looked_at, self.looked_offset = self.calls, offset
+        if has_error or not far or self.left_out == _LEFT_OUT:
+            self.left_out = 0
+            return False
+        self.left_out += 1
+        self.next_sample = self.calls + self.stride
+        return True
 
     def _log(self, _: LogType, message: str) -> None:
         if message.startswith("process"):

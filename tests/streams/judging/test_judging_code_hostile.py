@@ -210,7 +210,7 @@ def test_recovery_from_errors_is_given_up_in_time(ending: str, unit: str) -> Non
 
     Twenty thousand bytes of the first one took 60 s and 13 GB before.
     """
-    text = (unit * 20_000)[:20_000]
+    text = (unit * 40_000)[:40_000]
     assert parsed(text, f"a.{ending}").problem == "too-large"
     assert held("defines(a)", text, f"a.{ending}") == Held(None, "too-large")
 
@@ -230,6 +230,14 @@ def test_recovery_from_errors_is_given_up_in_time(ending: str, unit: str) -> Non
 def test_recovery_behind_clean_code_is_given_up_in_time(ending: str, clean: str, unit: str, lines: int) -> None:
     """Clean code makes no sample so rare that what follows goes unseen, wherever between two samples it begins."""
     assert parsed(clean * lines + (unit * 20_000)[:20_000], f"a.{ending}").problem == "too-large"
+
+
+@pytest.mark.parametrize("padding", [20, 30, 50, 80])
+@pytest.mark.parametrize("ending", ["java", "c"])
+def test_padding_hides_no_text_with_many_readings(ending: str, padding: int) -> None:
+    """A text that comes as far with each step as ordinary code does is sampled all the same, only less often."""
+    unit = f"a=>{'x' * padding}" if ending == "c" else f"a=>/*{'x' * padding}*/"
+    assert parsed(unit * (200_000 // len(unit)), f"a.{ending}").problem == "too-large"
 
 
 @pytest.mark.parametrize(
