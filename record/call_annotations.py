@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -281,11 +282,11 @@ def _bearing(text: str, index: _Index) -> list[LookResult]:
     named = frozenset[int]().union(
         *(numbers for term, numbers in zip(terms, found, strict=True) if term.kind != "word")
     )
-    weights: dict[int, float] = {}
+    exactly: Counter[int] = Counter()
+    plainly: Counter[int] = Counter()
     for term, numbers in zip(terms, found, strict=True):
-        weight = _weight((term,))
-        for number in numbers & named if exact else numbers:
-            weights[number] = weights.get(number, 0.0) + weight
+        (plainly if term.kind == "word" else exactly).update(numbers & named if exact else numbers)
+    weights = {number: plainly[number] + 3.0 * exactly[number] for number in (exactly if exact else plainly)}
     # Of two alike the later one comes first: it saw the newer state.
     rough = sorted(((weight, number) for number, weight in weights.items()), reverse=True)
     scored: list[tuple[float, int, LookResult]] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
 from .unquotable import may_quote
@@ -28,6 +28,9 @@ _PLACE: Final = re.compile(r"(?<![\w/.-])([\w./-]{1,256}\.\w{1,32}):(\d{1,9})(?!
 _WORD: Final = re.compile(r"[A-Za-z0-9_.\-+/:$]+")
 _TIMES: Final = re.compile(r"\b(?:times|occurrences)\b")
 _BEFORE: Final = re.compile(r"\bbefore\b")
+
+Possible = Callable[[str], Set[str]]
+"""Given a symbol, the names of the checks that might hold of it in the file."""
 
 
 class Named(NamedTuple):
@@ -58,7 +61,9 @@ def argument(value: str) -> str:
     return value if _WORD.fullmatch(value) else json.dumps(value, ensure_ascii=False)
 
 
-def candidates(about: Named, path: str, shown: str, lines: Sequence[str], lined: LinedText) -> Iterator[str]:
+def candidates(
+    about: Named, path: str, shown: str, lines: Sequence[str], lined: LinedText, possible: Possible
+) -> Iterator[str]:
     """The checks that might hold.
 
     Args:
@@ -67,16 +72,18 @@ def candidates(about: Named, path: str, shown: str, lines: Sequence[str], lined:
         shown: the text that came back of it.
         lines: every line of it that is known, from the first.
         lined: these lines as one text.
+        possible: which checks on a symbol might hold in the file: `ON_SYMBOLS`, or fewer.
     """
     there = [span for span in about.spans if _last(span) in shown]
     bare = [span.removesuffix("()") for span in there]
-    symbols = [name.replace("::", ".") for name in bare if _SYMBOL.fullmatch(name)]
+    symbols = {name: possible(name) for name in [name.replace("::", ".") for name in bare if _SYMBOL.fullmatch(name)]}
     at = f", path={argument(path)})"
     yield from _of_places(about, path, lines)
     yield from _of_symbols(about, symbols, there, at)
     yield from _of_texts(about, there, at)
-    for name in symbols:
-        yield f"defines({argument(name)}{at}"
+    for name, checks in symbols.items():
+        if "defines" in checks:
+            yield f"defines({argument(name)}{at}"
     # Of several lines with as many words the first one; the text itself decides no tie.
     counts = lined.word_counts(there) if len(there) > 1 else {}
     most, place = max(((count, -place) for place, count in counts.items()), default=(0, 0))
@@ -94,19 +101,19 @@ def _of_places(about: Named, path: str, lines: Sequence[str]) -> Iterator[str]:
             yield f"line({argument(path)}, {place}, {argument(max(quotes, key=len))})"
 
 
-def _of_symbols(about: Named, symbols: list[str], there: list[str], at: str) -> Iterator[str]:
+def _of_symbols(about: Named, symbols: Mapping[str, Set[str]], there: list[str], at: str) -> Iterator[str]:
     """What a name is worth, and what it does with other names."""
-    for name in symbols:
-        for value in (*there, *about.values):
+    for name, checks in symbols.items():
+        for value in (*there, *about.values) if "equals" in checks else ():
             if value != name:
                 yield f"equals({argument(name)}, {argument(value)}{at}"
                 if '"' not in value and "\\" not in value:
                     yield f'equals({argument(name)}, "{value}"{at}'
         for other in symbols:
-            if other != name:
-                yield f"calls({argument(name)}, {argument(other)}{at}"
-                yield f"uses({argument(name)}, {argument(other)}{at}"
-        for span in there:
+            for check in ("calls", "uses"):
+                if other != name and check in checks:
+                    yield f"{check}({argument(name)}, {argument(other)}{at}"
+        for span in there if "returns" in checks else ():
             yield f"returns({argument(name)}, {argument(span)}{at}"
 
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence, Set
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from typing import Final, NamedTuple
 
 from ..codecs.records import MAX_CHECK_LENGTH, Kind
 from ..streams.judging.checks import TABLE, Check, parse_check
 from ..streams.judging.claim_forms import claim
-from ..streams.judging.code import Code
+from ..streams.judging.code import ON_SYMBOLS, Code, possible_checks
 from ..streams.judging.documents import Document
 from ..streams.judging.results import Source
 from ..streams.judging.verify import Parser, Parsing, verify_content
@@ -139,9 +139,14 @@ class Deriver:
             digest, rows, lined = _digested(whole) if len(whole) <= MOST_REMEMBERED else _digest_and_rows(whole)
             # What holds in a part that came back is worth asking an observer, who has the whole file.
             source = Source(path, whole, digest=digest)
-            for candidate in candidates(about, path, came, rows, lined):
+            for candidate in candidates(about, path, came, rows, lined, partial(self._possible, source)):
                 if is_whole or _name(candidate) not in OF_WHOLE:
                     yield _Tried(candidate, source)
+
+    def _possible(self, source: Source, symbol: str) -> Set[str]:
+        """Which checks on a symbol might hold in a file: of each that cannot, a dozen would be tried in vain."""
+        code = self._parser.code(source)
+        return ON_SYMBOLS if code is None else possible_checks(code, symbol, source.path)
 
     def _content(self, path: str, seen: LookResult) -> tuple[str, bool] | None:
         """The file's text, and whether that is all of it."""

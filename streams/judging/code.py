@@ -8,6 +8,7 @@ of it is run, and no text makes anything here fail. Nothing is read here.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Final
 
 from .checks import Check
@@ -19,10 +20,11 @@ from .code_lookup import found, holders_of, scope_of
 from .code_model import Code
 from .code_parsing import MAX_BYTES, errors_of, parse_bytes
 from .code_relations import verify_calls, verify_returns, verify_uses
+from .code_values import read
 from .languages import Language, languages_of, loaded
 from .results import Held, Source
 
-__all__ = ["CODE_CHECKS", "Code", "code_extents", "parse_code", "verify_code"]
+__all__ = ["CODE_CHECKS", "ON_SYMBOLS", "Code", "code_extents", "parse_code", "possible_checks", "verify_code"]
 
 _VERIFIERS: Final = {
     "defines": verify_defines,
@@ -34,6 +36,8 @@ _VERIFIERS: Final = {
     "returns": verify_returns,
 }
 CODE_CHECKS: Final = frozenset(_VERIFIERS)
+ON_SYMBOLS: Final = CODE_CHECKS - {"imports"}
+"""Checks whose first argument is a name that the file defines."""
 
 
 def parse_code(source: Source) -> Code | None:
@@ -95,6 +99,26 @@ def verify_code(check: Check, code: Code, source: Source) -> Held:
         return Held(None, code.problem)
     scope = scope_of(check, code, source)
     return scope if isinstance(scope, Held) else _VERIFIERS[check.name](check, code, source, scope)
+
+
+def possible_checks(code: Code, symbol: str, path: str) -> Set[str]:
+    """Which checks on a symbol might hold in a file, whatever else they name: asked where many are to be tried.
+
+    Args:
+        code: what `parse_code` made of the file.
+        symbol: the first argument of a check that names neither `in` nor `lines`.
+        path: of the file.
+
+    Returns:
+        Names of checks. One of `ON_SYMBOLS` that is left out does not hold; one that is there need not.
+    """
+    there = [] if code.problem else [one for one in found(code, symbol, path) if not one.dead]
+    names = {"defines"} if there else set[str]()
+    if any(one.body is not None or one.value is not None for one in there):
+        names |= {"calls", "uses", "returns"}
+    if any(one.value is not None and read(code, one.value) is not None for one in there):
+        names |= {"equals", "compare"}
+    return names
 
 
 def code_extents(code: Code, name: str) -> list[tuple[int, int]]:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -69,6 +68,8 @@ def run_to_its_end(work: Coroutine[Any, Any, T], seconds: float) -> T:
     Raises:
         Exception: what the work raises.
     """
+    import asyncio  # most commands run without it, and it takes a tenth of a short one to import
+
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     try:
