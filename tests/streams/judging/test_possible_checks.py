@@ -17,7 +17,7 @@ TEXTS = {
     "a.py": (ROOT / "streams/judging/code_parsing.py").read_text("utf-8"),
     "native/version.h": (ROOT / "native/version.h").read_text("utf-8"),
     "native/times.c": (ROOT / "native/times.c").read_text("utf-8"),
-    "m.go": "package m\nconst Limit = 30\nfunc (s *S) Run() int { s.Stop(); return Limit }\nfunc New() int { return 3 }\n",
+    "m.go": "package m\nconst Limit = 30\nfunc (s *S) Run() int { s.Stop(); return Limit }\nfunc New() { }\n",
     "a.js": "const LIMIT = 30;\nclass A { run() { this.stop(); return LIMIT; } }\nconst f = (x = 3) => g(x);\n",
     "a.rs": "const LIMIT: u32 = 30;\nimpl A { fn run(&self) { self.stop(); } }\nfn f() -> u32 { return g(); }\n",
     "A.java": "class A { static final int LIMIT = 30; int run() { stop(); return LIMIT; } enum B { C, D } }\n",
