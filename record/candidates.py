@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
+from ..codecs.unicode_text import nfkc
 from .unquotable import may_quote
 from .word_lines import LinedText
 
@@ -76,12 +77,13 @@ def candidates(
     """
     there = [span for span in about.spans if _last(span) in shown]
     bare = [span.removesuffix("()") for span in there]
-    symbols = {name: possible(name) for name in [name.replace("::", ".") for name in bare if _SYMBOL.fullmatch(name)]}
+    symbols = [name.replace("::", ".") for name in bare if _SYMBOL.fullmatch(name)]
+    able = {name: possible(nfkc(name)) for name in symbols}  # as a check has it once it is read
     at = f", path={argument(path)})"
     yield from _of_places(about, path, lines)
-    yield from _of_symbols(about, symbols, there, at)
+    yield from _of_symbols(about, able, there, at)
     yield from _of_texts(about, there, at)
-    for name, checks in symbols.items():
+    for name, checks in able.items():
         if "defines" in checks:
             yield f"defines({argument(name)}{at}"
     # Of several lines with as many words the first one; the text itself decides no tie.

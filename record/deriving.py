@@ -106,9 +106,9 @@ class Deriver:
             return [_with_folder(claimed, seen)]
         if len(text) > MOST_SENTENCE:
             return []
-        tried = list(dict.fromkeys(tried for one in seen for tried in self._of_files(text, one)))
-        found = {check: None for one in seen if one.look.substrate_class == LOG for check in of_history(text, one)}
         parser = _Again(self._parser)
+        tried = list(dict.fromkeys(tried for one in seen for tried in self._of_files(text, one, parser)))
+        found = {check: None for one in seen if one.look.substrate_class == LOG for check in of_history(text, one)}
         for level in _LEVELS:  # what says less is not asked for where something says more
             found |= {one.written: None for one in tried if one.holds(level, parser)}
             if found:
@@ -124,7 +124,7 @@ class Deriver:
         rows = [] if content is None else content.split("\n")[:MOST_LINES]
         return LookResult(look, tuple(Line(look.path or "", number, row) for number, row in enumerate(rows, 1)))
 
-    def _of_files(self, text: str, seen: LookResult) -> Iterator[_Tried]:
+    def _of_files(self, text: str, seen: LookResult, parser: Parser) -> Iterator[_Tried]:
         """The checks that might hold in the files of a look, each with the file."""
         about = named(text)
         if not about.spans:
@@ -139,14 +139,9 @@ class Deriver:
             digest, rows, lined = _digested(whole) if len(whole) <= MOST_REMEMBERED else _digest_and_rows(whole)
             # What holds in a part that came back is worth asking an observer, who has the whole file.
             source = Source(path, whole, digest=digest)
-            for candidate in candidates(about, path, came, rows, lined, partial(self._possible, source)):
+            for candidate in candidates(about, path, came, rows, lined, partial(_possible, parser, source)):
                 if is_whole or _name(candidate) not in OF_WHOLE:
                     yield _Tried(candidate, source)
-
-    def _possible(self, source: Source, symbol: str) -> Set[str]:
-        """Which checks on a symbol might hold in a file: of each that cannot, a dozen would be tried in vain."""
-        code = self._parser.code(source)
-        return ON_SYMBOLS if code is None else possible_checks(code, symbol, source.path)
 
     def _content(self, path: str, seen: LookResult) -> tuple[str, bool] | None:
         """The file's text, and whether that is all of it."""
@@ -161,6 +156,12 @@ class Deriver:
         if last > MOST_LINES:
             return None
         return "\n".join(at.get(number, "") for number in range(1, last + 1)) + "\n", False
+
+
+def _possible(parser: Parser, source: Source, symbol: str) -> Set[str]:
+    """Which checks on a symbol might hold in a file: of each that cannot, a dozen would be tried in vain."""
+    code = parser.code(source)
+    return ON_SYMBOLS if code is None else possible_checks(code, symbol, source.path)
 
 
 class _Shown:

@@ -12,6 +12,9 @@ from sluice.record import Deriver, annotations_of, proposals
 from sluice.record.call_annotations import MOST_ANNOTATIONS, MOST_MADE_BYTES, Annotator, CallText, Noted
 from sluice.record.call_results import time_of
 from sluice.record.looks import GREP, LOG, READ, Commit, Line, Look, LookResult
+from sluice.streams.judging.code import Code
+from sluice.streams.judging.results import Source
+from sluice.streams.judging.verify import Parsing
 
 SOURCE = "LIMIT = 42\n\n\ndef run(job):\n    stop(job)\n    return 3\n"
 
@@ -249,6 +252,34 @@ def test_proposals_have_checks_where_the_files_are_at_hand() -> None:
     """The same ones as if they had been read."""
     noted = proposals("The value of `LIMIT` in `a.py`, I found, is 42.", ["a.py"], Deriver({"a.py": SOURCE}.get))
     assert noted.checks == ["equals(LIMIT, 42, path=a.py)"]
+
+
+class _Forgetful(Parsing):
+    """A parser that keeps nothing, and counts."""
+
+    def __init__(self) -> None:
+        self.parsed = 0
+
+    def code(self, source: Source) -> Code | None:
+        self.parsed += 1
+        return super().code(source)
+
+
+def test_a_file_is_parsed_once_for_all_names_of_a_sentence() -> None:
+    """Also where the parser keeps nothing, as of a file that is too large for it."""
+    parser = _Forgetful()
+    text = "I found `run`, `LIMIT` and `stop` in `a.py`, and 42 there."
+    assert Deriver({"a.py": SOURCE}.get, parser).derive(text, "assertion", [read()])
+    assert parser.parsed == 1
+
+
+def test_a_name_is_looked_up_as_a_check_has_it() -> None:
+    """In NFKC `b⑴` is `b(1)`, which names `b`."""
+    source = "def b():\n    return 1\n# b⑴\n"
+    found = Deriver({"a.py": source}.get).derive(
+        "The function `b⑴` is here, I found.", "assertion", [read(text=source)]
+    )
+    assert found == ['defines("b⑴", path=a.py)']
 
 
 def test_an_annotator_says_the_same_however_many_turns_it_has_seen() -> None:

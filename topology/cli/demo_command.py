@@ -135,7 +135,8 @@ def _roots(repo: str | None, given: tuple[str, ...]) -> str:
 def _log(settings: Settings, file: Path | None) -> Iterator[None]:
     """The log of everything that runs here, to a file that nobody has to see, or to standard error where that is None.
 
-    What a thread of a client says after the end, or dies of when it is stopped half started, is nobody's concern.
+    What a thread or a task of a client says after the end, or dies of when it is stopped half started, is nobody's
+    concern.
     """
     from ..settings import logs
 
@@ -148,6 +149,7 @@ def _log(settings: Settings, file: Path | None) -> Iterator[None]:
         logging.captureWarnings(True)
         logging.raiseExceptions = False
         threading.excepthook = lambda args: logging.error("thread %s: %r", args.thread, args.exc_value)
+        sys.unraisablehook = lambda args: logging.error("%r: %r", args.object, args.exc_value)
         try:
             yield
         finally:

@@ -495,6 +495,8 @@ async def never_ends():
             await asyncio.sleep(3600)
         except asyncio.CancelledError:
             pass
+        finally:
+            await asyncio.sleep(0)
 
 async def run(*given):
     run.left = asyncio.create_task(never_ends())
