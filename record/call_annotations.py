@@ -40,6 +40,8 @@ MOST_QUOTE: Final = 200
 """Characters of a quote."""
 MOST_COMPARED: Final = 50
 """Lines that are compared with their file for one quote."""
+EXACT: Final = 3.0
+"""What a term weighs that is no plain word; a word weighs 1."""
 NAMED_PLACE: Final = 3.0
 """What a call weighs more when the sentence names its file."""
 _WORDS: Final = re.compile(r"[^\W_]+")
@@ -286,7 +288,7 @@ def _bearing(text: str, index: _Index) -> list[LookResult]:
     plainly: Counter[int] = Counter()
     for term, numbers in zip(terms, found, strict=True):
         (plainly if term.kind == "word" else exactly).update(numbers & named if exact else numbers)
-    weights = {number: plainly[number] + 3.0 * exactly[number] for number in (exactly if exact else plainly)}
+    weights = {number: plainly[number] + EXACT * exactly[number] for number in (exactly if exact else plainly)}
     # Of two alike the later one comes first: it saw the newer state.
     rough = sorted(((weight, number) for number, weight in weights.items()), reverse=True)
     scored: list[tuple[float, int, LookResult]] = []
@@ -311,7 +313,7 @@ def _words_of(text: str) -> frozenset[str]:
 
 
 def _weight(terms: Collection[Term]) -> float:
-    return sum(1.0 if term.kind == "word" else 3.0 for term in terms)
+    return sum(1.0 if term.kind == "word" else EXACT for term in terms)
 
 
 def _scored(text: str, terms: Sequence[Term], one: CallText) -> tuple[float, LookResult]:

@@ -99,14 +99,14 @@ class _Watch:
             self.gave_up = True
         if self.sampling:
             self._take_sample()
-        elif self.calls >= self.next_sample and not self._is_ordinary(offset, has_error):
+        elif self.calls >= self.next_sample and not self._leave_out(offset, has_error):
             self.recoveries = self.steps = self.alone = 0
             self.parser.logger = self._log
             self.sampling = True
         return self.gave_up
 
-    def _is_ordinary(self, offset: int, has_error: bool) -> bool:
-        """Whether a sample may be left out, since the parse came as far as it does in ordinary code."""
+    def _leave_out(self, offset: int, has_error: bool) -> bool:
+        """Leaves out the sample that is due where the parse came as far as in ordinary code; says whether it did."""
         far = offset - self.due_offset >= _ORDINARY_BYTES * (self.calls - self.due_call)
         self.due_call, self.due_offset = self.calls, offset
         if has_error or not far or self.left_out == _LEFT_OUT:

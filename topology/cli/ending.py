@@ -57,8 +57,7 @@ def ended(command: Callable[[], Any], debug: bool) -> int:
 def run_to_its_end(work: Coroutine[Any, Any, T], seconds: float) -> T:
     """`asyncio.run` for work whose result must not wait for what it leaves behind.
 
-    `asyncio.run` waits for every task that is left, without a bound. A task of a client whose broker is gone may
-    outlast its cancellation: Faust's consumer has one.
+    `asyncio.run` waits for every task that is left, without a bound; here they get some time (`end_what_is_left`).
 
     Args:
         work: what to run.
@@ -70,19 +69,15 @@ def run_to_its_end(work: Coroutine[Any, Any, T], seconds: float) -> T:
     """
     import asyncio  # most commands run without it, and it takes a tenth of a short one to import
 
+    from ..settings.loop_ending import end_what_is_left
+
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     try:
         return loop.run_until_complete(work)
     finally:
         try:
-            left = asyncio.all_tasks(loop)
-            for task in left:
-                task.cancel()
-            if left:
-                loop.run_until_complete(asyncio.wait(left, timeout=seconds))
-            closing = loop.create_task(loop.shutdown_asyncgens())
-            loop.run_until_complete(asyncio.wait((closing,), timeout=seconds))
+            loop.run_until_complete(end_what_is_left(seconds))
         finally:
             asyncio.set_event_loop(None)
             loop.close()

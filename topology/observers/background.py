@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError
 from typing import Any, Final, TypeVar
 
+from ..settings.loop_ending import end_what_is_left
 from .ask import Budget, CannotLook
 
 T = TypeVar("T")
@@ -70,7 +71,7 @@ class Background:
         if loop is None or thread is None:
             return
         try:
-            asyncio.run_coroutine_threadsafe(_end(), loop).result(STOP_SECONDS + 1.0)
+            asyncio.run_coroutine_threadsafe(end_what_is_left(STOP_SECONDS), loop).result(STOP_SECONDS + 1.0)
         except TimeoutError:
             pass  # a task that swallows its cancellation dies with the thread, which is a daemon
         loop.call_soon_threadsafe(loop.stop)
@@ -92,12 +93,3 @@ class Background:
 async def _within(make: Callable[[], Coroutine[Any, Any, T]], seconds: float) -> T:
     async with asyncio.timeout(seconds):
         return await make()
-
-
-async def _end() -> None:
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        await asyncio.wait(tasks, timeout=STOP_SECONDS)
-    await asyncio.get_running_loop().shutdown_asyncgens()
