@@ -1,3 +1,3 @@
-"""What a process is set up with: settings, files, secrets, logs, extras, the clock and the memory allocator."""
+"""What a process is set up with: settings, files, secrets, logs, extras, the clock, memory, how its loop ends."""
 
-__all__ = ["clock", "extras", "files", "late_logs", "logs", "memory", "secrets", "settings"]
+__all__ = ["clock", "extras", "files", "late_logs", "logs", "loop_ending", "memory", "secrets", "settings"]
