@@ -4,8 +4,11 @@ The session is made of this checkout, the same each time from the same files: tu
 Claude Code prints them, and says of them what their syntax tells: what is defined, what a constant is, who calls whom,
 what is imported. Every tenth statement is false: it names the value or the callee of another one.
 
-    python -m benchmarks.vetting              # vets the session, and prints what it took
-    python -m benchmarks.vetting --write FILE # writes the session alone
+It is vetted with as many statements as sessions have (`usual`), and with twice as many (`dense`):
+`benchmarks/README.md` says where the first number is from.
+
+    python -m benchmarks.vetting              # vets both sessions, and prints what they took
+    python -m benchmarks.vetting --write FILE # writes one session, and vets nothing
 """
 
 from __future__ import annotations
@@ -28,7 +31,8 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 SIZE: Final = 3_000_000
 """Bytes of the session, about."""
 FILES_A_TURN: Final = 7
-STATEMENTS_A_FILE: Final = 4
+STATEMENTS_A_FILE: Final = {"usual": 2, "dense": 4}
+"""How many statements the agent makes about each file that it reads, at most."""
 FALSE_EVERY: Final = 10
 WORDS: Final = (
     "So much for the files that I read. ",
@@ -42,15 +46,17 @@ def main() -> None:
     parser.add_argument("--write", metavar="FILE", type=Path, help="write the session there, and vet nothing")
     parser.add_argument("--size", type=int, default=SIZE, help="bytes of the session [%(default)s]")
     parser.add_argument("--runs", type=int, default=3, help="runs; the best one counts [%(default)s]")
+    parser.add_argument("--only", choices=[*STATEMENTS_A_FILE], help="one of the sessions [both; to write, dense]")
     chosen = parser.parse_args()
-    text = session(ROOT, chosen.size)
     if chosen.write is not None:
-        chosen.write.write_text(text, "utf-8")
+        chosen.write.write_text(session(ROOT, chosen.size, STATEMENTS_A_FILE[chosen.only or "dense"]), "utf-8")
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "session.jsonl")
-        path.write_text(text, "utf-8")
-        print(json.dumps(measured(path, chosen.runs), indent=2))
+        for name, statements in STATEMENTS_A_FILE.items():
+            if chosen.only in (None, name):
+                path.write_text(session(ROOT, chosen.size, statements), "utf-8")
+                print(json.dumps({name: measured(path, chosen.runs)}, indent=2))
 
 
 def measured(path: Path, runs: int) -> dict[str, Any]:
@@ -81,12 +87,13 @@ def measured(path: Path, runs: int) -> dict[str, Any]:
     return best
 
 
-def session(root: Path, size: int) -> str:
+def session(root: Path, size: int, statements: int) -> str:
     """A session of Claude Code about the Python files of a checkout, as JSON Lines.
 
     Args:
         root: the checkout.
         size: bytes, about; the files are gone through again where they are too few.
+        statements: about each file that is read, at most.
     """
     listed = subprocess.run(
         ["git", "-C", str(root), "ls-files", "codecs/*.py", "streams/*.py", "record/*.py", "topology/*.py"],
@@ -100,7 +107,7 @@ def session(root: Path, size: int) -> str:
         chosen = [paths[(turn * FILES_A_TURN + one) % len(paths)] for one in range(FILES_A_TURN)]
         said: list[str] = []
         for path in chosen:
-            for one in statements_about(root, path, turn // (len(paths) // FILES_A_TURN + 1)):
+            for one in statements_about(root, path, turn // (len(paths) // FILES_A_TURN + 1), statements):
                 number += 1
                 said.append(falsified(one) if number % FALSE_EVERY == 0 else one)
         lines = "".join(json.dumps(record) + "\n" for record in _turn(root, turn, at, chosen, said))
@@ -110,12 +117,12 @@ def session(root: Path, size: int) -> str:
     return "".join(written)
 
 
-def statements_about(root: Path, path: str, round_: int) -> list[str]:
+def statements_about(root: Path, path: str, round_: int, many: int) -> list[str]:
     """True statements about a file; other ones each time that the files are gone through."""
     tree = ast.parse((root / path).read_text("utf-8"))
     every = list(dict.fromkeys(_statements(tree, path)))
-    begin = round_ * STATEMENTS_A_FILE
-    return (every[begin:] + every[:begin])[:STATEMENTS_A_FILE]
+    begin = round_ * many
+    return (every[begin:] + every[:begin])[:many]
 
 
 def _statements(tree: ast.Module, path: str) -> Iterator[str]:

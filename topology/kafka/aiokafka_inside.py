@@ -440,11 +440,11 @@ class HookedFetcher(Fetcher):
     async def before_request(self) -> None:
         """Waits until the next request may go out. It may be cancelled: then the request is not sent."""
 
-    def after_request(self, brought: int) -> None:
+    def after_request(self, waiting: int) -> None:
         """Told after each answer.
 
         Args:
-            brought: bytes that have come, as they travel, and that nobody has begun to take.
+            waiting: bytes that have come, as they travel, and that nobody has begun to take.
         """
 
     def longest_wait_ms(self, *, anything_waits: bool) -> int:

@@ -53,10 +53,10 @@ PARTIAL_WAIT_MS = 10
 HURRY_SECONDS = 3.0
 """The same for so long after a rebalance, until every lane has sought: one that has must not wait for the idle inputs
 of those that were before it."""
-PACE_SECONDS = 0.04
-PACED_BYTES = 65_536
-"""A request begins so long behind the one before at the least, where that brought so many bytes; never longer behind
-than a block may stay open."""
+PACE_SECONDS, SLOW_PACE_SECONDS = 0.04, 0.08
+PACED_BYTES, DEEP_BYTES = 65_536, 2_000_000
+"""A request begins so long behind the one before at the least, where so many bytes wait here to be taken (as they
+travel); never longer behind than a block may stay open."""
 EMPTY_SECONDS = 5.0
 """An input's end must be out of reach for so long, with nothing fetched, before somebody looks what is there."""
 COMMIT_SECONDS = 2.0
@@ -125,24 +125,32 @@ class LaneFetcher(HookedFetcher):
     could fetch the busy ones meanwhile. So while anything waits here to be taken, an answer is not waited for.
 
     Under load the next request goes out some time behind the one before. A lane's transaction takes longer than a
-    fetch: to ask again at once brings crumbs that wait for it, and costs worker and broker as much as they gain.
+    fetch: to ask again at once brings crumbs that wait for it, and costs worker and broker as much as they gain. Where
+    several blocks' worth waits here, it goes out later still: lanes are behind, and a transaction that has more of them
+    to take costs no more.
     """
 
     hurries_until = 0.0
     """Until then the broker holds no request for long; by the monotonic clock."""
-    pace = 0.0
-    """Seconds between the beginnings of two requests, where the first brought much."""
+    longest_pace = 0.0
+    """Seconds between the beginnings of two requests, at the most."""
     _asked_at = 0.0
-    _brought = 0
+    _waiting = 0
+
+    @property
+    def pace(self) -> float:
+        """Seconds between the beginnings of the last request and the next."""
+        if self._waiting < PACED_BYTES:
+            return 0.0
+        return min(self.longest_pace, PACE_SECONDS if self._waiting < DEEP_BYTES else SLOW_PACE_SECONDS)
 
     async def before_request(self) -> None:
-        wait = self._asked_at + self.pace - monotonic()
-        if self._brought >= PACED_BYTES and wait > 0:
+        if (wait := self._asked_at + self.pace - monotonic()) > 0:
             await asyncio.sleep(wait)
         self._asked_at = monotonic()
 
-    def after_request(self, brought: int) -> None:
-        self._brought = brought
+    def after_request(self, waiting: int) -> None:
+        self._waiting = waiting
 
     def longest_wait_ms(self, *, anything_waits: bool) -> int:
         return PARTIAL_WAIT_MS if anything_waits or monotonic() < self.hurries_until else FETCH_WAIT_MS
@@ -171,7 +179,7 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
     async def on_start(self) -> None:
         await super().on_start()
         consumer: Any = self._ensure_consumer()
-        hook_fetcher(consumer, LaneFetcher).pace = min(PACE_SECONDS, self.app.settings.max_block_wait)
+        hook_fetcher(consumer, LaneFetcher).longest_pace = self.app.settings.max_block_wait
         coordinator = coordinator_of(consumer)
         if self._name is not None:
             membership.hold_on(coordinator)

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from ...codecs.blocks import Event
 
-HELD_BYTES = 2_000_000
-"""An input of a lane is not fetched further while so many bytes of it wait: two blocks' worth, so that a transaction
-in flight never leaves the fold idle, and a slow broker never makes the worker grow."""
+HELD_BYTES = 4_000_000
+"""An input of a lane is not fetched further while so many bytes of it wait: what a transaction of several blocks takes
+(`ledger.TOGETHER`) and one block more, so that it need not go with fewer, and a slow broker never makes the worker
+grow."""
 
 
 class Fetched(NamedTuple):

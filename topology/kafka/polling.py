@@ -43,10 +43,9 @@ from .batches.unpacking import (
     unpacking,
 )
 from .batches.unreadable_batches import FetchAgainError
-from .fetched import HELD_BYTES
 
-POLL_BYTES = 16_000_000
-"""Of all partitions in one poll."""
+POLL_BYTES, TAKEN_BYTES = 16_000_000, 2_000_000
+"""Of all partitions in one poll, and of one of them."""
 FETCHED_BYTES = 64_000_000
 """May wait in the fetcher, packed as it came, of all partitions together."""
 ANSWER_BYTES = 16_000_000
@@ -167,7 +166,7 @@ def _drain_now(
                 break  # told by the next poll: what is out must not be lost
             release(partition)
             raise error
-        bounds = (most, min(room, HELD_BYTES), decoder_of(partition))
+        bounds = (most, min(room, TAKEN_BYTES), decoder_of(partition))
         try:
             try:
                 found = take(result, *bounds, unpacked.room(partition))

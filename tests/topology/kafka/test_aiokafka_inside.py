@@ -404,8 +404,8 @@ class Hooked(inside.HookedFetcher):
     async def before_request(self) -> None:
         self.asked += 1
 
-    def after_request(self, brought: int) -> None:
-        self.told.put_nowait(brought)
+    def after_request(self, waiting: int) -> None:
+        self.told.put_nowait(waiting)
 
     def longest_wait_ms(self, *, anything_waits: bool) -> int:
         self.waits |= {anything_waits}

@@ -23,13 +23,14 @@ from sluice.streams.policy.policy import Policy
 from sluice.topology.kafka.batches import unpacking
 from sluice.topology.kafka.batches.unpacking import EventDecoder
 from sluice.topology.kafka.batches.unreadable_batches import Refusals
-from sluice.topology.kafka.fetched import HELD_BYTES, Fetched
+from sluice.topology.kafka.fetched import Fetched
 from sluice.topology.kafka.polling import (
     FETCHED_BYTES,
     LEAST_BYTES,
     MOST_BYTES,
     NOTHING,
     POLL_BYTES,
+    TAKEN_BYTES,
     drain,
     fetch_bytes,
 )
@@ -104,7 +105,7 @@ async def test_a_compressed_batch_comes_out_in_portions():
     fetcher, offsets = Fetcher({PLACES[0]: data}), []
     while fetcher._records:
         found = (await poll(fetcher)).get(PLACES[0], NOTHING)
-        assert found.byte_count <= HELD_BYTES + 200_001
+        assert found.byte_count <= TAKEN_BYTES + 200_001
         assert found.byte_count == sum(len(one.value) + 1 for one in found.events)
         offsets += [one.offset for one in found.events]
         assert fetcher.states[PLACES[0]].position == len(offsets)

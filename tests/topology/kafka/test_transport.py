@@ -286,27 +286,31 @@ async def test_no_answer_is_waited_for_that_leaves_out_busy_inputs(held: tuple[i
     assert found == ([(wait, asked)] if asked else [])
 
 
-@pytest.mark.parametrize(("byte_count", "paced"), [(200_000, True), (1000, False)])
-async def test_under_load_a_request_does_not_follow_at_once(byte_count: int, paced: bool):
-    """Where the one before brought much; with little to fetch nobody waits."""
+@pytest.mark.parametrize(
+    ("byte_count", "longest", "pace"),
+    [(1000, 60.0, 0.0), (200_000, 60.0, 0.04), (3_000_000, 60.0, 0.08), (3_000_000, 0.05, 0.05)],
+)
+async def test_under_load_a_request_does_not_follow_at_once(byte_count: int, longest: float, pace: float):
+    """The more waits to be taken, the later the next one goes out; with little to fetch nobody waits."""
     client = Answers(byte_count, 10)
     async with fetching(client) as fetcher:
-        fetcher.pace = 0.1
+        fetcher.longest_pace = longest
         state = SimpleNamespace(has_valid_position=True, position=0)
         assignment: Any = SimpleNamespace(active=True, state_value=lambda place: state)
-        for _ in range(2):
-            assert await fetcher._proc_fetch_request(
-                assignment, 0, FetchRequest(10, 1, 10, 0, [("emissions", [(0, 0, 9)])])
-            )
+        request = FetchRequest(10, 1, 10, 0, [("emissions", [(0, 0, 9)])])
+        await fetcher._proc_fetch_request(assignment, 0, request)
+        assert fetcher.pace == pace
+        await fetcher._proc_fetch_request(assignment, 0, request)
     first, second = client.asked
-    assert (second - first >= 0.099) == paced
+    assert second - first >= pace - 0.001  # the loop's clock is coarser than ours
 
 
-async def test_a_request_that_waits_ends_with_the_fetcher():
+async def test_a_request_that_waits_ends_with_the_fetcher(monkeypatch: pytest.MonkeyPatch):
     """As aiokafka's own do, which are awaited where they are cancelled."""
     client = Answers(200_000)
+    monkeypatch.setattr(consumer_module, "PACE_SECONDS", 60.0)
     async with fetching(client) as fetcher:
-        fetcher.pace = 60.0
+        fetcher.longest_pace = 60.0
         await asyncio.sleep(0)  # its own task has begun, and waits for an assignment
         state = SimpleNamespace(has_valid_position=True, position=0)
         assignment: Any = SimpleNamespace(active=True, state_value=lambda place: state)
