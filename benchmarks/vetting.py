@@ -4,8 +4,8 @@ The session is made of this checkout, the same each time from the same files: tu
 Claude Code prints them, and says of them what their syntax tells: what is defined, what a constant is, who calls whom,
 what is imported. Every tenth statement is false: it names the value or the callee of another one.
 
-It is vetted with as many statements as sessions have (`usual`), and with twice as many (`dense`):
-`benchmarks/README.md` says where the first number is from.
+It is vetted with somewhat more statements than recorded sessions have (`sparse`), and with twice as many (`dense`):
+`benchmarks/README.md` says how many those have.
 
     python -m benchmarks.vetting              # vets both sessions, and prints what they took
     python -m benchmarks.vetting --write FILE # writes one session, and vets nothing
@@ -31,7 +31,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 SIZE: Final = 3_000_000
 """Bytes of the session, about."""
 FILES_A_TURN: Final = 7
-STATEMENTS_A_FILE: Final = {"usual": 2, "dense": 4}
+STATEMENTS_A_FILE: Final = {"sparse": 2, "dense": 4}
 """How many statements the agent makes about each file that it reads, at most."""
 FALSE_EVERY: Final = 10
 WORDS: Final = (

@@ -288,21 +288,26 @@ async def test_no_answer_is_waited_for_that_leaves_out_busy_inputs(held: tuple[i
 
 @pytest.mark.parametrize(
     ("byte_count", "longest", "pace"),
-    [(1000, 60.0, 0.0), (200_000, 60.0, 0.04), (3_000_000, 60.0, 0.08), (3_000_000, 0.05, 0.05)],
+    [(1000, 60.0, 0.0), (200_000, 60.0, 0.1), (3_000_000, 60.0, 0.2), (3_000_000, 0.15, 0.15)],
 )
-async def test_under_load_a_request_does_not_follow_at_once(byte_count: int, longest: float, pace: float):
+async def test_under_load_a_request_does_not_follow_at_once(
+    byte_count: int, longest: float, pace: float, monkeypatch: pytest.MonkeyPatch
+):
     """The more waits to be taken, the later the next one goes out; with little to fetch nobody waits."""
+    monkeypatch.setattr(consumer_module, "PACE_SECONDS", 0.1)
+    monkeypatch.setattr(consumer_module, "SLOW_PACE_SECONDS", 0.2)
     client = Answers(byte_count, 10)
     async with fetching(client) as fetcher:
         fetcher.longest_pace = longest
         state = SimpleNamespace(has_valid_position=True, position=0)
         assignment: Any = SimpleNamespace(active=True, state_value=lambda place: state)
         request = FetchRequest(10, 1, 10, 0, [("emissions", [(0, 0, 9)])])
-        await fetcher._proc_fetch_request(assignment, 0, request)
+        assert await fetcher._proc_fetch_request(assignment, 0, request)
         assert fetcher.pace == pace
-        await fetcher._proc_fetch_request(assignment, 0, request)
+        assert await fetcher._proc_fetch_request(assignment, 0, request)
     first, second = client.asked
-    assert second - first >= pace - 0.001  # the loop's clock is coarser than ours
+    assert (second - first >= 0.099) == bool(pace)
+    assert second - first >= pace - 0.001
 
 
 async def test_a_request_that_waits_ends_with_the_fetcher(monkeypatch: pytest.MonkeyPatch):
@@ -561,10 +566,12 @@ def test_the_scheme_frames_names_this_driver():
 
 
 def test_a_queue_holds_more_than_one_block():
-    """With less, a lane would idle through every transaction."""
+    """With less, a lane would idle through every transaction, or have fewer blocks for one than it may take."""
     from sluice.codecs.blocks import MAX_BYTES
+    from sluice.topology.ledger.ledger import TOGETHER
 
     assert HELD_BYTES > MAX_BYTES
+    assert HELD_BYTES >= (TOGETHER + 1) * MAX_BYTES
 
 
 async def test_the_app_uses_it():
