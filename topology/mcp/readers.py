@@ -26,6 +26,13 @@ STEPS: Final = 20_000
 """So many steps of SQLite's machine between two looks at the clock: some 0.5 ms."""
 
 
+class NoViewError(UnreachableError):
+    """There is no view yet, or it cannot be read."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what, hint="ask again in a moment")
+
+
 class _Reader:
     """A connection, closed once no thread asks it: SQLite frees what a running question still reads.
 
@@ -90,7 +97,8 @@ class Readers:
         """What a question finds.
 
         Raises:
-            UnreachableError: there is no view yet, or it took too long.
+            NoViewError: there is no view yet, or it cannot be read.
+            UnreachableError: it took too long.
         """
         async with self._room:
             reader = self._take()
@@ -103,9 +111,9 @@ class Readers:
                 raise
             except sqlite3.DatabaseError as error:
                 reader.close()
-                slow = isinstance(error, sqlite3.OperationalError) and monotonic() > end
-                what = "the question took too long" if slow else "the view cannot be read"
-                raise UnreachableError(what, hint="ask for less" if slow else "ask again in a moment") from None
+                if isinstance(error, sqlite3.OperationalError) and monotonic() > end:
+                    raise UnreachableError("the question took too long", hint="ask for less") from None
+                raise NoViewError("the view cannot be read") from None
             self._idle.append(reader)
             return found
 
@@ -119,7 +127,7 @@ class Readers:
             inode = self._path.stat().st_ino
         except OSError:
             self.close()
-            raise UnreachableError("there is no view yet", hint="ask again in a moment") from None
+            raise NoViewError("there is no view yet") from None
         while self._idle:
             reader = self._idle.pop()
             if reader.inode == inode:
@@ -130,5 +138,5 @@ class Readers:
                 f"file:{self._path}?mode=ro", uri=True, isolation_level=None, check_same_thread=False, timeout=1.0
             )
         except sqlite3.Error:
-            raise UnreachableError("the view cannot be read", hint="ask again in a moment") from None
+            raise NoViewError("the view cannot be read") from None
         return _Reader(inode, db)

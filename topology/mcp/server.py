@@ -30,6 +30,7 @@ from .adapter import Adapter, NotReady
 from .adapter_metrics import AdapterMetrics, Request
 from .asked import AskAssertion, AskExplain, AskGround, asked, schema
 from .explained import ExplainedAnswer
+from .readers import NoViewError
 from .resources import LISTED
 from .tool_answers import AssertionAnswer, GroundedAnswer
 
@@ -205,10 +206,10 @@ async def _called(
 
 def _failed(error: SluiceError) -> types.CallToolResult:
     meta: dict[str, Any] = {"sluice/error": type(error).__name__}
-    if isinstance(error, NotReady):
+    if isinstance(error, (NotReady, NoViewError)):
         meta["sluice/ready"] = False
-        if error.progress is not None:
-            meta["sluice/progress"] = error.progress
+    if isinstance(error, NotReady) and error.progress is not None:
+        meta["sluice/progress"] = error.progress
     return types.CallToolResult(
         content=[types.TextContent(text=sentence(error))],
         is_error=True,

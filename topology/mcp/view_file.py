@@ -87,17 +87,20 @@ def opened(path: Path, identity: str, schema: str = SCHEMA, version: str = VERSI
             return db
         db.close()
         log.warning("the view is made anew from the topics", path=str(path), why=why)
-    for end in ("", "-wal", "-shm", "-journal"):
-        with suppress(FileNotFoundError):
-            os.unlink(f"{path}{end}")
+    fresh = path.with_name(f"{path.name}.new")
+    for one in (path, fresh):
+        for end in ("", "-wal", "-shm", "-journal"):
+            with suppress(FileNotFoundError):
+                os.unlink(f"{one}{end}")
     # Readable by its owner only: it may hold more than one consumer's scope.
-    os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
-    with closing(sqlite3.connect(path)) as db:
+    os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    with closing(sqlite3.connect(fresh, isolation_level=None)) as db:
         db.execute(f"PRAGMA application_id={OURS}")  # into the header at once, not into a log beside it
-    db = _connected(path)
-    db.executescript(ABOUT + schema)
-    db.executemany("INSERT INTO about VALUES (?, ?)", [("version", version), ("identity", identity)])
-    return db
+        db.execute("PRAGMA journal_mode=WAL")
+        db.executescript(ABOUT + schema)
+        db.executemany("INSERT INTO about VALUES (?, ?)", [("version", version), ("identity", identity)])
+    os.rename(fresh, path)  # whole, for readers look for it meanwhile
+    return _connected(path)
 
 
 def _demand_ours(path: Path) -> None:

@@ -233,6 +233,18 @@ async def test_a_view_that_is_not_there_answers_nothing(path, mode):
 
     assert result.is_error
     assert "no view yet" in result.content[0].text
+    assert result.meta["sluice/ready"] is False
+
+
+async def test_a_view_that_cannot_be_read_answers_nothing(path, mode):
+    """An adapter without a view to read is not ready either."""
+    path.write_bytes(b"not a view" * 100)
+    async with Client(create_server(Adapter(Readers(path))), mode=mode) as client:
+        result = await client.call_tool("check_assertion", {"text": "x"})
+
+    assert result.is_error
+    assert "cannot be read" in result.content[0].text
+    assert result.meta["sluice/ready"] is False
 
 
 @pytest.mark.parametrize(("seconds", "answered"), [(59, True), (61, False)])

@@ -1,0 +1,62 @@
+"""The view's file appears whole: no reader finds it without what its writer tells of it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from sluice.topology.mcp import view_file
+from sluice.topology.mcp.view_file import about_view, opened
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Of a view that is not there yet."""
+    return tmp_path / "view.sqlite"
+
+
+def test_a_view_is_never_seen_half_made(path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A client that asked while the tables were made was told that the view cannot be read."""
+    seen: list[dict[str, str]] = []
+
+    def look(_statement: str) -> None:
+        if path.exists():
+            seen.append(about_view(path))
+
+    connect = sqlite3.connect
+
+    def watched(*args: object, **kwargs: object) -> sqlite3.Connection:
+        db = connect(*args, **kwargs)  # type: ignore[call-overload]
+        db.set_trace_callback(look)
+        return db
+
+    monkeypatch.setattr(view_file.sqlite3, "connect", watched)
+    db = opened(path, "one")
+    monkeypatch.undo()
+    look("")
+    db.close()
+
+    assert seen
+    assert all(about.get("identity") == "one" for about in seen)
+
+
+def test_what_was_left_half_made_is_made_anew(path: Path):
+    """Its maker was killed before the view had its name."""
+    os.makedirs(path.parent, exist_ok=True)
+    fresh = path.with_name(path.name + ".new")
+    fresh.write_bytes(b"half")
+
+    opened(path, "one").close()
+
+    assert about_view(path)["identity"] == "one"
+    assert not fresh.exists()
+
+
+def test_a_view_is_its_owners_alone(path: Path):
+    """It may hold more than one consumer's scope."""
+    opened(path, "one").close()
+
+    assert path.stat().st_mode & 0o777 == 0o600
