@@ -1,7 +1,8 @@
 """When a lane's snapshots are taken, and what it begins with when it is taken over (snapshots.py, restore.py).
 
-A snapshot is written in a thread of its own while the lane goes on: what a state has at rest never changes. One at a
-time; one that fails is told, and tried again when the next is due. The header of a later block names it, once.
+A snapshot is written in a thread of its own while the lane goes on: what a state has at rest never changes. A worker's
+lanes write one at a time: eight threads that write held up every lane for a second. One that fails is told, and tried
+again when the next is due. The header of a later block names it, once.
 """
 
 from __future__ import annotations
@@ -25,6 +26,13 @@ from .snapshots import Facts, SnapshotStore, read_chunks
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
+class SnapshotTurn:
+    """Which of a worker's lanes writes a snapshot now: one at the most. Calls come from one event loop."""
+
+    def __init__(self) -> None:
+        self.is_taken = False
+
+
 class SnapshotScheduler:
     """The snapshots of one lane, while it is here. `starts` on each take-over; `after_block` after each block.
 
@@ -33,6 +41,7 @@ class SnapshotScheduler:
         fold: makes bytes of a state, and a state of bytes.
         every: seconds between two; None for no new ones.
         standby: the lane's state as a standby has it, taken from it, or None; the best start there is.
+        turn: that the worker's lanes share; None where there is no other lane.
         lasting: whether the broker keeps its logs when it ends. Where it does not, a snapshot may be of an earlier one.
     """
 
@@ -43,10 +52,11 @@ class SnapshotScheduler:
         every: float | None,
         standby: Callable[[], Restored | None] = lambda: None,
         *,
+        turn: SnapshotTurn | None = None,
         lasting: bool = True,
     ) -> None:
         self._store, self._fold, self._every, self._standby = store, fold, every, standby
-        self._lasting = lasting
+        self._turn, self._lasting = turn or SnapshotTurn(), lasting
         self._taken_at = -math.inf
         self._writing: asyncio.Task[None] | None = None
         self._news: str | None = None
@@ -83,11 +93,11 @@ class SnapshotScheduler:
         return Restored(state, facts.tip, facts.offset)
 
     def after_block(self, restored: Restored) -> None:
-        """A block is committed: begins a snapshot of its state where one is due."""
-        if self._every is None or self._writing is not None or restored.offset is None:
+        """A block is committed: begins a snapshot of its state where one is due and no other lane writes one."""
+        if self._every is None or self._turn.is_taken or restored.offset is None:
             return
         if monotonic() - self._taken_at >= self._every:
-            self._taken_at = monotonic()
+            self._taken_at, self._turn.is_taken = monotonic(), True
             chunks = self._fold.dump(restored.state)
             self._writing = asyncio.create_task(self._write(restored, restored.offset, chunks))
 
@@ -101,7 +111,7 @@ class SnapshotScheduler:
             self._news = f"{state}@{tip.height}"
             log.info("snapshot written", height=tip.height, seconds=round(monotonic() - began, 3))
         finally:
-            self._writing = None
+            self._writing, self._turn.is_taken = None, False
 
     def news(self) -> str | None:
         """The hash and height of a snapshot that no header has named yet, for the next one."""

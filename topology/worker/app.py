@@ -34,7 +34,7 @@ from ..ledger.ledger import ledger_of
 from ..ledger.obligations import demand_grounded
 from ..ledger.policies import PolicyFeed
 from ..ledger.replay import Restored
-from ..recovery.snapshot_schedule import SnapshotScheduler
+from ..recovery.snapshot_schedule import SnapshotScheduler, SnapshotTurn
 from ..recovery.snapshots import SnapshotStore
 from ..recovery.standby import Standby, Standbys
 from ..settings.clock import now_ms
@@ -256,6 +256,8 @@ def create_app(
     # Whatever is in order may take longer where the time-outs are longer.
     patience = max(settings.stall_timeout, settings.transaction_timeout + GRACE_SECONDS, 2 * session)
 
+    turn = SnapshotTurn()
+
     def scheduler(
         fold: Fold, number: int, standby: Callable[[], Restored | None] = lambda: None
     ) -> SnapshotScheduler | None:
@@ -264,7 +266,8 @@ def create_app(
         folder = Path(settings.state_dir) / topic_name(settings, fold.ledger)
         store = SnapshotStore(folder, number, settings.partitions, fold.form, fold.older_forms)
         # A broker without transactions is the embedded one, which keeps nothing.
-        return SnapshotScheduler(store, fold, settings.snapshot_interval or None, standby, lasting=app.exactly_once)
+        every = settings.snapshot_interval or None
+        return SnapshotScheduler(store, fold, every, standby, turn=turn, lasting=app.exactly_once)
 
     def checkpoints(fold: Fold, number: int) -> Checkpoints | None:
         if app.signer is None or not settings.checkpoint_interval:

@@ -18,7 +18,7 @@ from sluice.codecs.notes import Signer
 from sluice.topology.checkpoints.checkpointing import Checkpoints, Tips, Wanted, read_checkpoint
 from sluice.topology.ledger.replay import Restored
 from sluice.topology.recovery.restore import TooShortError
-from sluice.topology.recovery.snapshot_schedule import SnapshotScheduler
+from sluice.topology.recovery.snapshot_schedule import SnapshotScheduler, SnapshotTurn
 from sluice.topology.recovery.snapshots import SnapshotStore
 from sluice.topology.worker.lane import Lane
 
@@ -203,6 +203,38 @@ async def test_a_lane_that_moves_warm_has_its_first_snapshot_later(tmp_path: Pat
     scheduler.after_block(warm)
     assert scheduler._writing is not None
     await scheduler._writing
+
+
+async def test_a_worker_s_lanes_write_one_snapshot_at_a_time(kept: Kept, tmp_path: Path):
+    """Eight that were due together, and wrote together, held up every lane for a second."""
+    tip, fold, turn = kept.world.lane._tip, kept.world.fold, SnapshotTurn()
+    restored = Restored(fold.load([b"([], [], [], 'sha256:p', 0)"]), tip, 3)
+    stores = [SnapshotStore(tmp_path / str(number), number, 2, fold.form) for number in range(3)]
+    lanes = [SnapshotScheduler(store, fold, 3600.0, turn=turn) for store in stores]
+
+    for number, lane in enumerate(lanes):  # each is due, and asks again after each block
+        for asked in lanes[number:]:
+            asked.after_block(restored)
+        assert [one._writing is not None for one in lanes] == [one is lane for one in lanes]
+        await kept.world.until(lambda: not turn.is_taken)
+
+    assert [len(list(store.found())) for store in stores] == [1, 1, 1]
+
+
+async def test_a_snapshot_that_fails_gives_the_turn_to_the_next_lane(kept: Kept, tmp_path: Path):
+    """A folder that is full or gone must not keep other lanes from theirs."""
+    tip, fold, turn = kept.world.lane._tip, kept.world.fold, SnapshotTurn()
+    restored = Restored(fold.load([b"([], [], [], 'sha256:p', 0)"]), tip, 3)
+    (tmp_path / "file").write_bytes(b"")
+    stores = [SnapshotStore(tmp_path / name, 0, 2, fold.form) for name in ("file", "folder")]
+    bad, good = (SnapshotScheduler(store, fold, 3600.0, turn=turn) for store in stores)
+
+    bad.after_block(restored)
+    await kept.world.until(lambda: not turn.is_taken)
+    good.after_block(restored)
+    await kept.world.until(lambda: not turn.is_taken)
+
+    assert len(list(stores[1].found())) == 1
 
 
 async def test_the_older_snapshot_helps_where_the_newest_is_damaged(kept: Kept):
