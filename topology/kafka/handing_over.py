@@ -14,6 +14,9 @@ from collections.abc import Iterable, Mapping
 
 SOME_SECONDS = 15.0
 """A member that is ready for some of the lanes that it awaits waits so long for the others."""
+SETTLED_SECONDS = 1.0
+"""A lane counts as followed so long after its standby has come close: at the end of a long catch-up the next fetch
+answer often tells of more, and a rebalance in that moment would move some of the lanes only."""
 AGAIN_SECONDS, MOST_SECONDS = 5.0, 600.0
 """A member that asked in vain asks again after so long: twice as long each time, up to the second."""
 
@@ -29,7 +32,7 @@ class HandOver:
     def __init__(self, within: int, timeout: float) -> None:
         self.within, self._timeout = within, timeout
         self._awaited: frozenset[int] = frozenset()
-        self._since = 0.0
+        self._since, self._close_since = 0.0, dict[int, float]()
         self._not_before, self._pause = 0.0, AGAIN_SECONDS
         self._all_since: dict[int, float] = {}
         self._leads = self._has_told = False
@@ -54,11 +57,18 @@ class HandOver:
     def asks(self, behind: Mapping[int, int], now: float) -> bool:
         """Whether to ask for a rebalance now, as a member. To say so counts as having asked.
 
+        It is called every few tenths of a second: what it is told once does not count as settled.
+
         Args:
             behind: by lane that this worker follows, how many blocks it lacks.
             now: seconds.
         """
-        ready = {lane for lane in self._awaited if behind.get(lane, self.within + 1) <= self.within}
+        known = self._awaited & behind.keys()
+        close = {lane for lane in known if behind[lane] <= self.within}
+        self._close_since = {
+            lane: self._close_since.get(lane, now) for lane in known if lane in close or lane in self._close_since
+        }
+        ready = {lane for lane in close if now - self._close_since[lane] >= SETTLED_SECONDS}
         if not ready or now < self._not_before or (ready != self._awaited and now - self._since < SOME_SECONDS):
             return False
         self._not_before, self._pause = now + self._pause, min(2 * self._pause, MOST_SECONDS)

@@ -372,13 +372,15 @@ class Lane:
         draft = None if self._claimant is None else self._claimant.draft()  # who is no member must not even fence
         await self._ledger.open()
         self._progress.moved()
-        if draft is not None:
-            await self._claim_with(draft)
-            self._progress.moved()
-        if self._checkpoints is not None:
-            await self._checkpoints.begin()
-            self._progress.moved()
-        await self._restore()
+        # Nobody who had the lane before can commit a checkpoint any more: the last one is read beside what comes next.
+        reading = None if self._checkpoints is None else asyncio.create_task(self._checkpoints.begin())
+        try:
+            if draft is not None:
+                await self._claim_with(draft)
+                self._progress.moved()
+            await self._restore(reading)
+        finally:
+            await _end(reading)
         await self._sit_out()
         if self._stopping:
             return
@@ -417,20 +419,31 @@ class Lane:
             self._node = written.node
             self._clocks.broker_wrote(written.node, written.appended_at, sent)
 
-    async def _restore(self) -> None:
+    async def _restore(self, reading: asyncio.Task[None] | None) -> None:
+        """Restores the state from the ledger; `reading` reads the last checkpoint meanwhile, where there are any."""
         fold, scheduler, checkpoints, blocks = self._fold, self._scheduler, self._checkpoints, self._ledger.blocks
         starts = () if scheduler is None else scheduler.starts(self._progress.moved)
+
+        async def begun() -> None:
+            if reading is not None:
+                await asyncio.wait({reading})  # how it ended is asked below: it says nothing of where to restore from
+                self._progress.moved()
+
+        async def held() -> Held:
+            await begun()
+            if checkpoints is not None and checkpoints.height > self.held:
+                return Held(checkpoints.height, "its own checkpoint")
+            return Held(self.held, "what this worker held of it")
+
         if checkpoints is not None:
-            blocks = checkpoints.held(blocks)
-        held = Held(self.held, "what this worker held of it")
-        if checkpoints is not None and checkpoints.height > held.height:
-            held = Held(checkpoints.height, "its own checkpoint")
+            blocks = checkpoints.held(blocks, begun)
         patience = Patience(self._stall_seconds, self._waits)
         found = await restore(blocks, fold, self.number, self._lanes, self._ends_after_block, starts, held, patience)
         self._waits_for = ""
         if found is None:
             return
-        if checkpoints is not None:
+        if checkpoints is not None and reading is not None:
+            await reading
             checkpoints.hold(found.tip)
         self._state, self._tip, self._tip_offset = found
         self.held = max(self.held, self._tip.height)
@@ -877,3 +890,12 @@ class Lane:
         if len(blocks) == 1:
             return await self._ledger.write(blocks[0].data, blocks[0].outputs)
         return (await self._ledger.write_together([(one.data, one.outputs) for one in blocks]))[-1]
+
+
+async def _end(task: asyncio.Task[None] | None) -> None:
+    """Ends what ran beside a take-over; how it ended is of no matter any more."""
+    if task is not None:
+        task.cancel()
+        await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ from sluice.topology.checkpoints.checkpointing import (
     read_checkpoint,
 )
 from sluice.topology.checkpoints.trust import Trust
+from sluice.topology.kafka.claiming import Member
 from sluice.topology.kafka.connect import open_consumer
 from sluice.topology.kafka.partition_reader import read_to_end
 from sluice.topology.kafka.transactions import FencedError, LaneProducer, TooLargeError
@@ -45,6 +46,7 @@ from sluice.topology.ledger.ledger import KafkaLedger
 from sluice.topology.settings.settings import Settings
 from sluice.topology.worker import lane as lane_module
 from sluice.topology.worker import retry
+from sluice.topology.worker.claimant import Claimant
 from sluice.topology.worker.worker import Worker
 
 NAME = "sluice/ledger/0"
@@ -507,6 +509,96 @@ class TestTakingOver:
                 await world.until(lambda: world.lane.status.phase == "running")
 
         assert any("a signature does not hold" in line.get("reason", "") for line in lines)
+
+    async def test_the_last_checkpoint_is_read_beside_the_ledger(self):
+        """A lane that moves stands still meanwhile; and yet the ledger must be the one that the checkpoint is of."""
+        world = await _run(Log(), b"a")
+        asked, may_answer = asyncio.Event(), asyncio.Event()
+        found = reader(lambda: values(world.log))
+
+        async def slow(wanted: module.Wanted) -> object:
+            asked.set()
+            await may_answer.wait()
+            return await found(wanted)
+
+        opened = False
+        blocks = world.ledger.blocks
+
+        async def watched(start: int | None = None) -> AsyncIterator[tuple[int, bytes]]:
+            nonlocal opened
+            opened = True
+            async for one in blocks(start):
+                yield one
+
+        world.ledger.blocks = watched  # type: ignore[method-assign]
+        world.make(checkpoints=Checkpoints(SIGNER, NAME, 0, Tips(2), 0.001, slow))
+        async with world.running():
+            await world.until(lambda: asked.is_set() and opened)
+            assert world.lane.status.phase == "taking-over"
+            may_answer.set()
+            await world.until(lambda: world.lane.status.phase == "running")
+
+        demand_all_hold(world.log)
+
+    async def test_a_cut_tail_is_refused_however_late_the_checkpoint_is_read(self):
+        """The ledger was at its end long before."""
+        world = await _run(Log(), b"a", b"b")
+        self._keep(world.log, 2)
+        found = reader(lambda: values(world.log))
+
+        async def slow(wanted: module.Wanted) -> object:
+            await asyncio.sleep(0.05)
+            return await found(wanted)
+
+        world.make(checkpoints=Checkpoints(SIGNER, NAME, 0, Tips(2), 0.001, slow), max_stall=0.0)
+        before = list(world.log.records)
+        with pytest.raises(DoesNotHoldError, match="a tail was cut"):
+            async with world.running():
+                await world.until(lambda: world.lane.status.phase == "stopped")
+        assert world.log.records == before
+
+    async def test_a_lane_whose_last_checkpoint_cannot_be_read_does_not_run(self):
+        """A transaction hangs over it: what it says of the ledger is not known."""
+        world = await _run(Log(), b"a")
+
+        async def hangs(wanted: module.Wanted) -> object:
+            raise DoesNotHoldError("a transaction hangs over the end of a topic")
+
+        world.make(checkpoints=Checkpoints(SIGNER, NAME, 0, Tips(2), 0.001, hangs))
+        before = list(world.log.records)
+        with capture_logs() as lines, pytest.raises(DoesNotHoldError, match="a transaction hangs"):
+            async with world.running():
+                await world.until(lambda: world.lane.status.phase == "stopped")
+
+        assert world.log.records == before
+        assert not any("not restored from here" in line["event"] for line in lines)
+
+    async def test_nothing_reads_checkpoints_for_a_lane_that_was_not_claimed(self):
+        """The claim was refused while the last checkpoint was being read: the reading ends with the take-over."""
+        world, begun, ended = World(), asyncio.Event(), asyncio.Event()
+        world.ledger.refused = True
+
+        async def endless(wanted: module.Wanted) -> object:
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+
+        member = Member("app", "m-1", 3)
+        claimant = Claimant(0, NAME, "w-0", "1.0", None, lambda: member)
+        claim = world.ledger.claim
+
+        async def late(value: bytes, member: Member) -> Any:
+            await begun.wait()
+            return await claim(value, member)
+
+        world.ledger.claim = late  # type: ignore[method-assign]
+        world.make(checkpoints=Checkpoints(SIGNER, NAME, 0, Tips(2), 0.001, endless), claimant=claimant)
+        async with world.running():
+            await world.until(ended.is_set)
+
+        assert world.log.records == []
 
     async def test_a_cut_tail_shows_by_another_worker_s_key_that_the_policy_lists(self):
         """Workers may have a key each."""

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.topology.kafka.handing_over import AGAIN_SECONDS, MOST_SECONDS, SOME_SECONDS, HandOver
+from sluice.topology.kafka.handing_over import AGAIN_SECONDS, MOST_SECONDS, SETTLED_SECONDS, SOME_SECONDS, HandOver
 
 
 def awaiting(*lanes: int, now: float = 0.0) -> HandOver:
@@ -23,14 +23,37 @@ def test_a_member_asks_once_it_is_ready_for_all():
 
     assert not member.asks({1: 0}, 1.0)
     assert not member.asks({1: 0, 2: 11}, 1.0)
-    assert member.asks({1: 0, 2: 10, 3: 99}, 1.0)
-    assert not awaiting().asks({1: 0}, 1.0)
+    assert not member.asks({1: 0, 2: 10, 3: 99}, 2.0)
+    assert member.asks({1: 0, 2: 10, 3: 99}, 2.0 + SETTLED_SECONDS)
+    nobody = awaiting()
+    assert not any(nobody.asks({1: 0}, float(second)) for second in range(60))
+
+
+def test_a_lane_that_has_only_just_come_close_is_not_asked_for():
+    """At the end of a catch-up a fetch answer may be older than the ledger: the next one tells of more blocks."""
+    member = awaiting(1, 2)
+    looks = [(0.0, 0, 0), (0.3, 0, 14), (0.6, 15, 0), (0.9, 0, 0)]
+
+    assert not any(member.asks({1: one, 2: two}, now) for now, one, two in looks)
+    assert not member.asks({1: 0, 2: 11}, 1.2)  # whatever it was before: it is asked for while it is close
+    assert member.asks({1: 10, 2: 0}, 1.5)
+
+
+def test_a_standby_that_begins_anew_has_to_come_close_anew():
+    """What it was before it ended says nothing."""
+    member = awaiting(1)
+
+    assert not member.asks({1: 0}, 0.0)
+    assert not member.asks({}, 2.0)
+    assert not member.asks({1: 0}, 4.0)
+    assert member.asks({1: 0}, 4.0 + SETTLED_SECONDS)
 
 
 def test_a_member_asks_for_some_after_a_while():
     """One lane that takes long does not hold up the others."""
     member = awaiting(1, 2)
 
+    assert not member.asks({1: 0}, SOME_SECONDS - 2)
     assert not member.asks({1: 0}, SOME_SECONDS - 1)
     assert member.asks({1: 0}, SOME_SECONDS)
 
@@ -52,10 +75,12 @@ def test_who_asks_in_vain_asks_ever_more_rarely():
 def test_who_was_given_a_lane_need_not_wait_for_the_next():
     """What it asked for came: so it was not in vain."""
     member = awaiting(1, 2)
-    assert member.asks({1: 0}, SOME_SECONDS)
+    assert not member.asks({1: 0}, 0.0)
+    assert member.asks({1: 0, 2: 0}, SOME_SECONDS)
     member.assigned([2], SOME_SECONDS)
 
-    assert member.asks({2: 0}, SOME_SECONDS)
+    assert not member.asks({2: 0}, SOME_SECONDS)
+    assert member.asks({2: 0}, SOME_SECONDS + SETTLED_SECONDS)
 
 
 def test_the_leader_ends_a_wait_once():
