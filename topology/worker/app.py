@@ -292,7 +292,7 @@ def create_app(
         starts = kept.starts if kept is not None else lambda: iter(())
         return Standby(settings, fold, number, starts, between_blocks)
 
-    exposures, turns = Exposures(), Turns()
+    exposures, turns, take_overs = Exposures(), Turns(), Turns()
 
     def make(fold: Fold, number: int) -> Lane:
         return Lane(
@@ -314,6 +314,7 @@ def create_app(
             clock=clock,
             clocks=clocks,
             turns=turns,
+            take_overs=take_overs,
             between_blocks=between_blocks,
             after_restore=after_restore,
         )

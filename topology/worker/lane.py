@@ -118,6 +118,7 @@ class Lane:
         clock: Callable[[], int] = now_ms,
         clocks: Clocks | None = None,
         turns: Turns | None = None,
+        take_overs: Turns | None = None,
         between_blocks: Callable[[], None] = lambda: None,
         after_restore: Callable[[], None] = lambda: None,
     ) -> None:
@@ -137,6 +138,7 @@ class Lane:
             clock: the wall clock, Unix ms.
             clocks: of the worker, and what the brokers say of the time; None where they say nothing.
             turns: which the worker's lanes take at making blocks; None where there is no other lane.
+            take_overs: which they take at being taken over; None as before.
             between_blocks, after_restore: moments at which nothing is in flight in this lane.
         """
         self.number, self._lanes = number, lanes
@@ -144,7 +146,7 @@ class Lane:
         self._policy, self._policy_hash = policy, "sha256:" + sha256(policy).hexdigest()
         self._max_block_wait, self._clock, self._stops_on_loss = max_block_wait, clock, stops_on_loss
         self._max_stall = max_stall
-        self._clocks, self._turns = clocks, turns or Turns()
+        self._clocks, self._turns, self._take_overs = clocks, turns or Turns(), take_overs or Turns()
         self._node: int | None = None  # the broker that stamped the last block
         self._between_blocks, self._after_restore = between_blocks, after_restore
         self._scheduler, self._checkpoints, self._feed, self._meter = scheduler, checkpoints, policies, meter
@@ -362,13 +364,40 @@ class Lane:
     # ------------------------------------------------------------ taking over
 
     async def _take_over(self) -> None:
-        """Opens the ledger, restores the state, seeks the inputs and begins: the order matters (docs/internals.md)."""
+        """Waits until the lane may be taken over, and does that."""
         self._phase = "taking-over"
         await self._sit_out()
-        if self._stopping:  # it may be somebody else's by now: to open its ledger would fence them
-            return
+        asked, began = clocks.monotonic(), None
+        try:
+            if await self._may_take_over():
+                began = clocks.monotonic()
+                await self._begin(asked)
+        finally:
+            now = clocks.monotonic()
+            self._take_overs.end(self.lane_id, now, None if began is None else now - began)
+
+    async def _may_take_over(self) -> bool:
+        """Waits for the end of a rebalance, and for the lane's turn; False where it was told to stop before.
+
+        Where many lanes come at once, they share processor and broker: all of them together would be ready at the very
+        end. In turn, most stand still for a shorter time. A turn that takes longer than `LATE_SECONDS`, such as a long
+        restore, counts no more.
+        """
+        while True:
+            await self._sit_out()
+            if self._stopping:  # it may be somebody else's by now: to open its ledger would fence them
+                return False
+            if self._take_overs.ask(self.lane_id, self._wake.set, clocks.monotonic()):
+                return True
+            await self._wait(LATE_SECONDS)
+
+    async def _begin(self, asked: float) -> None:
+        """Opens the ledger, restores the state, seeks the inputs and begins: the order matters (docs/internals.md).
+
+        Args:
+            asked: since when the lane is to be taken over, by the monotonic clock, in seconds.
+        """
         self._check_tip = False
-        began = clocks.monotonic()
         draft = None if self._claimant is None else self._claimant.draft()  # who is no member must not even fence
         await self._ledger.open()
         self._progress.moved()
@@ -391,7 +420,7 @@ class Lane:
         found: dict[str, Any] = {"policy": self._fold.policy_hash(self._state), "height": self._tip.height}
         if self._tip.height < 0:
             found = {"ledger": "new", **({"positions": positions} if (positions := dict(self._tip.positions)) else {})}
-        seconds = clocks.monotonic() - began
+        seconds = clocks.monotonic() - asked
         if self._meter is not None:
             self._meter.restored(*self.lane_id, seconds)
         log.info("lane taken over", seconds=round(seconds, 3), **found)

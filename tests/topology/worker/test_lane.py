@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from hashlib import sha256
+from math import inf
+from time import monotonic
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,9 +28,10 @@ from sluice.topology.kafka.fetched import Fetched
 from sluice.topology.recovery import restore as restoring
 from sluice.topology.recovery.restore import TooShortError
 from sluice.topology.worker import intake as intake_module
-from sluice.topology.worker import lane, retry
+from sluice.topology.worker import lane, lane_turns, retry
 from sluice.topology.worker.claimant import Claimant
 from sluice.topology.worker.interfaces import Committed
+from sluice.topology.worker.lane_turns import Turns
 
 
 @pytest.fixture(autouse=True)
@@ -872,3 +875,61 @@ class TestNeverBelow:
 
 def _plain(source: object) -> tuple[str, int, int]:
     return (source.topic, source.first, source.next)  # type: ignore[attr-defined]
+
+
+# ---------------------------------------------------------------- turns at being taken over
+
+
+def taken(since: float = inf) -> Turns:
+    """Turns of which other lanes have all, since then."""
+    turns = Turns()
+    for other in range(turns.at_a_time):
+        assert turns.ask(other, lambda: None, since)
+    return turns
+
+
+async def test_a_lane_waits_until_few_others_are_taken_over():
+    """All that come at once would be ready at the very end. Until its turn the lane fences nobody."""
+    world, turns = World(), taken()
+    world.make(take_overs=turns)
+    async with world.running():
+        await world.until(lambda: turns.waiting == 1)
+        assert (world.ledger.opened, world.lane.status.phase) == (0, "taking-over")
+        turns.end(0, monotonic())
+        await world.until(lambda: world.lane.status.phase == "running")
+
+    assert turns.ask("another", lambda: None, monotonic()), "the lane's turn has ended"
+
+
+async def test_a_take_over_that_takes_long_holds_up_no_other(monkeypatch: pytest.MonkeyPatch):
+    """A lane that is restored from the beginning takes minutes; its turn counts for a second."""
+    monkeypatch.setattr(lane_turns, "LATE_SECONDS", 0.05)
+    monkeypatch.setattr(lane, "LATE_SECONDS", 0.05)
+    world = World()
+    world.make(take_overs=taken(monotonic()))
+    async with world.running():
+        await world.until(lambda: world.lane.status.phase == "running")
+
+
+async def test_a_lane_that_is_stopped_while_it_waits_gives_its_place_up():
+    """It became somebody else's meanwhile: to open its ledger would fence them."""
+    world, turns = World(), taken()
+    world.make(take_overs=turns)
+    async with world.running():
+        await world.until(lambda: turns.waiting == 1)
+
+    assert (world.ledger.opened, turns.waiting) == (0, 0)
+
+
+async def test_a_lane_whose_turn_comes_during_a_rebalance_fences_nobody():
+    """The group has not said yet whose it is."""
+    world, turns = World(), taken()
+    world.make(take_overs=turns)
+    async with world.running():
+        await world.until(lambda: turns.waiting == 1)
+        world.lane.suspend()
+        turns.end(0, monotonic())
+        await world.until(lambda: world.lane.status.phase == "suspended")
+        assert world.ledger.opened == 0
+        world.lane.resume()
+        await world.until(lambda: world.lane.status.phase == "running")
