@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from itertools import count
 from typing import Any
@@ -55,8 +56,7 @@ class OutputsFirst(KafkaLedger):
         self._first = LaneProducer(settings, "first", lane)
 
     async def open(self) -> None:
-        await super().open()
-        await self._first.open()
+        await asyncio.gather(super().open(), self._first.open())  # one behind the other, the second could fence late
 
     async def write(self, block: bytes, outputs: Sequence[Output]) -> Written:
         if firsts := [output for output in outputs if self.first(output)]:
