@@ -692,6 +692,7 @@ def listed(tmp_path: Path, channel: str) -> Iterator[Path]:
         yield tmp_path / "list.toml"
 
 
+@pytest.mark.slow
 def test_mcp_brief(look: Look, listed: Path):
     """The result of a tool call: its hash as the id; checks on its text and values, unless they only repeat what the
     locator says; nothing where the server says that it does not exist."""

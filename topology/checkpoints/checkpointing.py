@@ -104,8 +104,8 @@ class Draft(NamedTuple):
 class Checkpoints:
     """The checkpoints of one lane, while it is here.
 
-    Calls come from the lane: `begin`, `held` and `hold` on each take-over, and `after_block` after each block; `draft`
-    and `written` around the block that bears a checkpoint.
+    Calls come from the lane's task: `begin`, `held` and `hold` on each take-over, `after_block` after each block, and
+    around the block that bears a checkpoint `draft` and `written`.
 
     Invariant: `_last` is the newest checkpoint that is known to be committed, or the lane must be taken over anew.
     """
@@ -178,25 +178,20 @@ class Checkpoints:
         self._last, self._news_at = found[0] if found else None, None
         self._before = newest or NO_CHECKPOINT
 
-    def held(self, blocks: Blocks, begun: Callable[[], Awaitable[object]]) -> Blocks:
-        """The same blocks, of which the one that the last checkpoint ends with must be the one that it names.
-
-        Args:
-            blocks: of the lane's ledger.
-            begun: returns once `begin` has: it may run while the first block is asked for.
-        """
+    def held(self, blocks: Blocks) -> Blocks:
+        """The same blocks, of which the one that the last checkpoint ends with must be the one that it names."""
+        last = self._last
+        if last is None:
+            return blocks
 
         async def passing(start: int | None) -> AsyncGenerator[tuple[int, bytes], None]:
-            last: Checkpoint | None = None
             left: int | None = None
             passed: Any = blocks(start)
             async with aclosing(passed):
                 async for offset, data in passed:
                     if left is None:
-                        await begun()
-                        last = self._last
-                        left = -1 if last is None else last.head.size - 1 - unseal(data).header.height
-                    if left == 0 and last is not None:
+                        left = last.head.size - 1 - unseal(data).header.height
+                    if left == 0:
                         block = unseal(data).hash
                         self._demand(block == last.block, last, block)
                     left -= 1

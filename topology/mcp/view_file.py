@@ -87,7 +87,9 @@ def opened(path: Path, identity: str, schema: str = SCHEMA, version: str = VERSI
             return db
         db.close()
         log.warning("the view is made anew from the topics", path=str(path), why=why)
-    fresh = path.with_name(f"{path.name}.new")
+    fresh = path.with_name(f"{path.name}-new")
+    if fresh.exists():
+        _demand_ours(fresh)
     for one in (path, fresh):
         for end in ("", "-wal", "-shm", "-journal"):
             with suppress(FileNotFoundError):

@@ -71,10 +71,6 @@ class Patience(NamedTuple):
     waits: Callable[[DoesNotHoldError], None] = lambda _: None
 
 
-async def _nothing_held() -> Held:
-    return Held()
-
-
 async def restore(
     blocks: Blocks,
     fold: Fold,
@@ -82,7 +78,7 @@ async def restore(
     lanes: int,
     stopping: Callable[[], bool],
     starts: Iterable[Start] = (),
-    held: Callable[[], Awaitable[Held]] = _nothing_held,
+    held: Held = Held(),  # noqa: B008 -- it never changes
     patience: Patience = Patience(),  # noqa: B008
 ) -> Restored | None:
     """A lane's state at its ledger's end, never below a height that was held.
@@ -93,7 +89,7 @@ async def restore(
         stopping: asked after each block, and while blocks are waited for.
         starts: tried in this order; one that fails, in itself or on the way from it, only costs time. After the last,
             the ledger is folded from its first block on. One that is whole was held, whether it is of use or not.
-        held: says the greatest height that is known apart from these; asked once the ledger has been read.
+        held: the greatest height that is known apart from these.
         patience: for how long a ledger that is too short is waited for.
 
     Returns:
@@ -156,12 +152,11 @@ class _Reading:
         lane: int,
         lanes: int,
         stopping: Callable[[], bool],
-        held: Callable[[], Awaitable[Held]],
+        held: Held,
         patience: Patience,
     ) -> None:
         self._blocks, self._fold, self._lane, self._lanes = blocks, fold, lane, lanes
-        self._stopping, self._asks, self._patience = stopping, held, patience
-        self._held = Held()
+        self._stopping, self._held, self._patience = stopping, held, patience
         self._waits_since: float | None = None
 
     def hold(self, height: int, by: str) -> None:
@@ -180,7 +175,6 @@ class _Reading:
         while True:
             start = at
             at, seen = await _to_end(self._blocks, self._fold, self._lane, self._lanes, self._stopping, start)
-            self.hold(*await self._asks())
             # A start whose own block did not come stands above the end, whatever its height says.
             is_there = seen > 0 or start.offset is None
             if self._stopping() or (is_there and at.tip.height >= self._held.height):

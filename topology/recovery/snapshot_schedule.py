@@ -26,11 +26,30 @@ from .snapshots import Facts, SnapshotStore, read_chunks
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
+HUNG_SECONDS = 60.0
+"""A snapshot that takes longer holds up no other lane's: its disk may hang."""
+
+
 class SnapshotTurn:
-    """Which of a worker's lanes writes a snapshot now: one at the most. Calls come from one event loop."""
+    """Which of a worker's lanes writes a snapshot now: one, and those that hang. Calls come from one event loop.
+
+    `now` is any clock that only goes forward, in seconds.
+    """
 
     def __init__(self) -> None:
-        self.is_taken = False
+        self._writing = dict[object, float]()  # since when
+
+    def is_free(self, now: float) -> bool:
+        """Whether a lane may begin to write."""
+        return all(now - since >= HUNG_SECONDS for since in self._writing.values())
+
+    def begin(self, who: object, now: float) -> None:
+        """Somebody begins to write."""
+        self._writing[who] = now
+
+    def end(self, who: object) -> None:
+        """Its snapshot is written, or failed."""
+        self._writing.pop(who, None)
 
 
 class SnapshotScheduler:
@@ -94,11 +113,13 @@ class SnapshotScheduler:
 
     def after_block(self, restored: Restored) -> None:
         """A block is committed: begins a snapshot of its state where one is due and no other lane writes one."""
-        if self._every is None or self._turn.is_taken or restored.offset is None:
+        if self._every is None or self._writing is not None or restored.offset is None:
             return
-        if monotonic() - self._taken_at >= self._every:
-            self._taken_at, self._turn.is_taken = monotonic(), True
+        now = monotonic()
+        if now - self._taken_at >= self._every and self._turn.is_free(now):
             chunks = self._fold.dump(restored.state)
+            self._taken_at = now
+            self._turn.begin(self, now)
             self._writing = asyncio.create_task(self._write(restored, restored.offset, chunks))
 
     async def _write(self, restored: Restored, offset: int, chunks: Iterator[bytes]) -> None:
@@ -111,7 +132,8 @@ class SnapshotScheduler:
             self._news = f"{state}@{tip.height}"
             log.info("snapshot written", height=tip.height, seconds=round(monotonic() - began, 3))
         finally:
-            self._writing, self._turn.is_taken = None, False
+            self._writing = None
+            self._turn.end(self)
 
     def news(self) -> str | None:
         """The hash and height of a snapshot that no header has named yet, for the next one."""

@@ -374,7 +374,8 @@ class Lane:
                 await self._begin(asked)
         finally:
             now = clocks.monotonic()
-            self._take_overs.end(self.lane_id, now, None if began is None else now - began)
+            seconds = now - began if began is not None and self._phase == "running" else None
+            self._take_overs.end(self.lane_id, now, seconds)
 
     async def _may_take_over(self) -> bool:
         """Waits for the end of a rebalance, and for the lane's turn; False where it was told to stop before.
@@ -389,6 +390,7 @@ class Lane:
                 return False
             if self._take_overs.ask(self.lane_id, self._wake.set, clocks.monotonic()):
                 return True
+            self._progress.moved()  # to wait for the others is no standing still: their turns end, or count no more
             await self._wait(LATE_SECONDS)
 
     async def _begin(self, asked: float) -> None:
@@ -401,15 +403,18 @@ class Lane:
         draft = None if self._claimant is None else self._claimant.draft()  # who is no member must not even fence
         await self._ledger.open()
         self._progress.moved()
-        # Nobody who had the lane before can commit a checkpoint any more: the last one is read beside what comes next.
+        # Nobody who had the lane before can commit a checkpoint any more: the last one is read beside the claim.
         reading = None if self._checkpoints is None else asyncio.create_task(self._checkpoints.begin())
         try:
             if draft is not None:
                 await self._claim_with(draft)
                 self._progress.moved()
-            await self._restore(reading)
+            if reading is not None:  # before the standby's state is taken, which is gone if that fails
+                await reading
+                self._progress.moved()
         finally:
             await _end(reading)
+        await self._restore()
         await self._sit_out()
         if self._stopping:
             return
@@ -448,31 +453,20 @@ class Lane:
             self._node = written.node
             self._clocks.broker_wrote(written.node, written.appended_at, sent)
 
-    async def _restore(self, reading: asyncio.Task[None] | None) -> None:
-        """Restores the state from the ledger; `reading` reads the last checkpoint meanwhile, where there are any."""
+    async def _restore(self) -> None:
         fold, scheduler, checkpoints, blocks = self._fold, self._scheduler, self._checkpoints, self._ledger.blocks
         starts = () if scheduler is None else scheduler.starts(self._progress.moved)
-
-        async def begun() -> None:
-            if reading is not None:
-                await asyncio.wait({reading})  # how it ended is asked below: it says nothing of where to restore from
-                self._progress.moved()
-
-        async def held() -> Held:
-            await begun()
-            if checkpoints is not None and checkpoints.height > self.held:
-                return Held(checkpoints.height, "its own checkpoint")
-            return Held(self.held, "what this worker held of it")
-
         if checkpoints is not None:
-            blocks = checkpoints.held(blocks, begun)
+            blocks = checkpoints.held(blocks)
+        held = Held(self.held, "what this worker held of it")
+        if checkpoints is not None and checkpoints.height > held.height:
+            held = Held(checkpoints.height, "its own checkpoint")
         patience = Patience(self._stall_seconds, self._waits)
         found = await restore(blocks, fold, self.number, self._lanes, self._ends_after_block, starts, held, patience)
         self._waits_for = ""
         if found is None:
             return
-        if checkpoints is not None and reading is not None:
-            await reading
+        if checkpoints is not None:
             checkpoints.hold(found.tip)
         self._state, self._tip, self._tip_offset = found
         self.held = max(self.held, self._tip.height)

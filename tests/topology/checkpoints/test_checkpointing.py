@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
-from unittest.mock import AsyncMock
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from aiokafka import TopicPartition
@@ -43,6 +43,7 @@ from sluice.topology.kafka.transactions import FencedError, LaneProducer, TooLar
 from sluice.topology.ledger.chain import ChainHead
 from sluice.topology.ledger.folds import folds
 from sluice.topology.ledger.ledger import KafkaLedger
+from sluice.topology.recovery.restore import Start
 from sluice.topology.settings.settings import Settings
 from sluice.topology.worker import lane as lane_module
 from sluice.topology.worker import retry
@@ -510,52 +511,51 @@ class TestTakingOver:
 
         assert any("a signature does not hold" in line.get("reason", "") for line in lines)
 
-    async def test_the_last_checkpoint_is_read_beside_the_ledger(self):
-        """A lane that moves stands still meanwhile; and yet the ledger must be the one that the checkpoint is of."""
+    async def test_the_last_checkpoint_is_read_beside_the_claim(self):
+        """A lane that moves stands still meanwhile; the fence was before both."""
         world = await _run(Log(), b"a")
-        asked, may_answer = asyncio.Event(), asyncio.Event()
-        found = reader(lambda: values(world.log))
+        claiming, reading = asyncio.Event(), asyncio.Event()
+        found, claim = reader(lambda: values(world.log)), world.ledger.claim
 
-        async def slow(wanted: module.Wanted) -> object:
-            asked.set()
-            await may_answer.wait()
+        async def last(wanted: module.Wanted) -> object:
+            reading.set()
+            await claiming.wait()
             return await found(wanted)
 
-        opened = False
-        blocks = world.ledger.blocks
+        async def waits(value: bytes, member: Member) -> Any:
+            claiming.set()
+            await reading.wait()
+            assert world.ledger.opened
+            return await claim(value, member)
 
-        async def watched(start: int | None = None) -> AsyncIterator[tuple[int, bytes]]:
-            nonlocal opened
-            opened = True
-            async for one in blocks(start):
-                yield one
-
-        world.ledger.blocks = watched  # type: ignore[method-assign]
-        world.make(checkpoints=Checkpoints(SIGNER, NAME, 0, Tips(2), 0.001, slow))
+        world.ledger.claim = waits  # type: ignore[method-assign]
+        claimant = Claimant(0, NAME, "w-0", "1.0", None, lambda: Member("app", "m-1", 3))
+        world.make(checkpoints=Checkpoints(SIGNER, NAME, 0, Tips(2), 0.001, last), claimant=claimant)
         async with world.running():
-            await world.until(lambda: asked.is_set() and opened)
-            assert world.lane.status.phase == "taking-over"
-            may_answer.set()
             await world.until(lambda: world.lane.status.phase == "running")
 
         demand_all_hold(world.log)
 
-    async def test_a_cut_tail_is_refused_however_late_the_checkpoint_is_read(self):
-        """The ledger was at its end long before."""
-        world = await _run(Log(), b"a", b"b")
-        self._keep(world.log, 2)
-        found = reader(lambda: values(world.log))
+    async def test_a_standby_is_not_taken_before_the_last_checkpoint_is_read(self):
+        """That may fail while a leader moves: the next try then has the standby still, and need not fold the ledger."""
+        world, fails = await _run(Log(), b"a"), [KafkaConnectionError("a leader moves")]
+        found, asked = reader(lambda: values(world.log)), list[int]()
 
-        async def slow(wanted: module.Wanted) -> object:
-            await asyncio.sleep(0.05)
+        async def last(wanted: module.Wanted) -> object:
+            if fails:
+                raise fails.pop()
             return await found(wanted)
 
-        world.make(checkpoints=Checkpoints(SIGNER, NAME, 0, Tips(2), 0.001, slow), max_stall=0.0)
-        before = list(world.log.records)
-        with pytest.raises(DoesNotHoldError, match="a tail was cut"):
-            async with world.running():
-                await world.until(lambda: world.lane.status.phase == "stopped")
-        assert world.log.records == before
+        def starts(moved: object) -> Sequence[Start]:
+            asked.append(len(fails))
+            return ()
+
+        scheduler = Mock(starts=starts, news=lambda: None)
+        world.make(checkpoints=Checkpoints(SIGNER, NAME, 0, Tips(2), 0.001, last), scheduler=scheduler)
+        async with world.running():
+            await world.until(lambda: world.lane.status.phase == "running")
+
+        assert asked == [0]
 
     async def test_a_lane_whose_last_checkpoint_cannot_be_read_does_not_run(self):
         """A transaction hangs over it: what it says of the ledger is not known."""
@@ -690,6 +690,7 @@ async def stored(settings: Settings, topic: str, lane: int) -> list[Any]:
 
 
 class TestOnABroker:
+    @pytest.mark.slow
     async def test_a_worker_s_lanes_write_them(self, broker: str, tmp_path: Path):
         """Each over its ledger, those that bind and frame too, and each names what the others have written last."""
         settings = on(broker, "writes", tmp_path)

@@ -109,6 +109,7 @@ def touched(path: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_no_other_module_touches_aiokafka_s_inside():
     """Neither an import of a module that aiokafka does not document, nor a private attribute of its objects."""
     found = {str(path.relative_to(ROOT)): used for path in modules() if path != DOOR and (used := touched(path))}
@@ -197,6 +198,7 @@ async def fetched(consumer: Any) -> Any:
     return inside.waiting_in(fetcher)[PLACE]
 
 
+@pytest.mark.slow
 async def test_each_owner_leads_to_its_parts(servers: Any):
     """On a broker, to the classes that are named."""
     async with (

@@ -109,7 +109,7 @@ async def test_one_address_has_its_share():
         assert await _is_closed(first)
 
 
-@pytest.mark.parametrize("said", [b"", ASK[:20], ASK + ASK[:5]])
+@pytest.mark.parametrize("said", [b"", ASK[:20], pytest.param(ASK + ASK[:5], marks=pytest.mark.slow)])
 async def test_a_request_that_does_not_come_ends_its_connection(said):
     """Silent, or with a head by bits, at the beginning or behind an answer."""
     async with serving(seconds=0.1) as (port, _):

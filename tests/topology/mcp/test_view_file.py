@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from pathlib import Path
 
 import pytest
 
+from sluice.codecs.errors import UsageError
 from sluice.topology.mcp import view_file
-from sluice.topology.mcp.view_file import about_view, opened
+from sluice.topology.mcp.view_file import OURS, about_view, opened
 
 
 @pytest.fixture
@@ -43,16 +43,28 @@ def test_a_view_is_never_seen_half_made(path: Path, monkeypatch: pytest.MonkeyPa
     assert all(about.get("identity") == "one" for about in seen)
 
 
-def test_what_was_left_half_made_is_made_anew(path: Path):
+@pytest.mark.parametrize("half", [b"", b"SQLite format 3\0".ljust(68, b"\0") + OURS.to_bytes(4, "big")])
+def test_what_was_left_half_made_is_made_anew(path: Path, half: bytes):
     """Its maker was killed before the view had its name."""
-    os.makedirs(path.parent, exist_ok=True)
-    fresh = path.with_name(path.name + ".new")
-    fresh.write_bytes(b"half")
+    fresh = path.with_name(path.name + "-new")
+    fresh.write_bytes(half)
 
     opened(path, "one").close()
 
     assert about_view(path)["identity"] == "one"
     assert not fresh.exists()
+
+
+def test_somebody_else_s_file_beside_the_view_is_kept(path: Path):
+    """Its name is only like ours."""
+    other = path.with_name(path.name + "-new")
+    other.write_bytes(b"letters" * 30)
+
+    with pytest.raises(UsageError, match="is not a view of sluice's"):
+        opened(path, "one")
+
+    assert other.read_bytes() == b"letters" * 30
+    assert not path.exists()
 
 
 def test_a_view_is_its_owners_alone(path: Path):

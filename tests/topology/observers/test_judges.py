@@ -377,6 +377,7 @@ def test_an_answer_of_ten_megabytes_is_not_read(http: Any, server: Server):
         http.judge("t", "r", [])
 
 
+@pytest.mark.slow
 def test_a_slow_server_is_not_waited_for(http: Any, server: Server):
     """Whether it says nothing, or a byte now and then."""
 

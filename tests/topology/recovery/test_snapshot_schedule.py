@@ -6,7 +6,9 @@ import asyncio
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from time import monotonic
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from msgspec import UNSET
@@ -18,7 +20,7 @@ from sluice.codecs.notes import Signer
 from sluice.topology.checkpoints.checkpointing import Checkpoints, Tips, Wanted, read_checkpoint
 from sluice.topology.ledger.replay import Restored
 from sluice.topology.recovery.restore import TooShortError
-from sluice.topology.recovery.snapshot_schedule import SnapshotScheduler, SnapshotTurn
+from sluice.topology.recovery.snapshot_schedule import HUNG_SECONDS, SnapshotScheduler, SnapshotTurn
 from sluice.topology.recovery.snapshots import SnapshotStore
 from sluice.topology.worker.lane import Lane
 
@@ -216,7 +218,7 @@ async def test_a_worker_s_lanes_write_one_snapshot_at_a_time(kept: Kept, tmp_pat
         for asked in lanes[number:]:
             asked.after_block(restored)
         assert [one._writing is not None for one in lanes] == [one is lane for one in lanes]
-        await kept.world.until(lambda: not turn.is_taken)
+        await kept.world.until(lambda: turn.is_free(monotonic()))
 
     assert [len(list(store.found())) for store in stores] == [1, 1, 1]
 
@@ -230,11 +232,38 @@ async def test_a_snapshot_that_fails_gives_the_turn_to_the_next_lane(kept: Kept,
     bad, good = (SnapshotScheduler(store, fold, 3600.0, turn=turn) for store in stores)
 
     bad.after_block(restored)
-    await kept.world.until(lambda: not turn.is_taken)
+    await kept.world.until(lambda: turn.is_free(monotonic()))
     good.after_block(restored)
-    await kept.world.until(lambda: not turn.is_taken)
+    await kept.world.until(lambda: turn.is_free(monotonic()))
 
     assert len(list(stores[1].found())) == 1
+
+
+async def test_a_snapshot_that_hangs_holds_up_no_other_lane_for_ever(kept: Kept):
+    """Nor is its own lane's next one begun beside it."""
+    turn, now = SnapshotTurn(), monotonic()
+    turn.begin("hangs", now)
+    assert not turn.is_free(now + HUNG_SECONDS - 1)
+
+    turn.begin("another", now + HUNG_SECONDS)
+    assert not turn.is_free(now + HUNG_SECONDS)
+    turn.end("hangs")
+    assert not turn.is_free(now + HUNG_SECONDS)
+    turn.end("another")
+    assert turn.is_free(now + HUNG_SECONDS)
+
+
+async def test_a_state_of_which_no_bytes_can_be_made_keeps_nobody_s_turn(kept: Kept, tmp_path: Path):
+    """The lane ends with its error; the others write theirs."""
+    fold, turn = kept.world.fold, SnapshotTurn()
+    restored = Restored(fold.load([b"([], [], [], 'sha256:p', 0)"]), kept.world.lane._tip, 3)
+    broken = Mock(dump=Mock(side_effect=MemoryError))
+    scheduler = SnapshotScheduler(SnapshotStore(tmp_path, 0, 2, fold.form), broken, 3600.0, turn=turn)
+
+    with pytest.raises(MemoryError):
+        scheduler.after_block(restored)
+
+    assert turn.is_free(monotonic())
 
 
 async def test_the_older_snapshot_helps_where_the_newest_is_damaged(kept: Kept):

@@ -933,3 +933,29 @@ async def test_a_lane_whose_turn_comes_during_a_rebalance_fences_nobody():
         assert world.ledger.opened == 0
         world.lane.resume()
         await world.until(lambda: world.lane.status.phase == "running")
+
+
+async def test_a_lane_that_waits_for_its_turn_does_not_stall(monkeypatch: pytest.MonkeyPatch):
+    """Four hundred that come at once wait for more than a minute: to begin anew would send them to the end."""
+    monkeypatch.setattr(lane, "LATE_SECONDS", 0.01)
+    world, moved = World(), list[None]()
+    world.make(take_overs=taken())
+    monkeypatch.setattr(world.lane._progress, "moved", lambda: moved.append(None))
+    async with world.running():
+        await world.until(lambda: len(moved) >= 3)
+        assert world.ledger.opened == 0
+
+
+async def test_a_take_over_that_fails_says_nothing_of_how_many_there_may_be():
+    """It took no time: beside it every other would seem to wait."""
+    world, learned = World(), list[float | None]()
+    turns = Turns()
+    end = turns.end
+    turns.end = lambda who, now, seconds=None: (learned.append(seconds), end(who, now, seconds))[1]  # type: ignore[method-assign]
+    world.ledger.foreign_claims = 1
+    world.make(take_overs=turns)
+    async with world.running():
+        await world.until(lambda: world.lane.status.phase == "running")
+
+    assert learned[0] is None
+    assert learned[1] is not None

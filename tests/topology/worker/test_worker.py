@@ -39,6 +39,7 @@ async def test_other_partition_counts_are_reported_before_anything_is_written(br
     assert "expected 7 each" in str(usage.value)
 
 
+@pytest.mark.slow
 async def test_lanes_run_at_least_once_on_the_embedded_broker(broker: str):
     """An emission with evidence of two classes is admitted, with nothing installed."""
     settings = Settings(broker=broker, delivery="at-least-once", topic_prefix="w.", app_id="w")
@@ -74,6 +75,7 @@ async def test_lanes_run_at_least_once_on_the_embedded_broker(broker: str):
     assert json.loads(record.value)["classes"] == ["substrate.code.read", "substrate.grep"]
 
 
+@pytest.mark.slow
 async def test_what_makes_it_fail_reaches_who_waits(broker: str, monkeypatch: pytest.MonkeyPatch):
     """A lane that must not go on ends the worker, with the lane's own reason."""
     settings = Settings(broker=broker, delivery="at-least-once", topic_prefix="f.", app_id="f")
