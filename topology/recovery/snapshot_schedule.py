@@ -38,18 +38,23 @@ class SnapshotTurn:
 
     def __init__(self) -> None:
         self._writing = dict[object, float]()  # since when
+        self._waiting = dict[object, Callable[[], object]]()  # in the order in which they asked
 
-    def is_free(self, now: float) -> bool:
-        """Whether a lane may begin to write."""
-        return all(now - since >= HUNG_SECONDS for since in self._writing.values())
-
-    def begin(self, who: object, now: float) -> None:
-        """Somebody begins to write."""
-        self._writing[who] = now
+    def ask(self, who: object, wake: Callable[[], object], now: float) -> bool:
+        """Whether somebody may write now. Who may not is woken once another one has written, and then asks again."""
+        if all(now - since >= HUNG_SECONDS for since in self._writing.values()):
+            self._waiting.pop(who, None)
+            self._writing[who] = now
+            return True
+        self._waiting.setdefault(who, wake)
+        return False
 
     def end(self, who: object) -> None:
         """Its snapshot is written, or failed."""
         self._writing.pop(who, None)
+        waiting, self._waiting = self._waiting, {}
+        for wake in waiting.values():  # all: the first may have left, and would keep its place for ever
+            wake()
 
 
 class SnapshotScheduler:
@@ -79,6 +84,7 @@ class SnapshotScheduler:
         self._taken_at = -math.inf
         self._writing: asyncio.Task[None] | None = None
         self._news: str | None = None
+        self._is_late = False
 
     def starts(self, moved: Callable[[], None] = lambda: None) -> Iterator[Start]:
         """What the lane may go on from, best first; `moved` is called while one is loaded, in another thread."""
@@ -111,16 +117,33 @@ class SnapshotScheduler:
         log.info("snapshot loaded", path=str(path), height=facts.tip.height, seconds=round(monotonic() - began, 3))
         return Restored(state, facts.tip, facts.offset)
 
-    def after_block(self, restored: Restored) -> None:
-        """A block is committed: begins a snapshot of its state where one is due and no other lane writes one."""
+    @property
+    def waits(self) -> bool:
+        """Whether a snapshot was due after the last block, and another lane was writing one."""
+        return self._is_late and self._writing is None
+
+    def after_block(self, restored: Restored, wake: Callable[[], object]) -> None:
+        """A block is committed: begins a snapshot of its state where one is due and no other lane writes one.
+
+        Args:
+            restored: the state. It is at rest: no block is being folded.
+            wake: called once the other lane has written its own: the lane then asks again, though it has no new block.
+        """
         if self._every is None or self._writing is not None or restored.offset is None:
             return
         now = monotonic()
-        if now - self._taken_at >= self._every and self._turn.is_free(now):
+        if now - self._taken_at < self._every:
+            return
+        self._is_late = not self._turn.ask(self, wake, now)
+        if self._is_late:
+            return
+        try:
             chunks = self._fold.dump(restored.state)
-            self._taken_at = now
-            self._turn.begin(self, now)
-            self._writing = asyncio.create_task(self._write(restored, restored.offset, chunks))
+        except BaseException:
+            self._turn.end(self)
+            raise
+        self._taken_at = now
+        self._writing = asyncio.create_task(self._write(restored, restored.offset, chunks))
 
     async def _write(self, restored: Restored, offset: int, chunks: Iterator[bytes]) -> None:
         began, tip = monotonic(), restored.tip

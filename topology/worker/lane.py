@@ -660,6 +660,8 @@ class Lane:
             mark = self._watermark.at(self.intake.positions, time)
             if not self._has_block(time, mark):
                 self._end_turn()
+                if self._scheduler is not None and self._scheduler.waits:
+                    self._scheduler.after_block(Restored(self._state, self._tip, self._tip_offset), self._wake.set)
                 await self._wait(self._patience())
             elif self._turns.ask(self.lane_id, self._wake.set, clocks.monotonic()):
                 await self._close_block(time, mark)
@@ -902,7 +904,7 @@ class Lane:
         self._skew.judge(self._clock(), written.appended_at)
         self._heard(written, sent)
         if self._scheduler is not None:
-            self._scheduler.after_block(Restored(self._state, after, written.offset))
+            self._scheduler.after_block(Restored(self._state, after, written.offset), self._wake.set)
         if self._checkpoints is not None:
             self._checkpoints.after_block(after)
         self._report_exposures()

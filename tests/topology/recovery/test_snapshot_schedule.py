@@ -25,6 +25,10 @@ from sluice.topology.recovery.snapshots import SnapshotStore
 from sluice.topology.worker.lane import Lane
 
 
+def nobody() -> None:
+    """Is woken where no lane waits."""
+
+
 class Kept:
     """A world whose lanes keep snapshots in a folder, after every block."""
 
@@ -198,11 +202,11 @@ async def test_a_lane_that_moves_warm_has_its_first_snapshot_later(tmp_path: Pat
         lambda: Restored(state, tip, 1),
     )
     warm = await next(scheduler.starts()).begin()
-    scheduler.after_block(warm)
+    scheduler.after_block(warm, nobody)
     assert scheduler._writing is None
 
     scheduler._taken_at -= 3600
-    scheduler.after_block(warm)
+    scheduler.after_block(warm, nobody)
     assert scheduler._writing is not None
     await scheduler._writing
 
@@ -216,9 +220,9 @@ async def test_a_worker_s_lanes_write_one_snapshot_at_a_time(kept: Kept, tmp_pat
 
     for number, lane in enumerate(lanes):  # each is due, and asks again after each block
         for asked in lanes[number:]:
-            asked.after_block(restored)
+            asked.after_block(restored, nobody)
         assert [one._writing is not None for one in lanes] == [one is lane for one in lanes]
-        await kept.world.until(lambda: turn.is_free(monotonic()))
+        await kept.world.until(lambda: not turn._writing)
 
     assert [len(list(store.found())) for store in stores] == [1, 1, 1]
 
@@ -231,10 +235,10 @@ async def test_a_snapshot_that_fails_gives_the_turn_to_the_next_lane(kept: Kept,
     stores = [SnapshotStore(tmp_path / name, 0, 2, fold.form) for name in ("file", "folder")]
     bad, good = (SnapshotScheduler(store, fold, 3600.0, turn=turn) for store in stores)
 
-    bad.after_block(restored)
-    await kept.world.until(lambda: turn.is_free(monotonic()))
-    good.after_block(restored)
-    await kept.world.until(lambda: turn.is_free(monotonic()))
+    bad.after_block(restored, nobody)
+    await kept.world.until(lambda: not turn._writing)
+    good.after_block(restored, nobody)
+    await kept.world.until(lambda: not turn._writing)
 
     assert len(list(stores[1].found())) == 1
 
@@ -242,15 +246,45 @@ async def test_a_snapshot_that_fails_gives_the_turn_to_the_next_lane(kept: Kept,
 async def test_a_snapshot_that_hangs_holds_up_no_other_lane_for_ever(kept: Kept):
     """Nor is its own lane's next one begun beside it."""
     turn, now = SnapshotTurn(), monotonic()
-    turn.begin("hangs", now)
-    assert not turn.is_free(now + HUNG_SECONDS - 1)
+    assert turn.ask("hangs", nobody, now)
+    assert not turn.ask("another", nobody, now + HUNG_SECONDS - 1)
 
-    turn.begin("another", now + HUNG_SECONDS)
-    assert not turn.is_free(now + HUNG_SECONDS)
+    assert turn.ask("another", nobody, now + HUNG_SECONDS)
+    assert not turn.ask("third", nobody, now + HUNG_SECONDS)
     turn.end("hangs")
-    assert not turn.is_free(now + HUNG_SECONDS)
+    assert not turn.ask("third", nobody, now + HUNG_SECONDS)
     turn.end("another")
-    assert turn.is_free(now + HUNG_SECONDS)
+    assert turn.ask("third", nobody, now + HUNG_SECONDS)
+
+
+async def test_a_lane_that_falls_silent_while_another_writes_has_its_snapshot_all_the_same(kept: Kept, tmp_path: Path):
+    """Its last block came while it was not its turn: it is woken, and writes without a further block."""
+    world, turn = kept.world, SnapshotTurn()
+    assert turn.ask("another", nobody, monotonic())
+    store = SnapshotStore(tmp_path / "own", 0, 2, world.fold.form)
+    scheduler = SnapshotScheduler(store, world.fold, 0.0, turn=turn)
+    world.make(scheduler=scheduler)
+    async with world.running():
+        world.inputs.send("emissions", b"last")
+        await world.until(lambda: world.log.values[-1:] == [b"last"] and scheduler.waits)
+        blocks = len(world.log.records)
+        assert list(store.found()) == []
+        turn.end("another")
+        await world.until(lambda: [facts.tip.height for _, facts in store.found()] == [blocks - 1])
+
+    assert len(world.log.records) == blocks
+
+
+async def test_a_lane_that_left_while_it_waited_keeps_nobody_else_waiting():
+    """It is woken for nothing."""
+    turn, woken, now = SnapshotTurn(), list[str](), monotonic()
+    assert turn.ask("writes", nobody, now)
+    for who in ("left", "stays"):
+        assert not turn.ask(who, lambda who=who: woken.append(who), now)  # type: ignore[misc]
+    turn.end("writes")
+
+    assert woken == ["left", "stays"]
+    assert turn.ask("stays", nobody, now)
 
 
 async def test_a_state_of_which_no_bytes_can_be_made_keeps_nobody_s_turn(kept: Kept, tmp_path: Path):
@@ -261,9 +295,9 @@ async def test_a_state_of_which_no_bytes_can_be_made_keeps_nobody_s_turn(kept: K
     scheduler = SnapshotScheduler(SnapshotStore(tmp_path, 0, 2, fold.form), broken, 3600.0, turn=turn)
 
     with pytest.raises(MemoryError):
-        scheduler.after_block(restored)
+        scheduler.after_block(restored, nobody)
 
-    assert turn.is_free(monotonic())
+    assert turn.ask("another", nobody, monotonic())
 
 
 async def test_the_older_snapshot_helps_where_the_newest_is_damaged(kept: Kept):
