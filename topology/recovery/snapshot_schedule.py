@@ -41,7 +41,13 @@ class SnapshotTurn:
         self._waiting = dict[object, Callable[[], object]]()  # in the order in which they asked
 
     def ask(self, who: object, wake: Callable[[], object], now: float) -> bool:
-        """Whether somebody may write now. Who may not is woken once another one has written, and then asks again."""
+        """Whether somebody may write now. Who may not is woken once another one has written, and then asks again.
+
+        Args:
+            who: wants to write.
+            wake: is called once it may be its turn.
+            now: when.
+        """
         if all(now - since >= HUNG_SECONDS for since in self._writing.values()):
             self._waiting.pop(who, None)
             self._writing[who] = now
