@@ -25,7 +25,7 @@ from .simulated_run import run
 pytestmark = pytest.mark.slow
 
 TOLD = 200
-SEEDS = int(os.environ.get("SEEDS", "100"))
+SEEDS = int(os.environ.get("SEEDS", "60"))
 FIRST = int(os.environ.get("FIRST_SEED", str(TOLD)))
 CHUNK = max(1, -(-SEEDS // 20))
 
