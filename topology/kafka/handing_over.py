@@ -63,11 +63,10 @@ class HandOver:
             behind: by lane that this worker follows, how many blocks it lacks.
             now: seconds.
         """
-        known = self._awaited & behind.keys()
-        close = {lane for lane in known if behind[lane] <= self.within}
-        self._close_since = {
-            lane: self._close_since.get(lane, now) for lane in known if lane in close or lane in self._close_since
-        }
+        followed = self._awaited & behind.keys()
+        close = {lane for lane in followed if behind[lane] <= self.within}
+        once_close = close | (followed & self._close_since.keys())
+        self._close_since = {lane: self._close_since.get(lane, now) for lane in once_close}
         ready = {lane for lane in close if now - self._close_since[lane] >= SETTLED_SECONDS}
         if not ready or now < self._not_before or (ready != self._awaited and now - self._since < SOME_SECONDS):
             return False

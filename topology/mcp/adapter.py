@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from ...codecs.errors import DoesNotHoldError, SluiceError, UnreachableError
+from ...codecs.errors import DoesNotHoldError, UnreachableError
 from ...codecs.times import format_time
 from ...streams.attestations.composition import stricter
 from ...streams.policy.policy import DEFAULT_POLICY, Domain, Policy, policy_of_document
@@ -24,7 +24,7 @@ from . import explained, resources
 from .answer_pages import Badly
 from .asked import AskAssertion, AskExplain, AskGround
 from .explained import ExplainedAnswer
-from .readers import Readers
+from .readers import NotReady, Readers
 from .tool_answers import AssertionAnswer, GroundedAnswer, check, ground
 
 T = TypeVar("T")
@@ -36,20 +36,6 @@ STORIES_AT_ONCE: Final = 2
 
 Tell = Callable[[int, int], None]
 """Told how many of how many steps are done."""
-
-
-class NotReady(SluiceError):
-    """The view is not up to date; asking again in a moment may help.
-
-    Attributes:
-        progress: how much of the topics has been read, 0 to 1.
-    """
-
-    exit_status = 3
-
-    def __init__(self, what: str, progress: float | None = None) -> None:
-        super().__init__(what, hint="ask again in a moment")
-        self.progress = progress
 
 
 class Standing(NamedTuple):

@@ -23,9 +23,9 @@ from prometheus_client.registry import Collector
 from ...codecs.errors import DoesNotHoldError, SluiceError, UnreachableError
 from ...streams.attestations.composition import Verdict
 from ..settings.clock import now_ms
-from .adapter import STALE_SECONDS, NotReady
+from .adapter import STALE_SECONDS
 from .adapter_view import BEHIND, TOPICS
-from .readers import NoViewError, Readers
+from .readers import NotReady, Readers
 
 SECONDS: Final = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)
 
@@ -41,7 +41,7 @@ class Request:
 
     def ended(self, error: SluiceError) -> None:
         """It is answered with an error."""
-        if isinstance(error, (NotReady, NoViewError)):
+        if isinstance(error, NotReady):
             self.outcome = "not-ready"
         elif isinstance(error, DoesNotHoldError):
             self.outcome = "not-found"

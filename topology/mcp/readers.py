@@ -26,11 +26,16 @@ STEPS: Final = 20_000
 """So many steps of SQLite's machine between two looks at the clock: some 0.5 ms."""
 
 
-class NoViewError(UnreachableError):
-    """There is no view yet, or it cannot be read."""
+class NotReady(UnreachableError):
+    """There is no view yet, it cannot be read, or it is not up to date; asking again in a moment may help.
 
-    def __init__(self, what: str) -> None:
+    Attributes:
+        progress: how much of the topics has been read, 0 to 1; None where nobody can tell.
+    """
+
+    def __init__(self, what: str, progress: float | None = None) -> None:
         super().__init__(what, hint="ask again in a moment")
+        self.progress = progress
 
 
 class _Reader:
@@ -97,7 +102,7 @@ class Readers:
         """What a question finds.
 
         Raises:
-            NoViewError: there is no view yet, or it cannot be read.
+            NotReady: there is no view yet, or it cannot be read.
             UnreachableError: it took too long.
         """
         async with self._room:
@@ -113,7 +118,7 @@ class Readers:
                 reader.close()
                 if isinstance(error, sqlite3.OperationalError) and monotonic() > end:
                     raise UnreachableError("the question took too long", hint="ask for less") from None
-                raise NoViewError("the view cannot be read") from None
+                raise NotReady("the view cannot be read") from None
             self._idle.append(reader)
             return found
 
@@ -127,7 +132,7 @@ class Readers:
             inode = self._path.stat().st_ino
         except OSError:
             self.close()
-            raise NoViewError("there is no view yet") from None
+            raise NotReady("there is no view yet") from None
         while self._idle:
             reader = self._idle.pop()
             if reader.inode == inode:
@@ -138,5 +143,5 @@ class Readers:
                 f"file:{self._path}?mode=ro", uri=True, isolation_level=None, check_same_thread=False, timeout=1.0
             )
         except sqlite3.Error:
-            raise NoViewError("the view cannot be read") from None
+            raise NotReady("the view cannot be read") from None
         return _Reader(inode, db)

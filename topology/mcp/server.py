@@ -26,11 +26,11 @@ from pydantic import ValidationError
 
 from ...codecs.errors import SluiceError
 from ..settings.extras import version
-from .adapter import Adapter, NotReady
+from .adapter import Adapter
 from .adapter_metrics import AdapterMetrics, Request
 from .asked import AskAssertion, AskExplain, AskGround, asked, schema
 from .explained import ExplainedAnswer
-from .readers import NoViewError
+from .readers import NotReady
 from .resources import LISTED
 from .tool_answers import AssertionAnswer, GroundedAnswer
 
@@ -206,10 +206,10 @@ async def _called(
 
 def _failed(error: SluiceError) -> types.CallToolResult:
     meta: dict[str, Any] = {"sluice/error": type(error).__name__}
-    if isinstance(error, (NotReady, NoViewError)):
+    if isinstance(error, NotReady):
         meta["sluice/ready"] = False
-    if isinstance(error, NotReady) and error.progress is not None:
-        meta["sluice/progress"] = error.progress
+        if error.progress is not None:
+            meta["sluice/progress"] = error.progress
     return types.CallToolResult(
         content=[types.TextContent(text=sentence(error))],
         is_error=True,

@@ -90,7 +90,8 @@ class SnapshotScheduler:
         self._taken_at = -math.inf
         self._writing: asyncio.Task[None] | None = None
         self._news: str | None = None
-        self._is_late = False
+        self.waits = False
+        """Whether a snapshot was due after the last block, and another lane was writing one."""
 
     def starts(self, moved: Callable[[], None] = lambda: None) -> Iterator[Start]:
         """What the lane may go on from, best first; `moved` is called while one is loaded, in another thread."""
@@ -123,11 +124,6 @@ class SnapshotScheduler:
         log.info("snapshot loaded", path=str(path), height=facts.tip.height, seconds=round(monotonic() - began, 3))
         return Restored(state, facts.tip, facts.offset)
 
-    @property
-    def waits(self) -> bool:
-        """Whether a snapshot was due after the last block, and another lane was writing one."""
-        return self._is_late and self._writing is None
-
     def after_block(self, restored: Restored, wake: Callable[[], object]) -> None:
         """A block is committed: begins a snapshot of its state where one is due and no other lane writes one.
 
@@ -140,8 +136,8 @@ class SnapshotScheduler:
         now = monotonic()
         if now - self._taken_at < self._every:
             return
-        self._is_late = not self._turn.ask(self, wake, now)
-        if self._is_late:
+        self.waits = not self._turn.ask(self, wake, now)
+        if self.waits:
             return
         try:
             chunks = self._fold.dump(restored.state)

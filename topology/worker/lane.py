@@ -413,7 +413,9 @@ class Lane:
                 await reading
                 self._progress.moved()
         finally:
-            await _end(reading)
+            if reading is not None:
+                reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)
         await self._restore()
         await self._sit_out()
         if self._stopping:
@@ -915,12 +917,3 @@ class Lane:
         if len(blocks) == 1:
             return await self._ledger.write(blocks[0].data, blocks[0].outputs)
         return (await self._ledger.write_together([(one.data, one.outputs) for one in blocks]))[-1]
-
-
-async def _end(task: asyncio.Task[None] | None) -> None:
-    """Ends what ran beside a take-over; how it ended is of no matter any more."""
-    if task is not None:
-        task.cancel()
-        await asyncio.wait({task})
-        if not task.cancelled():
-            task.exception()

@@ -60,6 +60,10 @@ class Kept:
             await self.written()
             assert len(world.log.records) - 1 in self.heights()
 
+    def restored(self, offset: int) -> Restored:
+        """A state at the last lane's tip, which stands at that offset."""
+        return Restored(self.world.fold.load([b"([], [], [], 'sha256:p', 0)"]), self.world.lane._tip, offset)
+
     def heights(self) -> list[int]:
         return sorted(int(path.name.split("-")[0]) for path in self.folder.rglob("*.snapshot"))
 
@@ -175,8 +179,7 @@ async def test_a_snapshot_of_a_broker_that_keeps_nothing_may_be_of_an_earlier_on
 
 async def test_a_lane_never_goes_on_below_what_its_standby_has_seen(kept: Kept):
     """A standby followed the ledger: what it has seen was there."""
-    tip, state = kept.world.lane._tip, kept.world.fold.load([b"([], [], [], 'sha256:p', 0)"])
-    kept.standby = Restored(state, tip, len(kept.world.log.records) - 1)
+    kept.standby = kept.restored(len(kept.world.log.records) - 1)
     await remove(kept)
     gone = kept.world.log.records.pop()
     kept.lane()
@@ -194,13 +197,9 @@ async def test_a_lane_that_moves_warm_has_its_first_snapshot_later(tmp_path: Pat
     """All that move together would write theirs at once, each of a whole state, while they have to catch up."""
     kept = Kept(tmp_path / "before")
     await kept.run(b"a")
-    tip, state = kept.world.lane._tip, kept.world.fold.load([b"([], [], [], 'sha256:p', 0)"])
-    scheduler = SnapshotScheduler(
-        SnapshotStore(tmp_path / "after", 0, 2, kept.world.fold.form),
-        kept.world.fold,
-        3600.0,
-        lambda: Restored(state, tip, 1),
-    )
+    fold, restored = kept.world.fold, kept.restored(1)
+    store = SnapshotStore(tmp_path / "after", 0, 2, fold.form)
+    scheduler = SnapshotScheduler(store, fold, 3600.0, lambda: restored)
     warm = await next(scheduler.starts()).begin()
     scheduler.after_block(warm, nobody)
     assert scheduler._writing is None
@@ -213,8 +212,7 @@ async def test_a_lane_that_moves_warm_has_its_first_snapshot_later(tmp_path: Pat
 
 async def test_a_worker_s_lanes_write_one_snapshot_at_a_time(kept: Kept, tmp_path: Path):
     """Eight that were due together, and wrote together, held up every lane for a second."""
-    tip, fold, turn = kept.world.lane._tip, kept.world.fold, SnapshotTurn()
-    restored = Restored(fold.load([b"([], [], [], 'sha256:p', 0)"]), tip, 3)
+    restored, fold, turn = kept.restored(3), kept.world.fold, SnapshotTurn()
     stores = [SnapshotStore(tmp_path / str(number), number, 2, fold.form) for number in range(3)]
     lanes = [SnapshotScheduler(store, fold, 3600.0, turn=turn) for store in stores]
 
@@ -229,8 +227,7 @@ async def test_a_worker_s_lanes_write_one_snapshot_at_a_time(kept: Kept, tmp_pat
 
 async def test_a_snapshot_that_fails_gives_the_turn_to_the_next_lane(kept: Kept, tmp_path: Path):
     """A folder that is full or gone must not keep other lanes from theirs."""
-    tip, fold, turn = kept.world.lane._tip, kept.world.fold, SnapshotTurn()
-    restored = Restored(fold.load([b"([], [], [], 'sha256:p', 0)"]), tip, 3)
+    restored, fold, turn = kept.restored(3), kept.world.fold, SnapshotTurn()
     (tmp_path / "file").write_bytes(b"")
     stores = [SnapshotStore(tmp_path / name, 0, 2, fold.form) for name in ("file", "folder")]
     bad, good = (SnapshotScheduler(store, fold, 3600.0, turn=turn) for store in stores)
@@ -289,8 +286,7 @@ async def test_a_lane_that_left_while_it_waited_keeps_nobody_else_waiting():
 
 async def test_a_state_of_which_no_bytes_can_be_made_keeps_nobody_s_turn(kept: Kept, tmp_path: Path):
     """The lane ends with its error; the others write theirs."""
-    fold, turn = kept.world.fold, SnapshotTurn()
-    restored = Restored(fold.load([b"([], [], [], 'sha256:p', 0)"]), kept.world.lane._tip, 3)
+    restored, fold, turn = kept.restored(3), kept.world.fold, SnapshotTurn()
     broken = Mock(dump=Mock(side_effect=MemoryError))
     scheduler = SnapshotScheduler(SnapshotStore(tmp_path, 0, 2, fold.form), broken, 3600.0, turn=turn)
 
@@ -361,12 +357,11 @@ async def test_a_state_that_does_not_fold_to_the_ledger_s_outputs_is_not_believe
 
 async def test_a_standby_s_state_comes_before_any_snapshot(kept: Kept):
     """It is checked against the ledger's block like any other start."""
-    tip, state = kept.world.lane._tip, kept.world.fold.load([b"([], [], [], 'sha256:p', 0)"])
-    kept.standby = Restored(state, tip, len(kept.world.log.records) - 1)
+    kept.standby = kept.restored(len(kept.world.log.records) - 1)
     await remove(kept)
 
     assert await kept.run(b"d") == 1
-    assert [value for _, _, value in state.seen] == [b"d"]  # it is the lane's own now
+    assert [value for _, _, value in kept.standby.state.seen] == [b"d"]  # it is the lane's own now
 
 
 async def test_a_lane_that_goes_on_from_a_snapshot_has_the_tree_of_all_blocks(kept: Kept):
