@@ -71,7 +71,8 @@ def vetted(folder: Path, settings: Settings) -> Answered:
     question = _QUESTION.match((folder / ANSWER).read_text("utf-8"))
     events = list(open_transcript(str(folder / SESSION)))
     roots = Roots.of(settings.root)
-    with closing(Instruments(settings)) as instruments:
+    files = [str(folder / name) for name in (SESSION, ANSWER)]
+    with closing(Instruments(settings, vetted=files)) as instruments:
         vetter = Vetter(settings, roots, instruments)
         checkout = folder_of(roots)
         at_hand = AtHand(checkout, settings, instruments, VETTING_POLICY)

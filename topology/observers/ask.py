@@ -57,7 +57,7 @@ class Budget:
         """
         self._left -= size
         if self._left < 0:
-            raise CannotLook(f"more than {self.bytes} bytes would have to be read")
+            raise CannotLook(f"more than {self.bytes} bytes would have to be read, the bound `look_bytes`")
         self.remaining()
 
 

@@ -1,4 +1,5 @@
-"""Names of files that are never looked at, since they are where credentials are kept (docs/observing.md).
+"""Files that are never looked at: by their names, since that is where credentials are kept, and what is being vetted
+(docs/observing.md).
 
 A path is denied where any of its names is. What is denied is neither read nor said to be there or not; a search through
 all files leaves it out, and so proves no absence. The operator's setting `denied_names` adds to the list.
@@ -7,12 +8,14 @@ all files leaves it out, and so proves no absence. The operator's setting `denie
 from __future__ import annotations
 
 import fnmatch
+import os
 import re
 from collections.abc import Iterable
 from typing import Final
 
 from ...codecs.errors import UsageError
 from ..settings.settings import Settings
+from .ask import CannotLook
 
 NAMES: Final = (
     ".env*",
@@ -51,14 +54,21 @@ NAMES: Final = (
 )
 """Shell patterns of one name each; letter case does not matter."""
 REASON: Final = "a file of that name is never looked at"
+VETTED: Final = "this file is what is being vetted, and no evidence for itself"
 
 
 class Denied:
-    """The names that are never looked at."""
+    """The names that are never looked at.
 
-    def __init__(self, patterns: Iterable[str] = NAMES) -> None:
+    Args:
+        patterns: shell patterns of one name each.
+        vetted: paths from the root of files that hold what is being vetted.
+    """
+
+    def __init__(self, patterns: Iterable[str] = NAMES, vetted: Iterable[str] = ()) -> None:
+        self._patterns, self._vetted = tuple(patterns), frozenset(vetted)
         # The translation of a shell pattern lets `*` pass over a slash; here it stays within one name.
-        names = "|".join(f"(?:{_translated(pattern)})" for pattern in patterns)
+        names = "|".join(f"(?:{_translated(pattern)})" for pattern in self._patterns)
         self._search = re.compile(f"(?:^|/)(?:{names})(?:/|$)", re.IGNORECASE | re.DOTALL).search
 
     @classmethod
@@ -76,9 +86,27 @@ class Denied:
             )
         return cls((*NAMES, *filter(None, given)))
 
+    def of_root(self, root: str, vetted: Iterable[str]) -> Denied:
+        """This list with those of the vetted files that lie below a root.
+
+        Args:
+            root: its path on this host.
+            vetted: paths on this host, resolved.
+        """
+        above = os.path.join(os.path.realpath(root), "")
+        below = [path.removeprefix(above) for path in vetted if path.startswith(above)]
+        return Denied(self._patterns, below) if below else self
+
     def holds(self, path: str) -> bool:
-        """Whether any name on the path is denied."""
-        return self._search(path) is not None
+        """Whether any name on the path is denied, or the file is being vetted."""
+        return path in self._vetted or self._search(path) is not None
+
+    def demand_open(self, path: str) -> None:
+        """Raises:
+        CannotLook: it is denied; the message says why.
+        """
+        if self.holds(path):
+            raise CannotLook(VETTED if path in self._vetted else REASON)
 
 
 def _translated(pattern: str) -> str:

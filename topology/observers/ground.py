@@ -67,7 +67,7 @@ def _site(name: str, root: Root, enclosure: Enclosure, instruments: Instruments)
         repository = instruments.repository(root, enclosure)
     except CannotLook as why:
         closed = str(why)
-    return Site(name, root, repository, instruments.denied, instruments.contents, closed)
+    return Site(name, root, repository, instruments.denied(root), instruments.contents, closed)
 
 
 def why_blind(roots: Roots, instruments: Instruments, settings: Settings) -> str:

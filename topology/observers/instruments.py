@@ -12,7 +12,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 MCP_BRIEF: Final = "substrate.mcp.brief"
 SSE_COUNT: Final = "substrate.do.sse-count"
 PEERCRED: Final = "substrate.unix.peercred"
+MAX_SENT: Final = 16_000_000
+"""Bytes that a server may send for one look at the most: several are taken in at once."""
 
 log = late_logger(__name__)
 
@@ -60,19 +62,26 @@ class Instruments:
         settings: the list's file, bounds, policy (for W) and the key of privacy.
         substrates: the list's file, where a flag names another one.
         clock: the present time in Unix milliseconds.
+        vetted: files on this host that hold what is being vetted: they are no evidence for themselves.
 
     Raises:
         UsageError: the list or the policy is wrong, an observer that it names does not load, or what the list names
             needs the extra `observe`, which is not installed.
     """
 
-    def __init__(self, settings: Settings, substrates: str | None = None, clock: Callable[[], int] = now) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        substrates: str | None = None,
+        clock: Callable[[], int] = now,
+        vetted: Iterable[str] = (),
+    ) -> None:
         self.access = access = access_of(settings, substrates)
         self._windows = _policy(settings).admissibility.window
         self._background: Background | None = None
         self._observers: dict[str, Observer] = dict(own_observers(access.own, settings))
         self._sse: SseCount | None = None
-        bounds = {"size": settings.look_bytes, "connect": settings.look_timeout}
+        bounds = {"size": min(settings.look_bytes, MAX_SENT), "connect": settings.look_timeout}
         if access.mcp and MCP_BRIEF not in self._observers:
             require("mcp", "observe", "an MCP server as a substrate")
             from .mcp_brief import McpBrief
@@ -91,7 +100,7 @@ class Instruments:
             key = settings.privacy_secret.encode() if settings.privacy_secret else secrets.token_bytes(32)
             self._observers[PEERCRED] = UnixPeercred(access.sockets, key, self.fresh(PEERCRED), clock)
         self.judges = Judges(access.judges, settings, min(map(self.fresh, TEXT_CLASSES)))
-        self.denied = Denied.of(settings)
+        self._denied, self._vetted = Denied.of(settings), tuple(map(os.path.realpath, vetted))
         self.contents = Contents(2 * settings.look_bytes)
         self.parsed = Parsed(settings.parse_cache_bytes)
         self._repositories: dict[str, tuple[object, Repository | None]] = {}
@@ -111,6 +120,10 @@ class Instruments:
         """The findings on questions of this class, by the whole question."""
         return self._answers[substrate_class]
 
+    def denied(self, root: Root) -> Denied:
+        """What is never looked at below a root."""
+        return self._denied.of_root(root.path, self._vetted)
+
     def repository(self, root: Root, enclosure: Enclosure) -> Repository | None:
         """Git's repository at a root, with what is kept of it; None where it is none.
 
@@ -127,7 +140,7 @@ class Instruments:
             before, known = self._repositories.get(root.path, (None, None))
             if state is not None and before == state:
                 return known
-            made = None if git is None else Repository(git, self.denied)
+            made = None if git is None else Repository(git, self.denied(root))
             self._repositories[root.path] = state, made
         if known is not None:
             known.close()

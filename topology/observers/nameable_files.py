@@ -35,7 +35,7 @@ def tracked(path: str, settings: Settings, instruments: Instruments) -> frozense
     with closing(Root(path)) as root, suppress(CannotLook, OSError):
         repository, budget = _repository(root, settings, instruments)
         if repository is None:
-            return frozenset(FolderTree(root, instruments.denied, instruments.contents).paths(budget))
+            return frozenset(FolderTree(root, instruments.denied(root), instruments.contents).paths(budget))
         if repository.git.bare:
             return frozenset(repository.listing(repository.tip(None, budget), budget).files)
         return frozenset(repository.index(budget).files)

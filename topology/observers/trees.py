@@ -2,7 +2,7 @@
 be asked.
 
 The tracked files of a work tree, or all of a folder that is no repository, are in disk_trees.py; those of a commit in
-commit_tree.py. A path is confined, then held against the names that are never looked at, then against what is tracked:
+commit_tree.py. A path is confined, then held against what is never looked at, then against what is tracked:
 whatever fails is `unavailable` before anything is read, so that nobody learns from an answer what stands in a file that
 is closed to him. Only then can a path be missing.
 """
@@ -17,7 +17,7 @@ from .ask import Budget, CannotLook
 from .commits import Commit
 from .confine import Root
 from .content import Piece
-from .denied import REASON, Denied
+from .denied import Denied
 from .file_contents import Everything, File
 from .listings import FILE, FOLDER, LINK, Entry
 
@@ -95,8 +95,7 @@ def confined(root: Root, denied: Denied, path: str) -> str:
         CannotLook: it is impossible, leads out, or holds a name that is never looked at.
     """
     found = "/".join(root.components(path))
-    if denied.holds(found):
-        raise CannotLook(REASON)
+    denied.demand_open(found)
     return found
 
 
@@ -121,6 +120,5 @@ def place_of_entry(entry: Entry, asked: str, denied: Denied) -> Place:
         raise CannotLook(LINKED)
     if entry.kind not in (FILE, FOLDER):
         raise CannotLook("the path names no regular file" if entry.path == asked else _IN_SUBMODULE)
-    if denied.holds(entry.path):
-        raise CannotLook(REASON)
+    denied.demand_open(entry.path)
     return Place(entry.path, "file" if entry.kind == FILE else "folder", entry.name)

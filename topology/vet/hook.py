@@ -141,7 +141,8 @@ def _vetted(
     roots = Roots.of(settings.root)
     roots.check()
     folder = folder_of(roots)
-    with closing(Instruments(settings)) as instruments:
+    vetted = () if asked.transcript is None else (os.path.expanduser(asked.transcript),)
+    with closing(Instruments(settings, vetted=vetted)) as instruments:
         at_hand = AtHand(folder, settings, instruments, policy)
         source = _source(agent, asked, at_hand)
         vetter = Vetter(settings, roots, instruments, policy, stopped=stopped)

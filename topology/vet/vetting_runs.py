@@ -72,6 +72,11 @@ class Job(NamedTuple):
     policy: Policy
     last: bool = False
 
+    @property
+    def paths(self) -> list[str]:
+        """The files, without standard input."""
+        return [named.name for named in self.files if named.name != STANDARD_INPUT]
+
 
 class Unread(NamedTuple):
     """What could not be read of a file: the line, and one sentence."""
@@ -178,7 +183,7 @@ def vetted(
     """
     roots = Roots.of(job.settings.root)
     roots.check()
-    with closing(Instruments(job.settings)) as instruments:
+    with closing(Instruments(job.settings, vetted=job.paths)) as instruments:
         if _size(job) >= WORTH_IT:
             foresee(folder_of(roots), job.settings, instruments)
         vetter = Vetter(job.settings, roots, instruments, job.policy)

@@ -373,7 +373,7 @@ def test_a_file_over_the_bound_is_no_verdict(folder: Repository):
     looked for."""
     folder.write("huge.txt", b"`first` line\n" + b"x" * 400_000)
     bounds = {"look_bytes": 200_000}
-    why = "more than 200000 bytes would have to be read"
+    why = "more than 200000 bytes would have to be read, the bound `look_bytes`"
     assert reason(folder, "code.read", "x", checks=["contains(first)"], path="huge.txt", bounds=bounds) == why
     assert reason(folder, "code.read", "x", checks=["absent(second)"], path="huge.txt", bounds=bounds) == why
     assert outcome(folder, "code.read", "It holds `first`.", path="huge.txt", lines=[1, 1], bounds=bounds) == (

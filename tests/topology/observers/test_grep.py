@@ -412,6 +412,17 @@ def test_bytes_and_time_are_bounded(config: Repository):
             assert "took longer" in reason(place, "grep", TEXT, checks=checks, bounds={"look_timeout": 1e-4})
 
 
+def test_a_project_of_usual_size_is_searched_whole(config: Repository):
+    """Tens of megabytes: `sluice vet` was of no use in this repository once it had grown beyond 16 MB."""
+    for number in range(3):
+        config.write(f"big{number}.txt", "x" * 8_000_000)
+    config.commit("Grow")
+    for place in (config, config.bare()):
+        assert ask(place, "grep", TEXT, checks=["contains(MAX_RETRIES)"]).verified
+        assert ask(place, "grep", TEXT, checks=["absent(OTHER_THING)"]).verified
+        assert "`look_bytes`" in reason(place, "grep", TEXT, checks=["absent(x)"], bounds={"look_bytes": 20_000_000})
+
+
 def test_text_of_every_encoding_is_searched(folder: Repository):
     """UTF-16 with its mark, Latin-1, CRLF: lines are lines."""
     for encoding in ("utf-8", "utf-16", "utf-8-sig", "latin-1"):

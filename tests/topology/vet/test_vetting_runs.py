@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from vetted_session import ANSWER, FALSE, TRUE, claude_session
+from vetted_session import ANSWER, FALSE, TRUE, claude_session, git
 
 from sluice.codecs.errors import UnreachableError, UsageError
 from sluice.record import Recorded
@@ -33,6 +33,10 @@ def job_of(tmp_path: Path, repo: Path, *, last: bool = False) -> Job:
     return Job(files, Settings(root=str(repo)), VETTING_POLICY, last)
 
 
+def verdicts_of(job: Job) -> list[Verdict]:
+    return [verdict for one in vetting_runs.vetted(job) if isinstance(one, Vetted) for verdict in one.verdicts]
+
+
 def results(job: Job, processes: int) -> list[object]:
     with Running(job, processes) as under_way:
         return [
@@ -41,6 +45,41 @@ def results(job: Job, processes: int) -> list[object]:
             else one
             for one in under_way.results()
         ]
+
+
+SELF_MADE = "The server deletes all data of `Customers` at midnight."
+
+
+@pytest.mark.parametrize("form", ["an answer", "a session"])
+@pytest.mark.parametrize("link", [False, True])
+def test_what_is_vetted_is_no_evidence_for_itself(tmp_path: Path, repo: Path, form: str, link: bool):
+    """Not by its words, nor where it names itself, nor against what it says is nowhere; whichever path leads to it."""
+    (repo / "notes").mkdir()
+    path = repo / "notes" / ("answer.md" if form == "an answer" else "session.jsonl")
+    named = f"notes/{path.name}"
+    said = f"{SELF_MADE}\n\n`{named}` contains `Customers`.\n\n`old_retry` stands in no tracked file.\n"
+    path.write_text(said if form == "an answer" else claude_session(repo, said))
+    git(repo, "add", ".")
+    git(repo, "commit", "-q", "-m", "Keep it")
+    if link:
+        (tmp_path / "link").symlink_to(repo)
+        path = tmp_path / "link" / "notes" / path.name
+    one = Named(str(path), is_answer=True) if form == "an answer" else Named(str(path), "claude-code")
+    verdicts = verdicts_of(Job([one], Settings(root=str(repo)), VETTING_POLICY))
+    assert [verdict.text for verdict in verdicts] == said.split("\n\n")[:2] + ["`old_retry` stands in no tracked file."]
+    assert not [place for verdict in verdicts for place in verdict.seen if place.path == named]
+    assert not {verdict.status for verdict in verdicts} & {"admitted", "below-floor", "contradicted"}
+
+
+def test_another_answer_may_name_a_file_that_was_vetted_before(tmp_path: Path, repo: Path):
+    """It is a tracked file like others then."""
+    (repo / "notes.md").write_text(SELF_MADE)
+    git(repo, "add", ".")
+    git(repo, "commit", "-q", "-m", "Keep it")
+    answer = tmp_path / "notes.md"
+    answer.write_text("`notes.md` contains `Customers`.")
+    (verdict,) = verdicts_of(Job([Named(str(answer), is_answer=True)], Settings(root=str(repo)), VETTING_POLICY))
+    assert verdict.status == "admitted"
 
 
 @pytest.mark.parametrize("processes", [2, 3, 7])
