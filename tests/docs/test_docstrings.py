@@ -53,11 +53,6 @@ def found(tmp_path: Path, module: str, init: str = '__all__ = ["log"]\n') -> lis
     return [fault.sentence for fault in check_docstrings.check(tmp_path)]
 
 
-def test_this_repository_has_nothing_to_write():
-    """As `make lint` demands."""
-    assert check_docstrings.check() == []
-
-
 def test_every_room_is_looked_at():
     """Of the doors that users come in by, by name and by module."""
     names = {definition.name for init in check_docstrings.rooms() for _, definition in check_docstrings.door(init)}

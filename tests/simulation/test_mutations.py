@@ -357,12 +357,44 @@ MUTATIONS: dict[str, tuple[Callable[[], Mutation], str]] = {
 }
 
 
+FOUND_BY: dict[str, int] = {
+    "outputs outside the transaction": 13,
+    "a failed commit that is not noticed": 9,
+    "a ledger that is read to where a fetch answer ends": 50,
+    "claims that nobody checks": 24,
+    "a mark that a fetch answer makes": 14,
+    "a mark of later than it was asked for": 19,
+    "what is in an open transaction counts as absent": 20,
+    "a stall that nothing bounds": 4,
+    "a clock that nobody doubts": 6,
+    "a height that was held and is forgotten": 1,
+    "words that are not remembered": 28,
+    "no fencing": 4,
+    "a snapshot of a state that has gone on": 17,
+    "a pair that is not remembered": 5,
+    "citations that go to the wrong lane": 13,
+    "a topic that nobody looks at": 1,
+    "a worker that never doubts that it is a member": 1,
+    "a batch that is passed over": 11,
+    "a batch that is given up at once": 11,
+    "a watermark that runs ahead": 19,
+    "a lost range that nobody misses": 11,
+    "checkpoints outside the transaction": 11,
+    "checkpoints that are believed too soon": 16,
+}
+"""Seeds that found a mistake when this was written; the first seed finds the others. They are tried first.
+
+A change of the simulation may move a mistake to another seed; then the search finds it.
+"""
+
+
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_mistake_is_found(name: str) -> None:
     """Some run of the first few hundred does not hold, and says what."""
     make, invariants = MUTATIONS[name]
+    seeds = (FOUND_BY.get(name, 0), *range(SEEDS))
 
-    why = next((why for seed in range(SEEDS) if (why := broken(seed, make()))), f"{SEEDS} seeds do not find it")
+    why = next((why for seed in seeds if (why := broken(seed, make()))), f"{SEEDS} seeds do not find it")
 
     assert why.split(":")[0] in invariants.split("|"), why
 
