@@ -33,7 +33,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-PATIENCE = 150.0
+PATIENCE = 300.0
 _PROGRESS = re.compile(r"^sluice: .*: \d+%, .*\n", re.MULTILINE)
 """What a command says while it works: on a slow machine only."""
 _NOTE = re.compile(r"<!-- ?(.*?) ?-->")

@@ -377,7 +377,9 @@ def test_a_real_broker_gets_topics_under_a_prefix_of_the_demos_own() -> None:
 
 
 def run(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([SLUICE, "demo", *arguments], capture_output=True, text=True, timeout=60, check=False, **more)
+    return subprocess.run(
+        [SLUICE, "demo", *arguments], capture_output=True, text=True, timeout=READ_SECONDS, check=False, **more
+    )
 
 
 def test_a_folder_that_is_not_there_is_wrong_usage(tmp_path: Path) -> None:
