@@ -156,9 +156,18 @@ class LaneFetcher(HookedFetcher):
         return PARTIAL_WAIT_MS if anything_waits or monotonic() < self.hurries_until else FETCH_WAIT_MS
 
 
+class _Thread(driver.AIOKafkaConsumerThread.Worker):
+    """Ends with its process. Who stops the consumer waits for it; who was cut short in that must end as well."""
+
+    def __init__(self, service: Any, **settings: Any) -> None:
+        super().__init__(service, **settings)
+        self.daemon = True
+
+
 class LaneConsumerThread(driver.AIOKafkaConsumerThread):
     """The consumer's own thread. What is below runs in it, so positions and records are always of one moment."""
 
+    Worker = _Thread
     logger = FAUST_LOG
     app: Any  # App of app.py, which imports this module
     consumer: Any

@@ -519,6 +519,36 @@ def test_a_task_that_does_not_end_does_not_hold_the_demo(tmp_path: Path) -> None
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
+LEAVES_A_THREAD = """
+import sys, threading
+from sluice.topology.cli import main
+from sluice.topology.demo import demo
+from sluice.topology.demo.board import Board, prepare_all
+from sluice.topology.kafka.consumer import LaneConsumerThread
+
+class Service:
+    def _start_thread(self):
+        threading.Event().wait()
+
+async def run(*given):
+    LaneConsumerThread.Worker(Service()).start()
+    return Board(prepare_all((), 0))
+
+demo.run = run
+sys.exit(main(["demo", "--json", "--emissions", sys.argv[1]]))
+"""
+
+
+def test_a_consumer_that_nobody_stopped_does_not_hold_the_process(tmp_path: Path) -> None:
+    """Seen on a slow machine with `sluice demo | head`: the time to stop was over before Faust had stopped its thread,
+    and the process, done with everything, waited for that thread for good."""
+    emissions = tmp_path / "none.jsonl"
+    emissions.write_bytes(b"")
+    command = [sys.executable, "-c", LEAVES_A_THREAD, str(emissions)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=READ_SECONDS, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
 def test_ctrl_c_on_a_terminal_ends_it_soon(tmp_path: Path) -> None:
     """The table fills while it runs; Ctrl-C ends everything within two seconds, and nothing is left behind."""
     master, terminal = pty.openpty()
