@@ -10,7 +10,8 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import Final
 
 from ...codecs.errors import UsageError
@@ -58,18 +59,13 @@ VETTED: Final = "this file is what is being vetted, and no evidence for itself"
 
 
 class Denied:
-    """The names that are never looked at.
+    """What is never looked at: names and, below one root, the files that are being vetted."""
 
-    Args:
-        patterns: shell patterns of one name each.
-        vetted: paths from the root of files that hold what is being vetted.
-    """
-
-    def __init__(self, patterns: Iterable[str] = NAMES, vetted: Iterable[str] = ()) -> None:
-        self._patterns, self._vetted = tuple(patterns), frozenset(vetted)
+    def __init__(self, patterns: Iterable[str] = NAMES) -> None:
         # The translation of a shell pattern lets `*` pass over a slash; here it stays within one name.
-        names = "|".join(f"(?:{_translated(pattern)})" for pattern in self._patterns)
+        names = "|".join(f"(?:{_translated(pattern)})" for pattern in patterns)
         self._search = re.compile(f"(?:^|/)(?:{names})(?:/|$)", re.IGNORECASE | re.DOTALL).search
+        self._vetted = frozenset[str]()  # paths from the root
 
     @classmethod
     def of(cls, settings: Settings) -> Denied:
@@ -86,22 +82,25 @@ class Denied:
             )
         return cls((*NAMES, *filter(None, given)))
 
-    def of_root(self, root: str, vetted: Iterable[str]) -> Denied:
+    def of_root(self, root: str, vetted: Sequence[str]) -> Denied:
         """This list with those of the vetted files that lie below a root.
 
         Args:
             root: its path on this host.
             vetted: paths on this host, resolved.
         """
+        if not vetted:
+            return self  # as in every service, at each look
         above = os.path.join(os.path.realpath(root), "")
-        below = [path.removeprefix(above) for path in vetted if path.startswith(above)]
-        return Denied(self._patterns, below) if below else self
+        made = copy(self)
+        made._vetted = frozenset(path.removeprefix(above) for path in vetted if path.startswith(above))
+        return made
 
     def holds(self, path: str) -> bool:
         """Whether any name on the path is denied, or the file is being vetted."""
         return path in self._vetted or self._search(path) is not None
 
-    def demand_open(self, path: str) -> None:
+    def refuse(self, path: str) -> None:
         """Raises:
         CannotLook: it is denied; the message says why.
         """

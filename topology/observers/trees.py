@@ -95,7 +95,7 @@ def confined(root: Root, denied: Denied, path: str) -> str:
         CannotLook: it is impossible, leads out, or holds a name that is never looked at.
     """
     found = "/".join(root.components(path))
-    denied.demand_open(found)
+    denied.refuse(found)
     return found
 
 
@@ -120,5 +120,5 @@ def place_of_entry(entry: Entry, asked: str, denied: Denied) -> Place:
         raise CannotLook(LINKED)
     if entry.kind not in (FILE, FOLDER):
         raise CannotLook("the path names no regular file" if entry.path == asked else _IN_SUBMODULE)
-    denied.demand_open(entry.path)
+    denied.refuse(entry.path)
     return Place(entry.path, "file" if entry.kind == FILE else "folder", entry.name)

@@ -93,7 +93,10 @@ def _of_stop(members: dict[str, Any]) -> Asked | str:
     if message is None and transcript is None:
         return "the hook's input has neither last_assistant_message nor transcript_path"
     cwd = _here(text_of(members, "cwd"))
-    return _GONE if cwd is None else Asked(message, transcript, cwd, members.get("stop_hook_active") is True)
+    if cwd is None:
+        return _GONE
+    path = None if transcript is None else os.path.expanduser(transcript)
+    return Asked(message, path, cwd, members.get("stop_hook_active") is True)
 
 
 def _of_after_agent(members: dict[str, Any]) -> Asked | str:

@@ -141,7 +141,7 @@ def _vetted(
     roots = Roots.of(settings.root)
     roots.check()
     folder = folder_of(roots)
-    vetted = () if asked.transcript is None else (os.path.expanduser(asked.transcript),)
+    vetted = () if asked.transcript is None else (asked.transcript,)
     with closing(Instruments(settings, vetted=vetted)) as instruments:
         at_hand = AtHand(folder, settings, instruments, policy)
         source = _source(agent, asked, at_hand)
@@ -154,10 +154,10 @@ def _source(agent: Agent, asked: Asked, at_hand: AtHand) -> Source:
     events: Iterator[Event] = iter(())
     if asked.transcript is not None and agent.transcript is not None:
         try:
-            path = os.path.expanduser(asked.transcript)
-            if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a device may never end
-                raise UsageError("the transcript is no file", path=path)
-            events = open_end(path, agent.transcript, MAX_TRANSCRIPT)
+            # A pipe or a device may never end.
+            if os.path.exists(asked.transcript) and not os.path.isfile(asked.transcript):
+                raise UsageError("the transcript is no file", path=asked.transcript)
+            events = open_end(asked.transcript, agent.transcript, MAX_TRANSCRIPT)
         except SluiceError:
             if asked.message is None:
                 raise
