@@ -23,6 +23,8 @@ HeldReason = Literal[
     "path-missing",  # the file is not in the tree that was looked at
     "changed-since",  # false here, but the file has changed since the time that the annotation speaks of
     "denial",  # it holds, but a denial is not borne out by it
+    "moved",  # the quote stands elsewhere in the file than the check says
+    "assigned-elsewhere",  # an occurrence of the name that is not provably a read may change the value
 ]
 
 
@@ -35,6 +37,10 @@ class Held(NamedTuple):
         lines: where it holds or is refuted: first and last line of the file, from 1.
         path: the file, where a verifier looked at several.
         commit: the commit that decided it, where one did.
+        found: for a check that does not hold, the text of the line that stands there instead; at most 200 characters.
+        under: the texts of the enclosing conditions, attributes or preprocessor lines, the outermost first.
+        narrowed: what `under` says makes the check say less than a sentence without a condition (coverage is lowered).
+        candidates: for `ambiguous`, what the name could mean: qualified names or paths, at most 5.
     """
 
     holds: bool | None
@@ -42,6 +48,10 @@ class Held(NamedTuple):
     lines: tuple[int, int] | None = None
     path: str | None = None
     commit: str | None = None
+    found: str | None = None
+    under: tuple[str, ...] = ()
+    narrowed: bool = False
+    candidates: tuple[str, ...] = ()
 
 
 class Source(NamedTuple):
