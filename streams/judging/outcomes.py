@@ -21,6 +21,7 @@ AbsentReason = Literal[
     "check-not-bound",  # a check holds, but nothing in the sentence is an argument of it
     "changed-since",  # false now, but the file has changed since the time that the annotation speaks of
     "path-missing",  # the file is not in the tree that was looked at
+    "outside-locator",  # what decides a check stands where the annotation does not say that it looked
 ]
 
 NEGATIVE: Final = frozenset(("absent", "missing"))
@@ -112,8 +113,9 @@ def _outcome(
         return "absent", "changed-since"
     if verified:
         return ("corroborates", None) if coverage.level != "none" else ("absent", "check-not-bound")
-    if any(held.reason == "path-missing" for held in helds):
-        return "absent", "path-missing"
+    for reason in ("outside-locator", "path-missing"):
+        if any(held.reason == reason for held in helds):
+            return "absent", reason
     if asked.is_sentence:
         return ("terms-present", None) if words_present else ("absent", "terms-missing")
     fails = any(held.reason in ("not-found", "differs") for held in helds)

@@ -42,6 +42,9 @@ UNDECIDED: Final[Mapping[str, str]] = {
     "path-missing": "the file is not there",
     "changed-since": "the file has changed since",
     "denial": "a denial is not borne out by it",
+    "moved": "it stands elsewhere in the file",
+    "assigned-elsewhere": "its value may be changed elsewhere in the file",
+    "outside-locator": "it stands outside of what the annotation says was looked at",
 }
 """Why a check does not hold (streams/judging/results.py)."""
 assert set(UNDECIDED) == set(get_args(HeldReason))
@@ -54,6 +57,7 @@ ABSENT: Final[Mapping[str, str]] = {
     "check-not-bound": "a check holds, but speaks of nothing in the sentence",
     "changed-since": "a check is false now, but the file has changed since",
     "path-missing": "the file is not there",
+    "outside-locator": "what decides it stands outside of what the annotation says was looked at",
 }
 """Why an observation is `absent` (streams/judging/outcomes.py)."""
 assert set(ABSENT) == set(get_args(AbsentReason))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -189,20 +189,3 @@ def seen_id(ask: Ask, digests: tuple[str, ...]) -> str:
     declared = declared_digest(ask)
     digest = next((one for one in digests if declared and matches(declared, one)), digests[0])
     return f"sha256:{digest}"
-
-
-def lines_of(locator: dict[str, Any]) -> tuple[int, int] | None:
-    """First and last line of a locator, counted from 1; None where it names none.
-
-    Raises:
-        CannotLook: it names lines that no file has.
-    """
-    value = locator.get("lines")
-    if value is None:
-        return None
-    if isinstance(value, str):
-        value = [int(one) if one.isascii() and one.isdigit() and len(one) < 10 else 0 for one in value.split("-")]
-    numbers: list[Any] = value if isinstance(value, list) else [value]
-    if len(numbers) not in (1, 2) or not all(type(one) is int for one in numbers) or not 1 <= numbers[0] <= numbers[-1]:
-        raise CannotLook("the locator's lines are not first and last, from 1")
-    return numbers[0], numbers[-1]

@@ -14,7 +14,6 @@ from .ask import Ask, Budget, CannotLook
 from .place_findings import decides
 from .trees import Place, Tree
 
-ON_TREES: Final = frozenset(("exists", "missing"))
 NO_PATH: Final = "neither the locator nor the assertion names one path"
 
 
@@ -39,6 +38,11 @@ class Where(NamedTuple):
     def anchor(self) -> Place | None:
         """The file whose bytes the observation names: that of the locator or text, else of the first check."""
         return self.default or next(iter(self.own.values()), None)
+
+
+def named_path(ask: Ask, where: Where) -> str | None:
+    """The path that the locator names, as it stands there; None where it names none."""
+    return None if where.default is None or ask.member("path") is None else where.default.path
 
 
 def locate(ask: Ask, tree: Tree) -> Where:

@@ -11,10 +11,11 @@ import hashlib
 
 from ...streams.judging.terms import Content, Presence, presence
 from ...streams.judging.verify import Parser
-from .ask import Ask, CannotLook, Finding, judge_hash, lines_of, seen_id
-from .asked_files import NO_PATH, locate
+from .ask import Ask, CannotLook, Finding, judge_hash, seen_id
+from .asked_files import NO_PATH, locate, named_path
 from .content import Piece, text_of
 from .deciding import BINARY, NO_FILE, Deciding
+from .located import Located, lines_of
 from .looked_root import Site, View
 from .place_findings import answer, where_from
 from .trees import Place, Tree
@@ -48,7 +49,8 @@ def code_read(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
         if refuted is not None:
             return refuted
         seen = seen_id(ask, digests)
-    helds = [deciding.held(number) for number in range(len(ask.question.checks))]
+    deciding.region = Located(named_path(ask, where), lines)
+    helds = [deciding.bound(number) for number in range(len(ask.question.checks))]
     commit = None if tree.commit is None else tree.commit.name
     return answer(
         ask,

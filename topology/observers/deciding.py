@@ -19,9 +19,10 @@ from ...streams.judging.results import Held, Source, opposite
 from ...streams.judging.text_checks import NOT_FOUND, NOT_WHOLE, flat
 from ...streams.judging.verify import Parser, verify_content
 from .ask import Ask, CannotLook, Missing
-from .asked_files import ON_TREES, Where
+from .asked_files import Where
 from .content import APART
 from .file_contents import Everything, File
+from .located import ON_TREES, Located
 from .place_findings import OTHER, UNKNOWN, dated, decides
 from .trees import Place, Tree
 
@@ -38,14 +39,31 @@ class Deciding:
         where: the places.
         digests: `sha256:` of each file that was read, by its path.
         exact: the annotation names the commit that is looked at, so that no time has passed since.
+        region: what the annotation says was looked at.
     """
 
     def __init__(self, ask: Ask, tree: Tree, where: Where, parser: Parser, *, exact: bool) -> None:
         self._ask, self._tree, self.where, self._parser = ask, tree, where, parser
-        self.exact = exact
+        self.exact, self.region = exact, Located()
         self.digests: dict[str, str] = {}
         self._files: dict[str, File] = {}
         self._all: Everything | None = None
+
+    def bound(self, number: int) -> Held:
+        """What one check comes to by what the annotation says was looked at (located.py).
+
+        Raises:
+            CannotLook: what it speaks of could not be read.
+        """
+        return self.bind(number, self.held(number))
+
+    def bind(self, number: int, held: Held) -> Held:
+        """As `bound`, of what is known already."""
+        check, place = self._ask.question.checks[number], self.where.of(number)
+        if isinstance(check, Unknown):
+            return held
+        path = held.path if place is None else place.path
+        return self.region.bind(check, held, path, None if held.path is None else self.known(held.path))
 
     def held(self, number: int) -> Held:
         """What one check comes to, `not` included.

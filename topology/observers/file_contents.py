@@ -76,6 +76,13 @@ class File:
         whole = text.sure or (check is not None and check.name in _BY_BYTES and _is_ascii(check))
         return Source(path, text.text, whole=whole, digest=self.digest)
 
+    @property
+    def line_count(self) -> int:
+        """How many lines it has; a last one without a line end counts."""
+        text = self.text
+        ended = "" if text is None else text.text
+        return ended.count("\n") + (ended[-1:] not in ("", "\n"))
+
     def may_name(self, word: str) -> bool:
         """Whether a word may stand in the text by itself, and not only inside of others; False is certain."""
         found = self.searchable

@@ -19,6 +19,7 @@ from ...streams.judging.terms import Content, presence
 from .ask import Ask, CannotLook, Finding, Missing
 from .asked_files import place_of
 from .commit_tree import CommitTree
+from .located import Located
 from .looked_root import Site, View
 from .place_findings import OTHER, UNKNOWN, answer, dated, decides
 from .trees import Place, Tree
@@ -74,6 +75,8 @@ class _Times:
 
     def __init__(self, ask: Ask, site: Site, tree: Tree) -> None:
         self._ask, self._site, self._tree = ask, site, tree
+        path = ask.member("path")
+        self.region = Located(None if path is None else tree.locate(path, ask.budget).path)
 
     def time(self, place: Place) -> int | None:
         """In nanoseconds since 1970; None where no file stands.
@@ -104,7 +107,8 @@ class _Times:
             return Held(None, "path-missing", path=place.path)
         held = verify_modified(check, time)._replace(path=place.path)
         held = opposite(held) if check.negated else held
-        return dated(self._ask, held, -(-time // 1_000_000))
+        held = dated(self._ask, held, -(-time // 1_000_000))
+        return self.region.bind(check, held, place.path, None)
 
 
 def _declares_another(ask: Ask, written: str) -> bool:

@@ -18,11 +18,12 @@ from ...streams.judging.results import Held
 from ...streams.judging.terms import Presence
 from ...streams.judging.verify import Parser
 from .ask import Ask, CannotLook, Finding
-from .asked_files import locate
+from .asked_files import locate, named_path
 from .commit_tree import CommitTree
 from .deciding import Deciding
 from .git_words import words_of
 from .history import ON_HISTORY, History
+from .located import Located
 from .looked_root import Site, View
 from .place_findings import answer, where_from
 from .repository import PREFIX
@@ -52,6 +53,7 @@ def git_log(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
     if made_up is not None:
         return made_up
     deciding = Deciding(ask, tree, where, parser, exact=exact)
+    deciding.region = Located(named_path(ask, where))
     helds = [_held(ask, deciding, history, number) for number in range(len(ask.question.checks))]
     words, said_by = Presence((), ()), None
     if ask.question.is_sentence and not any(held.holds for held in helds):
@@ -90,9 +92,15 @@ def _made_up(ask: Ask, history: History) -> Finding | None:
 def _held(ask: Ask, deciding: Deciding, history: History, number: int) -> Held:
     check = ask.question.checks[number]
     if isinstance(check, Check) and check.name in ON_HISTORY:
-        return history.held(check, deciding.where.own.get(number))
+        held = deciding.bind(number, history.held(check, deciding.where.own.get(number)))
+        if held.holds is not None and history.exact and held.commit != history.tip.name:
+            return held._replace(holds=None, reason="outside-locator")
+        return held
     place = deciding.where.of(number)
-    return history.left_by(deciding.held(number), there=place is not None and place.state != "missing")
+    held = history.left_by(deciding.bound(number), there=place is not None and place.state != "missing")
+    if isinstance(check, Check) and check.name == "contains" and check.path is None and not held.holds:
+        return history.said(check) if place is None or history.exact else held
+    return held
 
 
 def _seen(helds: Sequence[Held]) -> str | None:

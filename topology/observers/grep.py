@@ -14,11 +14,12 @@ from ...streams.judging.coverage_binding import Scope
 from ...streams.judging.results import Held
 from ...streams.judging.terms import shares_a_term
 from ...streams.judging.verify import Parser
-from .ask import Ask, CannotLook, Finding, declared_digest, judge_hash, lines_of, seen_id
-from .asked_files import locate
+from .ask import Ask, CannotLook, Finding, declared_digest, judge_hash, seen_id
+from .asked_files import locate, named_path
 from .code_read import digests_of
 from .content import text_of
 from .deciding import BINARY, NO_FILE, Deciding
+from .located import Located, context_of, lines_of
 from .looked_root import Site, View
 from .place_findings import answer, where_from
 from .searching import (
@@ -41,7 +42,7 @@ def grep(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
     Raises:
         CannotLook: the place or the pattern is impossible, or a bound is reached.
     """
-    tree, given, lines = view.tree, ask.member("pattern"), lines_of(ask.locator)
+    tree, given, lines, context = view.tree, ask.member("pattern"), lines_of(ask.locator), context_of(ask)
     regex = _is_true(ask.locator.get("regex"))
     pattern = None if given is None else Pattern.of(given, regex=regex)
     if lines is not None and ask.member("path") is None:
@@ -49,14 +50,16 @@ def grep(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
     deciding = Deciding(ask, tree, locate(ask, tree), parser, exact=view.exact)
     region = _Region(ask, tree, deciding, lines)
     by_words = ask.question.is_sentence
-    found = region.search(pattern) if pattern is not None or by_words else []
+    found = region.search(pattern, context) if pattern is not None or by_words else []
     digests = digests_of(b"".join(line for one in found for line in one.raw))
+    shown = None if pattern is None else {one.path: frozenset(one.numbers) for one in found}
+    deciding.region = Located(named_path(ask, deciding.where), lines, shown, "" if pattern is None else pattern.fixed)
     if pattern is not None:
         # Without a pattern nobody can tell what the emitter searched for: then a hash refutes nothing.
         refuted = judge_hash(ask, digests, region.changed)
         if refuted is not None:
             return refuted
-    helds = [deciding.held(number) for number in range(len(ask.question.checks))]
+    helds = [deciding.bound(number) for number in range(len(ask.question.checks))]
     if pattern is None and not by_words:
         digests = digests_of(region.decided(helds))
     words = None
@@ -107,18 +110,19 @@ class _Region:
         """Nothing stands at the path that is named."""
         return self._default is not None and self._default.state == "missing"
 
-    def search(self, pattern: Pattern | None) -> list[Lines]:
-        """The matching lines; without a pattern those with a word."""
+    def search(self, pattern: Pattern | None, context: int) -> list[Lines]:
+        """The matching lines, with so many around each; without a pattern those with a word."""
         if self._default is None:
             files = self._files()
-            return best_file(self._ask, files) if pattern is None else search(self._ask, files, pattern)
+            return best_file(self._ask, files) if pattern is None else search(self._ask, files, pattern, context)
         if self._default.state == "folder" and self._ask.question.is_sentence:
             raise CannotLook(NO_FILE)
         if self._default.state != "file":
             return []
         piece = self._deciding.file(self._default).part(self._lines)
         match = any_word(self._ask) if pattern is None else pattern.matches
-        found = matching(self._ask, self._default.path, piece, match)
+        first = 1 if self._lines is None else self._lines[0]
+        found = matching(self._ask, self._default.path, piece, match, context if pattern is not None else 0, first)
         if found is None:
             raise CannotLook(BINARY)
         return [found]

@@ -12,12 +12,14 @@ from typing import Final
 from ...streams.judging.checks import Check
 from ...streams.judging.commit_facts import CommitFacts, verify_commit
 from ...streams.judging.facts import verify_last_changed
-from ...streams.judging.results import Held, opposite
+from ...streams.judging.results import Held, Source, opposite
+from ...streams.judging.text_checks import NOT_FOUND
+from ...streams.judging.verify import BARE, verify_content
 from .ask import Ask, CannotLook
 from .commit_tree import changed_by
-from .commits import Change, Commit
+from .commits import Change, Commit, read_commits
 from .denied import Denied
-from .place_findings import dated
+from .place_findings import OTHER, dated
 from .repository import PREFIX, Repository, Touch
 from .trees import Place
 
@@ -77,6 +79,27 @@ class History:
             return None
         commit = self.repository.commit(found[0], self.budget)
         return None if commit is None else self.facts(commit, changes=check.name != "commit")
+
+    def said(self, check: Check) -> Held:
+        """Whether a quote stands in a commit's message: of the one that the annotation names, else of the newest one
+        that has it.
+
+        Raises:
+            CannotLook: a bound is reached.
+        """
+        if check.named:
+            return OTHER  # a message has no lines and no names of its own
+        commits = iter((self.tip,))
+        if not self.exact:
+            limit = self.budget.commits
+            asked = ("rev-list", f"--max-count={limit}", self.tip.name, "--")
+            names = self.repository.git.run(self.budget, *asked).decode("ascii").split()
+            commits = read_commits(self.repository.objects, names, self.budget)
+        for commit in commits:
+            held = verify_content(check, Source("", commit.message), BARE)
+            if held.holds:
+                return Held(True, lines=held.lines, commit=commit.name)
+        return NOT_FOUND
 
     def facts(self, commit: Commit, *, changes: bool) -> CommitFacts:
         """What git records of a commit, what it changed only where that is asked for."""

@@ -49,8 +49,15 @@ _COMMON: Final[dict[str, tuple[type, ...]]] = {"path": (str,), "repo": (str,)}
 _PAST: Final[dict[str, tuple[type, ...]]] = {"ref": (str,), "commit": (str,)}
 LOCATORS: Final[dict[str, dict[str, tuple[type, ...]]]] = {
     GIT_LOG: {**_COMMON, **_PAST},
-    GREP: {"pattern": (str,), "regex": (bool, str), "lines": (list, str, int), **_COMMON, **_PAST},
-    CODE_READ: {"lines": (list, str, int), **_COMMON, **_PAST},
+    GREP: {
+        "pattern": (str,),
+        "regex": (bool, str),
+        "lines": (list, str, int),
+        "context": (int,),
+        **_COMMON,
+        **_PAST,
+    },
+    CODE_READ: {"lines": (list, str, int), "offset": (int,), "limit": (int,), **_COMMON, **_PAST},
     FS_MTIME: _COMMON,
 }
 """The classes that are observed below the root, and the members of a locator that each of them knows."""

@@ -56,15 +56,16 @@ class Pattern(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """The matching lines of one file, as bytes and as text."""
+    """The matching lines of one file, and those around them, as bytes and as text, with their numbers."""
 
     path: str
     raw: list[bytes]
     texts: list[str]
+    numbers: list[int]
 
 
-def search(ask: Ask, files: Files, pattern: Pattern) -> list[Lines]:
-    """The matching lines of these files, in their order.
+def search(ask: Ask, files: Files, pattern: Pattern, context: int = 0) -> list[Lines]:
+    """The matching lines of these files, with so many around each, in their order.
 
     Raises:
         CannotLook: more lines match than the bound allows.
@@ -74,7 +75,7 @@ def search(ask: Ask, files: Files, pattern: Pattern) -> list[Lines]:
     for path, file in files:
         if not _may_match(file, pattern.fixed):
             continue
-        one = matching(ask, path, file.piece, pattern.matches)
+        one = matching(ask, path, file.piece, pattern.matches, context)
         if one is not None and one.raw:
             count += len(one.raw)
             _bound(ask, count)
@@ -82,14 +83,29 @@ def search(ask: Ask, files: Files, pattern: Pattern) -> list[Lines]:
     return found
 
 
-def matching(ask: Ask, path: str, piece: Piece, match: Match) -> Lines | None:
-    """The matching lines of one piece; None where it is binary: noise holds no lines."""
+def matching(ask: Ask, path: str, piece: Piece, match: Match, context: int = 0, first: int = 1) -> Lines | None:
+    """The matching lines of one piece; None where it is binary: noise holds no lines.
+
+    Args:
+        ask: the question.
+        path: of the file.
+        piece: what is searched.
+        match: whether a line does.
+        context: how many lines before and behind each are taken along.
+        first: the number of the piece's first line.
+    """
     text = text_of(piece)
     if text is None:
         return None
-    matched = [(raw, line) for raw, line in lines_in(piece, text.text) if match(line)]
-    _bound(ask, len(matched))
-    return Lines(path, [raw for raw, _ in matched], [line for _, line in matched])
+    rows = list(lines_in(piece, text.text))
+    places = [place for place, (_, line) in enumerate(rows) if match(line)]
+    _bound(ask, len(places))
+    if context:
+        around = {near for place in places for near in range(place - context, place + context + 1)}
+        places = sorted(around.intersection(range(len(rows))))
+    return Lines(
+        path, [rows[one][0] for one in places], [rows[one][1] for one in places], [first + one for one in places]
+    )
 
 
 def lines_in(piece: Piece, text: str) -> Iterator[tuple[bytes, str]]:

@@ -13,17 +13,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from ...codecs.records import Annotation, Kind
 from ...record import Noted, proposals
 from ...record.call_annotations import MOST_ANNOTATIONS, Annotator, CallText
 from ...record.looks import GREP, LOG, READ
 from ...streams.judging.checks import TABLE, Check, parse_check
-from ...streams.judging.checks import Kind as Written
 from ..observers.place_findings import decides
 from .at_hand import AtHand
 
 KINDS: Final = (READ, GREP, LOG)
 """Kinds of evidence about a file that a checkout gives."""
+MOST_LOOKS: Final = 2 * MOST_ANNOTATIONS
+"""Annotations of one statement: those of its calls, and further looks."""
+NARROWING: Final = frozenset(("lines", "offset", "limit", "pattern", "ref", "commit"))
+"""Members of a locator that name a part of a file, or another state of it."""
 
 
 class Proposing(Annotator):
@@ -40,7 +45,8 @@ class Proposing(Annotator):
     def note(self, text: str, calls: Sequence[CallText], kind: Kind = "assertion") -> Noted:
         """See `Annotator`."""
         noted = proposals(text, self._at_hand.listing, self._proposer)
-        return noted._replace(annotations=without_stale(noted, self._at_hand.committed))
+        kept = without_stale(noted, self._at_hand.committed)
+        return noted._replace(annotations=[_everywhere(one) for one in kept] if noted.checks else kept)
 
 
 class Widening(Annotator):
@@ -62,20 +68,21 @@ class Widening(Annotator):
         if not checks:
             return noted
         kept = _deciding(without_stale(noted, self._at_hand.committed), checks)
-        looked = {path: one for one in noted.annotations if (path := _path(one)) is not None}
-        for path, one in looked.items():
+        looked = {path: one.ts for one in noted.annotations if (path := _path(one)) is not None}
+        for path in dict.fromkeys((*looked, *(check.path for check in checks if check.path is not None))):
             about = [check for check in checks if (check.path or path) == path]
             for name in KINDS:
-                have = {one.substrate_class for one in kept if _path(one) in (path, None)}
+                # What saw some lines of a file decides nothing about the others: the whole file is looked at as well.
+                have = {one.substrate_class for one in kept if _path(one) in (path, None) and _is_whole(one)}
                 lacking = [
                     check for check in about if sum(decides(kind, check) for kind in have) < self._at_hand.wanted
                 ]
                 decided = [check for check in lacking if decides(name, check)]
-                if not decided or name in have or len(kept) >= MOST_ANNOTATIONS:
+                if not decided or name in have or len(kept) >= MOST_LOOKS:
                     continue
                 if name == LOG and is_stale(decided, path, self._at_hand.committed):
                     continue
-                kept.append(Annotation(name, None, one.ts, _locator(name, path, decided)))
+                kept.append(Annotation(name, None, looked.get(path), {"path": path}))
         return noted._replace(annotations=kept)
 
 
@@ -123,14 +130,14 @@ def _path(annotation: Annotation) -> str | None:
     return path if isinstance(path, str) else None
 
 
-def _locator(name: str, path: str, checks: Sequence[Check]) -> dict[str, object]:
-    if name != GREP:
-        return {"path": path}
-    # Any word of a check will do: the check is held against the whole file, whatever the search prints.
-    words = [
-        argument
-        for check in checks
-        for one, argument in zip(TABLE[check.name].parameters, check.arguments, strict=False)
-        if isinstance(argument, str) and one.kind in (Written.NAME, Written.TEXT, Written.IDENTIFIER)
-    ]
-    return {"path": path, "pattern": words[0]} if words else {"path": path}
+def _is_whole(annotation: Annotation) -> bool:
+    """Whether an annotation says that all of a file was looked at, or of all files."""
+    return NARROWING.isdisjoint(annotation.locator or {})
+
+
+def _everywhere(annotation: Annotation) -> Annotation:
+    """A search that nobody has made, as a look at all that it would go through."""
+    locator = annotation.locator or {}
+    if annotation.substrate_class != GREP or "pattern" not in locator:
+        return annotation
+    return replace(annotation, locator={key: value for key, value in locator.items() if key != "pattern"} or None)

@@ -246,15 +246,6 @@ def test_a_file_that_is_not_there(config: Repository):
 # ---------------------------------------------------------------- checks
 
 
-def test_a_check_speaks_of_the_whole_file_whatever_pattern_and_lines_are(config: Repository):
-    """These say what was seen, and what an assertion without checks is held to."""
-    where = {"path": "a.toml", "pattern": "timeout", "lines": [1, 2]}
-    found = ask(config, "grep", "`MAX_RETRIES = 7`", checks=['contains("MAX_RETRIES = 7")'], **where)
-    assert (found.outcome, found.observation_id) == ("corroborates", sha(b""))
-    assert try_check(config, "grep", "absent(UNTRACKED_THING)", **where).holds is True
-    assert try_check(config, "grep", "absent(MAX_RETRIES)", **where).holds is False
-
-
 def test_without_a_pattern_the_lines_that_decided_are_what_was_seen(config: Repository):
     """As a search for them would print them."""
     found = ask(config, "grep", "x", checks=["contains(timeout)", 'contains("limits")'], path="a.toml")

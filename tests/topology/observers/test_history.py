@@ -113,9 +113,9 @@ def test_a_declared_commit_has_to_be_there_and_decides_nothing(story: Repository
 
 
 def test_without_a_path_a_check_on_content_is_undecided(story: Repository):
-    """A history has no scope of all files; other checks are decided beside it."""
+    """A history has no scope of all files, only messages; other checks are decided beside it."""
     head = named(story, "HEAD")
-    found = ask(story, "git.log", "x", checks=["contains(limit)", f"commit({head})"])
+    found = ask(story, "git.log", "x", checks=["defines(limit)", f"commit({head})"])
     assert [one["holds"] for one in (found.detail or {})["checks"]] == [None, True]
     for check in ("absent(limit)", "count(limit, =, 1)"):
         assert try_check(story, "git.log", check, path="a.ini").reason == "other-substrate"

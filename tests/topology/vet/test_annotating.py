@@ -62,9 +62,9 @@ def vetted(source: Source, repo: Path, instruments: Instruments) -> list[Verdict
 
 
 def test_a_second_kind_that_can_decide_it_looks_too(tmp_path: Path, repo: Path, instruments: Instruments):
-    """The agent only read the file; a true statement about it is admitted, and a false one is contradicted."""
+    """The agent only read lines of the file: all of it is looked at, and by a second kind as well."""
     true = session(tmp_path, repo, TRUE, at_hand(repo, instruments))
-    assert kinds(true) == ["code.read", "grep"]
+    assert kinds(true) == ["code.read", "code.read", "grep"]
     assert [one.status for one in vetted(true, repo, instruments)] == ["admitted"]
     false = session(tmp_path, repo, FALSE, at_hand(repo, instruments))
     assert [one.status for one in vetted(false, repo, instruments)] == ["contradicted"]
@@ -72,9 +72,9 @@ def test_a_second_kind_that_can_decide_it_looks_too(tmp_path: Path, repo: Path, 
 
 def test_it_speaks_of_the_time_at_which_the_agent_looked(tmp_path: Path, repo: Path, instruments: Instruments):
     """A later time would hold a change between look and answer against the agent; an id is never made up."""
-    own, added = annotations(session(tmp_path, repo, TRUE, at_hand(repo, instruments)))
-    assert added.ts == own.ts is not None
-    assert added.observation_id is None
+    own, *more = annotations(session(tmp_path, repo, TRUE, at_hand(repo, instruments)))
+    assert own.ts is not None
+    assert [(one.ts, one.observation_id, one.locator) for one in more] == [(own.ts, None, {"path": "limits.py"})] * 2
 
 
 def test_only_a_kind_that_can_decide_it_is_asked(tmp_path: Path, repo: Path, instruments: Instruments):
@@ -84,7 +84,7 @@ def test_only_a_kind_that_can_decide_it_is_asked(tmp_path: Path, repo: Path, ins
     path = tmp_path / "session.jsonl"
     path.write_text(claude_session(repo, CALLS).replace("return MAX", "wait()\\\\n     6\\\\t    return MAX"))
     source = of_events(open_transcript(path), str(repo), conversation="s", at_hand=at_hand(repo, instruments))
-    assert kinds(source) == ["code.read", "git.log"]
+    assert kinds(source) == ["code.read", "code.read", "git.log"]
     assert [one.status for one in vetted(source, repo, instruments)] == ["admitted"]
 
 
@@ -94,18 +94,18 @@ def test_a_policy_that_counts_the_same_bytes_once_has_another_kind(
     """A search and a read of one file are one kind then."""
     assert (kinds_wanted(DEFAULT_POLICY), kinds_wanted(SAME_BYTES)) == (2, 3)
     source = session(tmp_path, repo, TRUE, at_hand(repo, instruments, SAME_BYTES))
-    assert kinds(source) == ["code.read", "grep", "git.log"]
+    assert kinds(source) == ["code.read", "code.read", "grep", "git.log"]
 
 
 @pytest.mark.parametrize("said", ["`limits.py` defines `backoff`.", "`MAX_RETRIES` is 5 in `other.py`."])
 def test_what_no_call_bears_on_gets_nothing(tmp_path: Path, repo: Path, instruments: Instruments, said: str):
-    """A name that an agent dropped is no look of its, whatever stands in the checkout."""
+    """A name that an agent dropped is no look of its, whatever stands in the checkout; a file that it names is one."""
     (repo / "other.py").write_text("x = 1\n")
     (repo / "hidden.py").write_text("def backoff(): pass\n")
     git(repo, "add", ".")
     git(repo, "commit", "-qm", "more")
     source = session(tmp_path, repo, said, at_hand(repo, instruments))
-    assert {(one.locator or {}).get("path") for one in annotations(source)} <= {"limits.py"}
+    assert {(one.locator or {}).get("path") for one in annotations(source)} <= {"limits.py", "other.py"}
     assert next(one.status for one in vetted(source, repo, instruments)) not in ("admitted", "contradicted")
 
 
