@@ -11,8 +11,10 @@ from typing import Final, NamedTuple
 
 from ...streams.judging.checks import TABLE, Check
 from .ask import Ask, Budget, CannotLook
+from .located import ON_TREES
 from .place_findings import decides
 from .trees import Place, Tree
+from .untracked import UNTRACKED
 
 NO_PATH: Final = "neither the locator nor the assertion names one path"
 
@@ -59,7 +61,9 @@ def locate(ask: Ask, tree: Tree) -> Where:
         if not isinstance(check, Check) or not decides(ask.substrate_class, check):
             continue
         if check.path is not None:
-            own[number] = _own(ask, tree, check, check.path)
+            own[number] = place = _own(ask, tree, check, check.path)
+            if check.name not in ON_TREES:
+                _demand_tracked(place)
         elif TABLE[check.name].content:
             pathless = True
     if default is None and pathless and ask.terms.places:
@@ -68,7 +72,17 @@ def locate(ask: Ask, tree: Tree) -> Where:
         if len(found) > 1:
             return Where(None, own, tuple(found))
         default = tree.locate(found[0] if found else place, ask.budget)
+    if pathless and default is not None:
+        _demand_tracked(default)
     return Where(default, own)
+
+
+def _demand_tracked(place: Place) -> None:
+    """Raises:
+    CannotLook: an untracked file is there: that it is there is all that may be told.
+    """
+    if place.state == "untracked":
+        raise CannotLook(UNTRACKED)
 
 
 def _own(ask: Ask, tree: Tree, check: Check, path: str) -> Place:

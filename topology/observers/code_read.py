@@ -14,7 +14,8 @@ from ...streams.judging.verify import Parser
 from .ask import Ask, CannotLook, Finding, judge_hash, seen_id
 from .asked_files import NO_PATH, locate, named_path
 from .content import Piece, text_of
-from .deciding import BINARY, NO_FILE, Deciding
+from .deciding import BINARY, NO_FILE, NOT_HERE, Deciding
+from .file_contents import File
 from .located import Located, lines_of
 from .looked_root import Site, View
 from .place_findings import answer, where_from
@@ -45,7 +46,7 @@ def code_read(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
     seen = None
     if piece is not None:
         digests = digests_of(piece.data)
-        refuted = judge_hash(ask, digests, lambda: piece.changed or tree.changed(anchor.path, ask.budget))
+        refuted = judge_hash(ask, digests, lambda: deciding.changed(anchor))
         if refuted is not None:
             return refuted
         seen = seen_id(ask, digests)
@@ -62,6 +63,7 @@ def code_read(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
         commit=commit,
         where=lambda found: where_from(found, deciding.digests, site.name, commit, anchor.path),
         region=_region(ask, piece),
+        own_edit=deciding.is_own_edit,
     )
 
 
@@ -69,7 +71,7 @@ def _piece(ask: Ask, deciding: Deciding, tree: Tree, anchor: Place, lines: tuple
     """The region that the locator names; None where nothing is there to be read."""
     if anchor.state == "missing":
         return None
-    if anchor.state == "folder":
+    if anchor.state != "file":
         if deciding.where.default is anchor and ask.question.is_sentence:
             raise CannotLook(NO_FILE)
         return None
@@ -85,8 +87,8 @@ def _words(ask: Ask, place: Place | None, piece: Piece | None) -> Presence | Non
     if ask.terms.exists:
         return presence(ask.terms.terms, Content(place.path))
     text = text_of(piece)
-    if text is None:
-        raise CannotLook(BINARY)
+    if text is None or File(piece.data).is_pointer:
+        raise CannotLook(BINARY if text is None else NOT_HERE)
     return presence(ask.terms.terms, Content(text.text))
 
 

@@ -16,7 +16,7 @@ from .file_contents import Contents, Everything, File
 from .listings import Listing
 from .repository import Repository
 from .trees import Place, confined, missing_at, place_of_entry
-from .untracked import demand_open, nearest
+from .untracked import demand_nothing, demand_open, nearest
 
 
 class CommitTree:
@@ -40,6 +40,7 @@ class CommitTree:
                 listing = self._repository.index(budget)
                 if nearest(listing, found) is None:
                     demand_open(self._root, self._repository, listing, found, budget)
+                    demand_nothing(self._root, found)
             return missing_at(found)
         return place_of_entry(entry, found, self._denied)
 
@@ -95,13 +96,21 @@ class CommitTree:
             files.append((path, file))
         return Everything(files, whole, self._made_at(), paths)
 
-    def changed(self, path: str, budget: Budget) -> int | None:
+    def newest(self, found: Everything, since: int | None, budget: Budget) -> int | None:
+        """See `Tree`: when the commit was made."""
+        return found.newest
+
+    def is_own_edit(self, path: str | None, budget: Budget) -> bool:
+        """See `Tree`: what a commit has is committed."""
+        return False
+
+    def changed(self, path: str, since: int | None, budget: Budget) -> int | None:
         """See `Tree`: when the last commit that touched it was committed, or merged into the branch of the tip."""
         return changed_by(self._repository, path, self.tip.name, budget)
 
     def went(self, path: str, budget: Budget) -> int | None:
         """See `Tree`: as for what is there."""
-        return self.changed(path, budget)
+        return self.changed(path, None, budget)
 
     def _made_at(self) -> int | None:
         return None if self.tip.committed is None else -(-self.tip.committed[0] // 1_000_000)

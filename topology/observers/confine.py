@@ -194,6 +194,22 @@ class Root:
         _demand_regular(found)
         return "file"
 
+    def has(self, path: str) -> bool:
+        """Whether anything stands at a path, whatever it is.
+
+        Raises:
+            GitsOwn: what git keeps for itself does.
+        """
+        try:
+            self.kind(path)
+        except Missing:
+            return False
+        except GitsOwn:
+            raise
+        except CannotLook:
+            pass
+        return True
+
     def content(self, path: str, budget: Budget, known: Callable[[State], T | None]) -> tuple[State, bytes | T]:
         """The bytes of a file, and the state in which they were read.
 

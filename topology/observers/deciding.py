@@ -8,7 +8,7 @@ it is false in every file (docs/checks.md).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -25,8 +25,10 @@ from .file_contents import Everything, File
 from .located import ON_TREES, Located
 from .place_findings import OTHER, UNKNOWN, dated, decides
 from .trees import Place, Tree
+from .untracked import UNTRACKED
 
 BINARY: Final = "the file is binary"
+NOT_HERE: Final = "the content is not here: the file is a pointer of Git LFS"
 NO_FILE: Final = "the path names no regular file"
 _ABSENT_NAME: Final = frozenset(("not-found", "unlisted-language"))
 """Why a value is undecided in a file that only mentions the name."""
@@ -110,7 +112,10 @@ class Deciding:
         """What a check on content comes to in one file."""
         if place.state == "missing":
             return Held(None, "path-missing", path=place.path)
-        source = self.file(place).source(place.path, check)
+        file = self.file(place)
+        if file.is_pointer:
+            raise CannotLook(NOT_HERE)
+        source = file.source(place.path, check)
         if source is None:
             raise CannotLook(BINARY)
         held = self._of_tree(verify_content(check, source, self._parser), place)
@@ -126,10 +131,16 @@ class Deciding:
 
     def changed(self, place: Place) -> int | None:
         """When a file last changed, in Unix milliseconds; None where nobody can tell."""
-        file = self._files.get(place.path)
-        if file is not None and file.changed is not None:
-            return file.changed
-        return self._tree.changed(place.path, self._ask.budget)
+        return self._tree.changed(place.path, self._ask.since, self._ask.budget)
+
+    @property
+    def newest(self) -> int | None:
+        """When the newest of all files changed, in Unix milliseconds; None where nobody can tell."""
+        return self._tree.newest(self.everything, self._ask.since, self._ask.budget)
+
+    def is_own_edit(self, places: Sequence[Held]) -> bool:
+        """Whether any of these holds by what is not committed."""
+        return any(self._tree.is_own_edit(held.path, self._ask.budget) for held in places if held.holds)
 
     def file(self, place: Place) -> File:
         """The whole file at a place.
@@ -141,7 +152,7 @@ class Deciding:
         if known is not None:
             return known
         if place.state != "file":
-            raise CannotLook(NO_FILE)
+            raise CannotLook(UNTRACKED if place.state == "untracked" else NO_FILE)
         try:
             found = self._tree.file(place, self._ask.budget)
         except Missing:
@@ -194,7 +205,7 @@ class Deciding:
         if check.name == "absent" and held.path is not None:
             # Where it stands now, it stood then, whatever became of the other files.
             return self._changed(held, Place(held.path, "file"))
-        return self.everything.newest
+        return self.newest
 
     def _verified(self, check: Check, needle: str, *, name: bool = False) -> Iterator[Held]:
         """What a check comes to in each file in which a word of it may stand; of a name all of it."""

@@ -10,10 +10,12 @@ from typing import Final
 
 from .ask import Budget, CannotLook, Missing
 from .commit_tree import changed_by
+from .commits import Commit
 from .confine import Found, Root, changed_at
 from .content import Piece
 from .denied import Denied
 from .file_contents import Contents, Everything, File
+from .listings import FILE
 from .repository import Repository
 from .states import State, is_settled
 from .trees import Place, confined, missing_at, place_of_entry
@@ -58,7 +60,7 @@ class _OnDisk:
             states += self._root.states(folder, [path[start:] for path in members] if start else members)
         whole = whole and not states.count(True)
         known = self._contents.everything(self._root.path)
-        if known is not None and known.states == states and known.paths == paths and known.whole is whole:
+        if known is not None and known.states == states and known.paths == paths and known.listed is whole:
             budget.spend(known.size)
             return known
         found = self._read([path for members in groups.values() for path in members], states, budget)
@@ -81,7 +83,15 @@ class _OnDisk:
                 budget.spend(0)  # a bound that is reached ends the look; a file that is closed to us does not
         return found
 
-    def changed(self, path: str, budget: Budget) -> int | None:
+    def newest(self, found: Everything, since: int | None, budget: Budget) -> int | None:
+        """See `Tree`: the newest modification time."""
+        return found.newest
+
+    def is_own_edit(self, path: str | None, budget: Budget) -> bool:
+        """See `Tree`: nothing is committed here."""
+        return False
+
+    def changed(self, path: str, since: int | None, budget: Budget) -> int | None:
         """See `Tree`: the modification time."""
         try:
             found = self._root.stat(path)
@@ -134,7 +144,7 @@ class WorkTree(_OnDisk):
         entry = nearest(listing, found)
         if entry is None:
             demand_open(self._root, self._repository, listing, found, budget)
-            return missing_at(found)
+            return Place(found, "untracked") if self._root.has(found) else missing_at(found)
         place = place_of_entry(entry, found, self._denied)
         if place.state == "folder":
             return place
@@ -160,12 +170,63 @@ class WorkTree(_OnDisk):
         listing = self._repository.index(budget)
         return self._read_all(listing.files, listing.by_folder, listing.whole, budget)
 
+    def changed(self, path: str, since: int | None, budget: Budget) -> int | None:
+        """See `Tree`: the modification time, or when the last commit that touched it was made, if that is earlier.
+
+        A file that is as it was committed has not changed since, whenever it was checked out.
+        """
+        written = super().changed(path, since, budget)
+        if written is None or (since is not None and written <= since) or self.is_own_edit(path, budget):
+            return written
+        made = changed_by(self._repository, path, self._tip_name(budget), budget)
+        return written if made is None else min(written, made)
+
+    def newest(self, found: Everything, since: int | None, budget: Budget) -> int | None:
+        """See `Tree`: as `changed`; of files that are as they were committed the tip's date."""
+        if found.newest is None or (since is not None and found.newest <= since):
+            return found.newest
+        tip = self._tip(budget)
+        if tip is None or tip.committed is None:
+            return found.newest
+        entries = self._repository.listing(tip, budget).entries
+        own = [
+            file.changed for path, file in found.files if path not in entries or not file.is_blob(entries[path].name)
+        ]
+        return min(found.newest, max((time or 0 for time in (*own, -(-tip.committed[0] // 1_000_000))), default=0))
+
+    def is_own_edit(self, path: str | None, budget: Budget) -> bool:
+        """See `Tree`: it stands otherwise in HEAD's tree, or only in one of the two."""
+        tip = self._tip(budget)
+        if path is None:
+            listing = self._repository.index(budget)
+            return any(self.is_own_edit(one, budget) for one in listing.files)
+        try:
+            place = self.locate(path, budget)
+            entry = None if tip is None else self._repository.entry(tip, path, budget)
+            if entry is None or entry.kind != FILE or place.state != "file":
+                return (entry is None) != (place.state == "missing")
+            return not self.file(place, budget).is_blob(entry.name)
+        except (Missing, CannotLook):
+            budget.spend(0)
+            return True
+
+    def _tip(self, budget: Budget) -> Commit | None:
+        """HEAD's commit; None in a repository without one."""
+        try:
+            return self._repository.tip(None, budget)
+        except CannotLook:
+            budget.spend(0)
+            return None
+
+    def _tip_name(self, budget: Budget) -> str:
+        tip = self._tip(budget)
+        assert tip is not None, "what is as it was committed has a commit"
+        return tip.name
+
     def went(self, path: str, budget: Budget) -> int | None:
         """See `Tree`: by the history, or by the folder that it was in where no commit tells of it."""
-        try:
-            tip = self._repository.tip(None, budget)
-        except CannotLook:
-            budget.remaining()
+        tip = self._tip(budget)
+        if tip is None:
             return None
         if self._repository.entry(tip, path, budget) is None:
             return changed_by(self._repository, path, tip.name, budget)

@@ -20,6 +20,13 @@ from .states import State, is_settled
 
 _OVERHEAD: Final = 600
 """Bytes that a kept file takes beside its content."""
+_POINTER: Final = re.compile(
+    rb"version https://(?:git-lfs\.github\.com|hawser\.github\.com)/spec/v1\r?\n"
+    rb"(?:ext-\d-[^\n]{1,200}\n){0,10}oid sha256:[0-9a-f]{64}\r?\nsize \d{1,20}(?:\r?\n)?"
+)
+"""The whole of a pointer file, as its specification has it."""
+_SHA1: Final = 40
+"""Digits of an object's name in a repository that uses SHA-1; in any other it is SHA-256."""
 _ESCAPES: Final = (b"\\u", b"\\U", b"\\x")
 _BY_BYTES: Final = frozenset(("absent", "count"))
 """Checks for which a guess at the encoding will do where they look for ASCII: all encodings keep that as it is."""
@@ -34,11 +41,11 @@ class File:
         guessed: its encoding had to be; known once it was searched through.
     """
 
-    __slots__ = ("_digest", "_escapes", "_searchable", "_sized", "changed", "guessed", "piece")
+    __slots__ = ("_blobs", "_digest", "_escapes", "_searchable", "_sized", "changed", "guessed", "piece")
 
     def __init__(self, data: bytes, changed: int | None = None) -> None:
         self.piece, self.changed = cut([data], None), changed
-        self._digest = ""
+        self._digest, self._blobs = "", dict[int, frozenset[str]]()
         self._searchable: bytes | None = None
         self._sized = self.guessed = False
         self._escapes: bool | None = None
@@ -53,6 +60,21 @@ class File:
         if not self._digest:
             self._digest = f"sha256:{hashlib.sha256(self.data).hexdigest()}"
         return self._digest
+
+    def is_blob(self, name: str) -> bool:
+        """Whether git stores these bytes under a name, as they are or with line feeds alone at the ends of lines.
+
+        So a checkout whose `core.autocrlf` or `eol` writes CRLF has what was committed.
+        """
+        if len(name) not in self._blobs:
+            forms = {self.data} if b"\0" in self.data else {self.data, self.data.replace(b"\r\n", b"\n")}
+            self._blobs[len(name)] = frozenset(_blob_name(data, len(name)) for data in forms)
+        return name in self._blobs[len(name)]
+
+    @property
+    def is_pointer(self) -> bool:
+        """Whether it only says where Git LFS keeps the content, which is not here."""
+        return _POINTER.fullmatch(self.data) is not None
 
     @property
     def text(self) -> Text | None:
@@ -127,8 +149,9 @@ class Everything:
     """All files of a tree that may be looked at; never changed once it is made.
 
     Attributes:
-        files: in the order of their paths' bytes.
-        whole: nothing of the tree was left out: no name is denied, and all could be read.
+        files: in the order of their paths' bytes; without those whose content is not here.
+        whole: nothing of the tree was left out: no name is denied, all could be read, and no content is elsewhere.
+        listed: the same without regard to what the files hold.
         newest: when the newest of them changed, in Unix milliseconds; None where nobody can tell.
         paths: those that were to be read.
         states: in which the files were read; empty for git's objects.
@@ -143,7 +166,8 @@ class Everything:
         paths: Sequence[str],
         states: Sequence[State | bool] = (),
     ) -> None:
-        self.files, self.whole, self.newest = files, whole, newest
+        self.files = [(path, file) for path, file in files if not file.is_pointer]
+        self.listed, self.whole, self.newest = whole, whole and len(self.files) == len(files), newest
         self.paths, self.states = paths, states
         self.size = sum(len(file.data) for _, file in files)
         self._texts: list[tuple[bytes, str, File]] | None = None
@@ -182,6 +206,14 @@ class Everything:
             self._others = [file for text, _, file in texts if text is None]
             self._texts = [(text, path, file) for text, path, file in texts if text is not None]
         return self._texts
+
+
+def _blob_name(data: bytes, digits: int) -> str:
+    """The name that git gives a file of these bytes."""
+    made = hashlib.sha1(usedforsecurity=False) if digits == _SHA1 else hashlib.sha256()
+    made.update(b"blob %d\0" % len(data))
+    made.update(data)
+    return made.hexdigest()
 
 
 def _is_ascii(check: Check) -> bool:

@@ -23,6 +23,7 @@ from .located import Located
 from .looked_root import Site, View
 from .place_findings import OTHER, UNKNOWN, answer, dated, decides
 from .trees import Place, Tree
+from .untracked import UNTRACKED
 
 _DECLARED: Final = re.compile(r"mtime:(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z")
 
@@ -44,8 +45,8 @@ def fs_mtime(ask: Ask, site: Site, view: View) -> Finding:
     place = next(iter(own.values()), None)
     if place is None or ask.member("path") is not None:
         place = place_of(ask, view.tree)
-    if place.state == "folder":
-        raise CannotLook("the path names no regular file")
+    if place.state in ("folder", "untracked"):
+        raise CannotLook(UNTRACKED if place.state == "untracked" else "the path names no regular file")
     time = looking.time(place)
     written = None if time is None else format_ns(time)
     if written is not None and _declares_another(ask, written):
@@ -100,6 +101,8 @@ class _Times:
         check = self._ask.question.checks[number]
         if isinstance(check, Unknown):
             return UNKNOWN
+        if place is not None and place.state == "untracked":
+            raise CannotLook(UNTRACKED)
         if place is None or place.state == "folder":
             return OTHER
         time = self.time(place)

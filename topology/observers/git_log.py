@@ -23,11 +23,11 @@ from .commit_tree import CommitTree
 from .deciding import Deciding
 from .git_words import words_of
 from .history import ON_HISTORY, History
-from .located import Located
+from .located import ON_TREES, Located
 from .looked_root import Site, View
 from .place_findings import answer, where_from
 from .repository import PREFIX
-from .trees import Place
+from .trees import Place, Tree
 
 NO_REPOSITORY: Final = "the root is no git repository"
 
@@ -54,7 +54,8 @@ def git_log(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
         return made_up
     deciding = Deciding(ask, tree, where, parser, exact=exact)
     deciding.region = Located(named_path(ask, where))
-    helds = [_held(ask, deciding, history, number) for number in range(len(ask.question.checks))]
+    standing = _standing(ask, site)
+    helds = [_held(ask, deciding, history, standing, number) for number in range(len(ask.question.checks))]
     words, said_by = Presence((), ()), None
     if ask.question.is_sentence and not any(held.holds for held in helds):
         named = where.default if ask.member("path") is not None else None
@@ -74,6 +75,13 @@ def git_log(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
     )
 
 
+def _standing(ask: Ask, site: Site) -> Tree | None:
+    """The work tree, where the annotation speaks of HEAD."""
+    if ask.member("ref") is not None or ask.member("commit") is not None:
+        return None
+    return site.work_tree(ask.budget)
+
+
 def _where(found: Judged, deciding: Deciding, root: str, commit: str, default: str | None) -> LookedAt:
     return where_from(found, deciding.digests, root, commit, default)
 
@@ -89,7 +97,10 @@ def _made_up(ask: Ask, history: History) -> Finding | None:
     return None
 
 
-def _held(ask: Ask, deciding: Deciding, history: History, number: int) -> Held:
+def _held(ask: Ask, deciding: Deciding, history: History, standing: Tree | None, number: int) -> Held:
+    """What one check comes to in history. HEAD is no longer what stands where a change is not committed: there it
+    refutes nothing, and does not tell what exists.
+    """
     check = ask.question.checks[number]
     if isinstance(check, Check) and check.name in ON_HISTORY:
         held = deciding.bind(number, history.held(check, deciding.where.own.get(number)))
@@ -97,7 +108,12 @@ def _held(ask: Ask, deciding: Deciding, history: History, number: int) -> Held:
             return held._replace(holds=None, reason="outside-locator")
         return held
     place = deciding.where.of(number)
-    held = history.left_by(deciding.bound(number), there=place is not None and place.state != "missing")
+    held = deciding.held(number)
+    if held.holds is not None and held.path is not None and standing is not None:
+        is_now = not standing.is_own_edit(held.path, ask.budget)
+        if not is_now and (held.holds is False or (isinstance(check, Check) and check.name in ON_TREES)):
+            held = held._replace(holds=None, reason="changed-since")
+    held = history.left_by(deciding.bind(number, held), there=place is not None and place.state != "missing")
     if isinstance(check, Check) and check.name == "contains" and check.path is None and not held.holds:
         return history.said(check) if place is None or history.exact else held
     return held

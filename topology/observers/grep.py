@@ -79,6 +79,7 @@ def grep(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
         scope=scope,
         where=lambda found: where_from(found, deciding.digests, site.name, commit, path),
         region=region.text() if ask.wants_region else None,
+        own_edit=deciding.is_own_edit,
     )
 
 
@@ -139,7 +140,7 @@ class _Region:
         """When the newest of what was searched changed, in Unix milliseconds; None where nobody can tell."""
         if self._default is not None:
             return self._deciding.changed(self._default) if self._default.state == "file" else None
-        return self._deciding.everything.newest if self._deciding.has_everything else None
+        return self._deciding.newest if self._deciding.has_everything else None
 
     def decided(self, helds: Sequence[Held]) -> bytes:
         """The lines in which checks were decided, as a search for them would print them."""

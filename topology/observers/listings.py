@@ -48,14 +48,17 @@ class Listing:
     Attributes:
         files: the paths of those files that may be looked at, in the order of their bytes.
         by_folder: the same, by the folder that holds them.
-        whole: no file is left out of them.
+        whole: no file is left out of them, and no submodule holds others.
     """
 
     def __init__(self, entries: dict[str, Entry], denied: Denied) -> None:
         self.entries = entries
         there = [path for path, one in entries.items() if one.kind == FILE]
+        submodules = any(one.kind == SUBMODULE for one in entries.values())
         self.files = sorted((path for path in there if not denied.holds(path)), key=os.fsencode)
-        self.whole = len(self.files) == len(there) and all(entries[path].checked_out for path in there)
+        self.whole = (
+            not submodules and len(self.files) == len(there) and all(entries[path].checked_out for path in there)
+        )
         self.by_folder: dict[str, list[str]] = {}
         for path in self.files:
             self.by_folder.setdefault(path.rpartition("/")[0], []).append(path)

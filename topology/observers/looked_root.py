@@ -97,8 +97,17 @@ class Site:
             if self.repository is None:
                 return View(FolderTree(self._root, self.denied, self._contents))
             if not self.repository.git.bare:
-                return View(WorkTree(self._root, self.denied, self._contents, self.repository))
+                return View(self._work_tree(self.repository))
         return self.past(ask)
+
+    def work_tree(self, budget: Budget) -> WorkTree | None:
+        """The tracked files as they stand on disk; None where there are none."""
+        if self.repository is None or self.repository.git.bare or self._why_empty(budget):
+            return None
+        return self._work_tree(self.repository)
+
+    def _work_tree(self, repository: Repository) -> WorkTree:
+        return WorkTree(self._root, self.denied, self._contents, repository)
 
     def past(self, ask: Ask) -> View:
         """The tree of the commit that the locator names, or else of what `ref` names, or HEAD.

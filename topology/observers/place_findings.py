@@ -39,6 +39,8 @@ DECIDES: Final[Mapping[str, frozenset[str]]] = {
 """Which checks each class decides (docs/checks.md). `count` of subscribers is the channel's alone."""
 SUBSCRIBERS: Final = "subscribers"
 NOTHING: Final = Presence((), ())
+OWN_EDIT: Final = "own-edit"
+"""What holds, by a change that is not committed: whose working tree it is may have made it so."""
 
 
 def decides(substrate_class: str, check: Check | Unknown) -> bool:
@@ -89,6 +91,7 @@ def answer(
     where: Callable[[Judged], LookedAt] | None = None,
     at: int | None = None,
     region: str | None = None,
+    own_edit: Callable[[Sequence[Held]], bool] = lambda helds: False,
 ) -> Finding:
     """The finding of a look.
 
@@ -104,6 +107,7 @@ def answer(
         where: says where it was looked, given what the checks came to.
         at: when it was seen, where that was before the look.
         region: the text that was looked at.
+        own_edit: whether checks hold by what is not committed.
 
     Raises:
         CannotLook: a parser is not installed, or the assertion says nothing that could be looked for.
@@ -122,7 +126,10 @@ def answer(
             raise CannotLook("the assertion says nothing that could be looked for")
     shown = words if question.is_sentence and not found.verified else None
     looked_at = None if where is None else where(found)
-    return Finding(found.outcome, seen, shown, found.reason, at, found, looked_at, region)
+    reason = found.reason
+    if found.outcome == "corroborates" and own_edit([found.helds[place] for place in found.verified]):
+        reason = OWN_EDIT
+    return Finding(found.outcome, seen, shown, reason, at, found, looked_at, region)
 
 
 def where_from(

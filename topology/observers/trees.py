@@ -31,12 +31,12 @@ class Place(NamedTuple):
 
     Attributes:
         path: from the root, as it stands there.
-        state: what stands there.
+        state: what stands there; of what is untracked that it is there, and nothing else.
         blob: the hash of git's object, where it is one.
     """
 
     path: str
-    state: Literal["file", "folder", "missing"]
+    state: Literal["file", "folder", "missing", "untracked"]
     blob: str = ""
 
 
@@ -79,8 +79,22 @@ class Tree(Protocol):
         """All of them, or those of these paths, whole."""
         ...
 
-    def changed(self, path: str, budget: Budget) -> int | None:
-        """When what stands at a path last changed, in Unix milliseconds; None where nobody can tell."""
+    def changed(self, path: str, since: int | None, budget: Budget) -> int | None:
+        """When what stands at a path last changed, in Unix milliseconds; None where nobody can tell.
+
+        Args:
+            path: below the root.
+            since: a time from which on it matters; one before may be later than the exact one.
+            budget: of the look.
+        """
+        ...
+
+    def newest(self, found: Everything, since: int | None, budget: Budget) -> int | None:
+        """As `changed`, when the newest of all files did."""
+        ...
+
+    def is_own_edit(self, path: str | None, budget: Budget) -> bool:
+        """Whether what stands at a path, or anywhere, is not what was committed."""
         ...
 
     def went(self, path: str, budget: Budget) -> int | None:

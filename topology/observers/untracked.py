@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from .ask import Budget, CannotLook, Missing
-from .confine import GitsOwn, Root
+from .ask import Budget, CannotLook
+from .confine import Root
 from .listings import Entry, Listing
 from .repository import Repository
 
@@ -29,7 +29,7 @@ def demand_open(root: Root, repository: Repository, listing: Listing, path: str,
     """That one may learn if anything stands at a path that is not tracked.
 
     Nobody may of a path that git is told to ignore, whether something is there or not; of one below a folder without a
-    tracked file; and of whatever else is there, of any kind.
+    tracked file. Of what is there otherwise that it is there may be told, and not what it is.
 
     Args:
         root: the work tree.
@@ -47,13 +47,15 @@ def demand_open(root: Root, repository: Repository, listing: Listing, path: str,
     for end in range(1, len(names) + 1):
         above = "/".join(names[:end])
         if listing.at(above) is None:
-            try:
-                root.kind(above)
-            except Missing:
+            if above == path or not root.has(above):
                 return
-            except GitsOwn:
-                raise
-            except CannotLook:
-                pass
             break
     raise CannotLook(UNTRACKED)
+
+
+def demand_nothing(root: Root, path: str) -> None:
+    """Raises:
+    CannotLook: something untracked is at a path: its history is as closed as its content.
+    """
+    if root.has(path):
+        raise CannotLook(UNTRACKED)

@@ -3,19 +3,15 @@ and what the observers parsed already."""
 
 from __future__ import annotations
 
-import hashlib
 from functools import cached_property
-from typing import Final
 
 from ...record import Deriver
 from ...record.checkouts import Checkout
 from ...streams.policy.policy import Policy
+from ..observers.file_contents import File
 from ..observers.instruments import Instruments
 from ..observers.nameable_files import committed, tracked
 from ..settings.settings import Settings
-
-_SHA1: Final = 40
-"""Digits of an object's name in a repository that uses SHA-1; in any other it is SHA-256."""
 
 
 def kinds_wanted(policy: Policy) -> int:
@@ -65,7 +61,7 @@ class AtHand:
         if known is None:
             name = self._head.get(path)
             data = None if name is None else self._checkout.data(path)
-            known = data is not None and name == _blob(data, len(name or ""))
+            known = data is not None and name is not None and File(data).is_blob(name)
             self._committed[path] = known
         return known
 
@@ -73,11 +69,3 @@ class AtHand:
     def _head(self) -> dict[str, str]:
         """The files of HEAD's tree, each with the name of its object."""
         return committed(self.folder, self._settings, self._instruments)
-
-
-def _blob(data: bytes, digits: int) -> str:
-    """The name that git gives a file of these bytes, where it stores them as they are."""
-    made = hashlib.sha1(usedforsecurity=False) if digits == _SHA1 else hashlib.sha256()
-    made.update(b"blob %d\0" % len(data))
-    made.update(data)
-    return made.hexdigest()

@@ -29,6 +29,7 @@ from ..ledger.fold_filter import FoldFilter
 from ..observers.instruments import Instruments, now
 from ..observers.look import look
 from ..observers.observation_record import signing_of, written
+from ..observers.place_findings import OWN_EDIT
 from ..observers.roots import Roots
 from ..settings.secrets import secrets_of
 from ..settings.settings import Settings
@@ -109,7 +110,7 @@ class Vetter:
             ]
         began = self._clock()
         seen = [one for part in _parts(emission) for one in self._looked(part)]
-        records, refused = self._folded(recorded, began, seen)
+        records, refused = self._folded(recorded, began, counting(seen))
         by_span: dict[str, list[Observation]] = {}
         for one in seen:
             by_span.setdefault(span_key(one.subject.span), []).append(one)
@@ -151,6 +152,21 @@ class Vetter:
                 headers = output["headers"]
                 refused = f"{headers.get('sluice-reason', '')}: {headers.get('sluice-detail', '')}"
         return records, refused
+
+
+def counting(seen: Sequence[Observation]) -> list[Observation]:
+    """The observations that count: of those that hold by what is not committed one class for each statement.
+
+    Whose working tree it is may have made them so, and every class reads the same files [S §3]. A policy for which one
+    class is enough (`k_by_check`, `k`) admits them.
+    """
+    first: dict[str, str] = {}
+    return [
+        one
+        for one in seen
+        if (one.detail or {}).get("reason") != OWN_EDIT
+        or first.setdefault(span_key(one.subject.span), one.substrate_class) == one.substrate_class
+    ]
 
 
 def _no_later(emission: dict[str, Any], now: int) -> None:

@@ -95,7 +95,7 @@ def test_a_hash_that_never_stood_there_is_unknown(changelog: Repository):
 
 def test_a_hash_of_a_file_that_changed_since_is_absent(changelog: Repository):
     """It may have stood there; now another content does, which says nothing about the claim, even if it fits."""
-    changelog.touch("CHANGELOG.md", "2026-11-21T08:59:41")
+    changelog.write("CHANGELOG.md", "# Changes\n\n## 2026-05-25\n", "2026-11-21T08:59:41")
     found = ask(changelog, "code.read", TEXT, declared=sha(b"other"), path="CHANGELOG.md", checks=[ENTRY])
     assert (found.outcome, found.detail, found.verified) == ("absent", {"reason": "changed-since"}, None)
     assert found.observation_id == sha((changelog.path / "CHANGELOG.md").read_bytes())
@@ -314,7 +314,9 @@ def test_what_is_false_counts_only_where_nothing_has_changed_since(changelog: Re
     """Since `ts`, or since the emission where there is none; else it is only absent."""
     wrong = "absent(parse_time)"
     assert try_check(changelog, "code.read", wrong, path="CHANGELOG.md").outcome == "contradicts"
-    changelog.touch("CHANGELOG.md", "2026-11-21T08:59:50")  # after ts, before the emission
+    changelog.touch("CHANGELOG.md", "2026-11-21T08:59:50")  # as it was committed: it was only checked out then
+    assert try_check(changelog, "code.read", wrong, path="CHANGELOG.md").outcome == "contradicts"
+    changelog.write("CHANGELOG.md", "parse_time\n", "2026-11-21T08:59:50")  # after ts, before the emission
     found = ask(changelog, "code.read", "x", checks=[wrong], path="CHANGELOG.md")
     assert (found.outcome, (found.detail or {})["reason"], found.refuted) == ("absent", "changed-since", [0])
     assert (found.detail or {})["checks"][0]["holds"] is False

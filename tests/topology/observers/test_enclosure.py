@@ -308,14 +308,14 @@ def test_of_what_git_ignores_nobody_learns_whether_it_is_there(changelog: Repo, 
             assert reason(changelog, name, "It has an `x`.", path=path) == "the file is not tracked"
 
 
-@pytest.mark.parametrize("make", [Path.touch, Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/etc")],
-                         ids=["file", "folder", "pipe", "link"])  # fmt: skip
+@pytest.mark.parametrize("make", [Path.touch, Path.mkdir, os.mkfifo], ids=["file", "folder", "pipe"])
 def test_of_what_is_not_tracked_nobody_learns_what_it_is(changelog: Repo, make: Callable[[Path], None]):
-    """A file, a folder, a link and a pipe are one answer; below a folder without a tracked file a name that is there
-    and one that is not are one as well."""
+    """A file, a folder and a pipe are one answer: something is there. Below a folder without a tracked file a
+    name that is there and one that is not are one as well."""
     make(changelog.path / "loose")
+    assert ask(changelog, "code.read", "x", checks=["missing(loose)", "exists(loose)"]).verified == [1]
     for path in ("loose", "loose/inner.txt"):
-        for check in (f"missing({path})", f"exists({path})", f"absent(y, path={path})"):
+        for check in (f"missing({path})", f"exists({path})", f"absent(y, path={path})")[2 * (path == "loose") :]:
             assert reason(changelog, "code.read", "x", checks=[check]) == "the file is not tracked"
         assert reason(changelog, "fs.mtime", "x", checks=[f"modified({path}, <, 2030)"]) == "the file is not tracked"
 

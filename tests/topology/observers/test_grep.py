@@ -220,7 +220,7 @@ def test_a_declared_hash_is_checked(config: Repository):
     found = ask(config, "grep", TEXT, declared=sha(b"no"), **where)
     assert (found.outcome, found.observation_id) == ("unknown-observation", sha(b"no"))
     assert outcome(config, "grep", TEXT, declared=sha(b"no"), pattern="MAX_RETRIES") == "unknown-observation"
-    config.touch("a.toml", "2026-11-21T09:30:00")
+    config.write("a.toml", "MAX_RETRIES = 5\n", "2026-11-21T09:30:00")
     assert outcome(config, "grep", TEXT, declared=sha(b"no"), **where) == "absent"
     assert outcome(config, "grep", TEXT, declared=sha(b"no"), pattern="MAX_RETRIES") == "absent"
 
@@ -269,9 +269,11 @@ def test_without_a_path_absence_is_that_from_all_tracked_files(config: Repositor
     assert holds(config, "grep", "absent(UNTRACKED_THING)") is True
     found = try_check(config, "grep", "absent(timeout)")
     assert (found.outcome, found.where["path"], found.where["lines"]) == ("contradicts", "a.toml", [4, 4])
-    config.touch("d.txt", "2026-11-21T09:30:00")
+    config.write("d.txt", "something\n", "2026-11-21T09:30:00")
     assert try_check(config, "grep", "absent(timeout)").outcome == "contradicts"
     config.touch("a.toml", "2026-11-21T09:30:00")
+    assert try_check(config, "grep", "absent(timeout)").outcome == "contradicts"
+    config.write("a.toml", "timeout = 31\n", "2026-11-21T09:30:00")
     assert try_check(config, "grep", "absent(timeout)")[:3] == ("absent", False, "changed-since")
 
 
@@ -335,6 +337,8 @@ def test_without_a_path_what_is_false_is_so_only_if_no_file_changed_since(config
     config.git("add", "a.ini")
     assert try_check(config, "grep", "equals(x.retries, 6)").outcome == "contradicts"
     config.touch("d.txt", "2026-11-21T09:30:00")
+    assert try_check(config, "grep", "equals(x.retries, 6)").outcome == "contradicts"
+    config.write("d.txt", "something\n", "2026-11-21T09:30:00")
     assert try_check(config, "grep", "equals(x.retries, 6)")[:3] == ("absent", False, "changed-since")
 
 

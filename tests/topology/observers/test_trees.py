@@ -61,7 +61,6 @@ def reasons(place: Repository, check: str, names: Sequence[str] = BELOW) -> set[
         ("src/.GIT/x", "what git keeps for itself is not looked at"),
         ("link.md", "symbolic links are not followed"),
         ("out/passwd", "the file is not tracked"),
-        ("loose.txt", "the file is not tracked"),
         ("loose/file.txt", "the file is not tracked"),
         (".env", DENIED),
         (".ENV.local", DENIED),
@@ -93,20 +92,23 @@ def test_a_closed_place_is_unavailable_for_every_check_and_class(changelog: Repo
 
 
 def test_untracked_and_missing_differ_only_for_who_tracks(changelog: Repository):
-    """What is not there is missing; what is there untracked is closed; `git add` opens it."""
+    """What is not there is missing; of what is there untracked nobody learns more than that; `git add` opens it."""
     assert holds(changelog, "code.read", "missing(loose.txt)") is True
     changelog.write("loose.txt", "x\n")
-    assert reason(changelog, "code.read", "x", checks=["missing(loose.txt)"]) == "the file is not tracked"
+    assert holds(changelog, "code.read", "exists(loose.txt)") is True
+    assert try_check(changelog, "code.read", "missing(loose.txt)").holds is False
     assert reason(changelog, "code.read", "x", checks=["absent(y, path=loose.txt)"]) == "the file is not tracked"
     changelog.git("add", "loose.txt")
     assert holds(changelog, "code.read", "exists(loose.txt)") is True
-    # To git's records it still is missing: no commit has it.
-    assert holds(changelog, "git.log", "missing(loose.txt)") is True
+    # HEAD is history: that no commit has it says nothing of what stands.
+    for check in ("missing(loose.txt)", "exists(loose.txt)"):
+        assert try_check(changelog, "git.log", check)[1:3] == (None, "changed-since")
     changelog.git("rm", "--cached", "--quiet", "loose.txt")
     for ref in (None, "HEAD", "main"):
         given = {} if ref is None else {"ref": ref}
         for name in ("git.log", "code.read", "grep"):
-            for check in ("missing(loose.txt)", "exists(loose.txt)", "absent(y, path=loose.txt)"):
+            on_trees = ("missing(loose.txt)", "exists(loose.txt)") if ref is not None or name == "git.log" else ()
+            for check in (*on_trees, "absent(y, path=loose.txt)"):
                 if name != "git.log" or not check.startswith("absent"):
                     assert reason(changelog, name, "x", checks=[check], **given) == "the file is not tracked"
 
@@ -115,7 +117,8 @@ def test_a_tracked_file_that_was_removed_from_disk_is_missing(changelog: Reposit
     """The work tree is what is looked at; the history has it still."""
     (changelog.path / "CHANGELOG.md").unlink()
     assert holds(changelog, "code.read", "missing(CHANGELOG.md)") is True
-    assert holds(changelog, "git.log", "exists(CHANGELOG.md)") is True
+    assert try_check(changelog, "git.log", "exists(CHANGELOG.md)")[1:3] == (None, "changed-since")
+    assert holds(changelog, "git.log", "exists(CHANGELOG.md)", ref="HEAD") is True
     # Its folder was written just now: it may have been there when the annotation says.
     assert try_check(changelog, "code.read", "exists(CHANGELOG.md)")[:3] == ("absent", False, "changed-since")
 
@@ -283,10 +286,10 @@ def test_what_is_kept_never_hides_a_change(repository: Repository, instruments: 
         assert held("contains(first)", path="a.txt") is True
         assert held("contains(first)", "grep") is True
     repository.write("b.txt", "second\n")
-    assert held("exists(b.txt)") == "unavailable"
+    assert held("contains(second)", path="b.txt") == "unavailable"
     repository.git("add", "b.txt")
     assert held("exists(b.txt)") is True
-    assert held("missing(b.txt)", "git.log") is True
+    assert held("missing(b.txt)", "git.log") is None
     repository.commit("Second")
     assert held("exists(b.txt)", "git.log") is True
     assert held("exists(b.txt)", ref="main") is True

@@ -113,7 +113,8 @@ def test_what_no_call_bears_on_gets_nothing(tmp_path: Path, repo: Path, instrume
 def test_a_change_that_is_not_committed_is_not_held_against_what_is_said_of_it(
     tmp_path: Path, repo: Path, instruments: Instruments, is_session: bool
 ):
-    """History knows the file as it was: it must not contradict what the agent has just written."""
+    """History knows the file as it was: it must not contradict what the agent has just written. All that reads the
+    agent's own change counts as one kind of evidence; a policy that wants no more admits it."""
     (repo / "limits.py").write_text(SOURCE.replace("5", "6"))
     said = "`MAX_RETRIES` is 6 in `limits.py`. `MAX_RETRIES` is 5 in `limits.py`."
     hand = at_hand(repo, instruments, SAME_BYTES)
@@ -125,7 +126,7 @@ def test_a_change_that_is_not_committed_is_not_held_against_what_is_said_of_it(
         source = of_answer(said, hand)
     assert set(kinds(source)) == {"code.read", "grep"}
     new, old = vetted(source, repo, instruments)
-    assert new.status == "admitted"
+    assert (new.status, len((new.record or {})["classes"])) == ("below-floor", 1)
     assert old.status in ("contradicted", "unverified-inference")  # the latter where the change is of this very moment
     assert {place.path for place in (*new.seen, *old.seen)} == {"limits.py"}
 

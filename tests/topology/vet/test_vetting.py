@@ -153,7 +153,7 @@ def test_a_plain_answer_is_looked_for_where_it_points(repo: Path, instruments: I
 
 def test_a_file_that_is_not_there_is_looked_for_too(repo: Path, instruments: Instruments):
     """judging.md «What an observer returns», path-missing: `missing` holds, `exists` is refuted, all else is undecided;
-    what is not tracked stays undecided as well."""
+    that something untracked is there is told, by one kind of evidence."""
     (repo / "draft.py").write_text("LIMIT = 1\n")
     answer = (
         "`src/none.py` exists. `src/none.py` does not exist. `src/none.py` defines `LIMIT`. "
@@ -161,7 +161,7 @@ def test_a_file_that_is_not_there_is_looked_for_too(repo: Path, instruments: Ins
     )
     verdicts = vetted(answered(answer, repo, instruments), repo, instruments)
     unverified = "unverified-inference"
-    assert [one.status for one in verdicts] == ["contradicted", "admitted", unverified, unverified, unverified]
+    assert [one.status for one in verdicts] == ["contradicted", "admitted", unverified, "below-floor", unverified]
 
 
 def test_words_that_are_not_there_are_named(repo: Path, instruments: Instruments):
