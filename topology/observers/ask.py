@@ -6,6 +6,7 @@ Each class has one function `(Ask, …) -> Finding`. Whatever keeps it from look
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -28,26 +29,39 @@ class Missing(Exception):
 
 
 class Budget:
-    """What one look may still spend: seconds and bytes.
+    """What one look may still spend: bytes, and seconds where it waits for somebody else or an operator sets a wall.
 
-    Reaching either ends the look as `unavailable`: half a look is no verdict. One budget serves one look.
+    Reaching a bound ends the look as `unavailable`: half a look is no verdict. One budget serves one look.
+
+    Args:
+        seconds: None where the work alone bounds the look, so that it comes to the same under any load.
+        size: bytes.
+        commits, matches: that are searched, or kept, at the most.
     """
 
-    def __init__(self, seconds: float, size: int, commits: int = 20_000, matches: int = 1_000) -> None:
+    def __init__(self, seconds: float | None, size: int, commits: int = 20_000, matches: int = 1_000) -> None:
         self.bytes, self.commits, self.matches = size, commits, matches
-        self._seconds, self._left = seconds, size
-        self._end = time.monotonic() + seconds
+        self._seconds, self.spent = seconds, 0
+        self._end = math.inf if seconds is None else time.monotonic() + seconds
 
     def remaining(self) -> float:
-        """Seconds left.
+        """Seconds left; infinite where the time is not bounded.
 
         Raises:
             CannotLook: none are.
         """
+        if self._seconds is None:
+            return math.inf
         left = self._end - time.monotonic()
         if left <= 0:
-            raise CannotLook(f"the look took longer than {self._seconds:g} s")
+            raise CannotLook(f"the look took longer than {self._seconds:.3g} s, {BOUND} of time")
         return left
+
+    @property
+    def patience(self) -> float | None:
+        """As `remaining`, as system calls take it: None for ever."""
+        left = self.remaining()
+        return None if left == math.inf else left
 
     def spend(self, size: int) -> None:
         """Counts bytes that were read, and looks at the clock. A bound once reached stays reached.
@@ -55,12 +69,14 @@ class Budget:
         Raises:
             CannotLook: either bound is reached.
         """
-        self._left -= size
-        if self._left < 0:
-            raise CannotLook(f"more than {self.bytes} bytes would have to be read, the bound `look_bytes`")
+        self.spent += size
+        if self.spent > self.bytes:
+            raise CannotLook(f"more than {self.bytes} bytes would have to be read, {BOUND} `look_bytes`")
         self.remaining()
 
 
+BOUND: Final = "the bound"
+"""In each reason of a look that a bound ended."""
 NOTHING_ASKED: Final = checks_of_assertion("assertion", Derived((), False, "none"))
 
 

@@ -2,7 +2,8 @@
 
 Plumbing commands only. Hooks, pagers, filters, external diffs, text conversion, file system monitors, replacement
 objects, grafts, lazy fetching and every network protocol are off, whatever the repository's own configuration says. A
-process is bounded in time and bytes; its whole group is killed when the look ends, or with what keeps it open.
+process is bounded in bytes, and in time where its look is. Its whole group is killed when the look ends, or with what
+keeps it open.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ class Git:
         process = self.start(command, *arguments)
         try:
             yield from _exchange(process, budget, iter(feed))
-            status = process.wait(budget.remaining())
+            status = process.wait(budget.patience)
         except subprocess.TimeoutExpired:
             budget.remaining()
             raise CannotLook("git does not end") from None
@@ -248,7 +249,7 @@ def _exchange(process: subprocess.Popen[bytes], budget: Budget, feed: Iterator[b
         selector.register(process.stdout, selectors.EVENT_READ)
         selector.register(process.stdin, selectors.EVENT_WRITE)
         while True:
-            for key, _ in selector.select(budget.remaining()):
+            for key, _ in selector.select(budget.patience):
                 if key.fileobj is process.stdout:
                     chunk = os.read(key.fd, _CHUNK)
                     if not chunk:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ...streams.judging.terms import Content, Presence, presence
-from .ask import Ask, CannotLook
+from .ask import BOUND, Ask, CannotLook
 from .commits import Change, Commit, changes, read_commits
 from .content import APART
 from .history import History
@@ -95,7 +95,7 @@ class _Words:
         only = ["--full-history", tip, "--", self.path] if self.path else [tip, "--"]
         names = self.git.run(self.budget, "rev-list", f"--max-count={limit + 1}", *only).decode("ascii").split()
         if len(names) > limit:
-            raise CannotLook(f"more than {limit} commits would have to be searched")
+            raise CannotLook(f"more than {limit} commits would have to be searched, {BOUND} `look_commits`")
         return names
 
     def _tags_at(self, name: str) -> list[str]:

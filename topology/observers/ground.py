@@ -74,7 +74,7 @@ def why_blind(roots: Roots, instruments: Instruments, settings: Settings) -> str
     """Why nothing can be seen below a root: it is not there, unreadable or empty; an empty text where something can."""
     enclosure = Enclosure(roots.named.values())
     for name, path in roots.named.items():
-        budget = Budget(settings.look_timeout, settings.look_bytes)
+        budget = Budget(settings.look_wall, settings.look_bytes)
         try:
             with closing(Root(path)) as root:
                 why = _site(name, root, enclosure, instruments).why_not_ready(budget)

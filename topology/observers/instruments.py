@@ -106,7 +106,7 @@ class Instruments:
         self._repositories: dict[str, tuple[object, Repository | None]] = {}
         self._enclosed: dict[tuple[str, Enclosure], Kept] = {}
         self._lock = threading.Lock()
-        self._answers = {name: Memory[Finding](self.fresh(name)) for name in self._windows}
+        self._answers = {name: Memory[tuple[Finding, int]](self.fresh(name)) for name in self._windows}
 
     def fresh(self, substrate_class: str) -> float:
         """Seconds for which what was seen holds: a tenth of the class's W."""
@@ -116,8 +116,8 @@ class Instruments:
         """Who looks at a class beyond the root, or in place of our own observer; None where nobody does."""
         return self._observers.get(substrate_class)
 
-    def answers(self, substrate_class: str) -> Memory[Finding]:
-        """The findings on questions of this class, by the whole question."""
+    def answers(self, substrate_class: str) -> Memory[tuple[Finding, int]]:
+        """The findings on questions of this class, each with the bytes that it took, by the whole question."""
         return self._answers[substrate_class]
 
     def denied(self, root: Root) -> Denied:

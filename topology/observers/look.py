@@ -26,7 +26,7 @@ from ...streams.judging.outcomes import checks_of_assertion
 from ...streams.judging.terms import Terms, terms_of
 from ..settings.late_logs import late_logger
 from ..settings.settings import Settings
-from .ask import Ask, Budget, CannotLook, Finding
+from .ask import BOUND, Ask, Budget, CannotLook, Finding
 from .code_read import code_read
 from .fs_mtime import fs_mtime
 from .git_log import git_log
@@ -45,8 +45,6 @@ __all__ = ["StoppedError", "cannot_look", "look", "observed", "observed_class", 
 MAX_TEXT: Final = 20_000
 """Characters of an assertion that is looked for."""
 MAX_TERMS: Final = 100
-LOOKS_AN_EMISSION: Final = 4
-"""All looks of one emission may take so many times `look_timeout`: one emission must not keep an observer for ever."""
 MAX_LOOKS: Final = 1000
 """Places looked at for one emission: as many as it may hold assertions. Strangers choose how many annotations come."""
 
@@ -63,6 +61,7 @@ def look(
     stopped: Callable[[], bool] = lambda: False,
     instruments: Instruments | None = None,
     only: Collection[str] | None = None,
+    until: float | None = None,
 ) -> list[Observation]:
     """What stands now at every place that the emission's annotations declare.
 
@@ -79,6 +78,8 @@ def look(
         instruments: what looks beyond the root, and keeps answers; without them what the settings list is opened for
             this one emission, and closed.
         only: the classes to look at; all by default.
+        until: when all of it has to be done, on the clock of `time.monotonic`, where a user sets that. What is not
+            looked at by then is `unavailable`.
 
     Raises:
         UnreachableError: the one root is not there, and a class below it is to be looked at. Of several, those that
@@ -92,12 +93,11 @@ def look(
         ground = None
         if only is None or not LOCATORS.keys().isdisjoint(only):
             ground = stack.enter_context(closing(Ground(Roots.of(root), instruments)))
-        eyes = _Eyes(ground, settings, clock, stopped, instruments)
+        asked = [one for one in observed(emission) if only is None or one[2] in only]
+        shares = Shares(len({assertion.span_key for assertion, _, _ in asked}), settings.emission_bytes, until)
+        eyes = _Eyes(ground, settings, clock, stopped, instruments, shares)
         return [
-            one
-            for assertion, annotation, name in observed(emission)
-            if only is None or name in only
-            for one in eyes.observe(emission, assertion, annotation, name)
+            one for assertion, annotation, name in asked for one in eyes.observe(emission, assertion, annotation, name)
         ]
 
 
@@ -148,6 +148,55 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 _Looked = tuple[int, Locator | None, Ask | None, list[tuple[str | None, Finding]]]
 
 
+class Shares:
+    """What each statement may take of its emission's work, and of the time that a user sets: an equal part of what the
+    statements before it have left. So what one costs silences no other.
+
+    Args:
+        statements: how many there are.
+        size: bytes for all of them.
+        until: the end of the time, if there is one.
+    """
+
+    def __init__(self, statements: int, size: int, until: float | None) -> None:
+        self._waiting, self._left, self._until = statements, size, until
+        self._statement: object = None
+        self._size = 0
+        self._end: float | None = None
+
+    def begin(self, statement: object) -> None:
+        """The look that follows is about this statement; those about one follow one another."""
+        if statement == self._statement:
+            return
+        self._statement = statement
+        self._size = self._left // max(1, self._waiting)
+        if self._until is not None:
+            now = time.monotonic()
+            self._end = now + (self._until - now) / max(1, self._waiting)
+        self._waiting -= 1
+
+    def budget(self, settings: Settings, seconds: float | None) -> Budget:
+        """For a look that may take so many seconds.
+
+        Raises:
+            CannotLook: nothing is left.
+        """
+        if self._end is not None:
+            left = self._end - time.monotonic()
+            seconds = left if seconds is None else min(left, seconds)
+            if seconds <= 0:
+                raise CannotLook(f"the time for this statement is over, {BOUND} of time")
+        if self._size <= 0:
+            raise CannotLook(f"this statement's share of the work is done, {BOUND} `emission_bytes`")
+        size = min(settings.look_bytes, self._size)
+        return Budget(seconds, size, settings.look_commits, settings.look_matches)
+
+    def spend(self, size: int) -> None:
+        """What a look has read."""
+        self._size -= size
+        self._left -= size
+
+
 class _Eyes:
     """What looks for the time of one emission; with the roots, if any class below one is looked at."""
 
@@ -158,17 +207,19 @@ class _Eyes:
         clock: Callable[[], int],
         stopped: Callable[[], bool],
         instruments: Instruments,
+        shares: Shares,
     ) -> None:
+        self._shares = shares
         self._settings, self._clock, self._stopped = settings, clock, stopped
         self._ground, self._instruments = ground, instruments
         self._known: dict[tuple[str | None, bytes], _Looked] = {}
-        self._end = time.monotonic() + LOOKS_AN_EMISSION * settings.look_timeout
 
     def observe(self, emission: Emission, assertion: Assertion, annotation: Annotation, name: str) -> list[Observation]:
         """The observation of one annotation, and each judge's; of one that says what another did, the same."""
         if self._stopped():
             raise StoppedError
         asked = (assertion.span_key, _encode(annotation))
+        self._shares.begin(assertion.span_key)
         known = self._known.get(asked)
         if known is None:
             known = self._looked(emission, assertion, annotation, name)
@@ -187,14 +238,17 @@ class _Eyes:
         ask = None
         try:
             if len(self._known) >= MAX_LOOKS:
-                raise CannotLook(f"the emission has more than {MAX_LOOKS} places to look at")
+                raise CannotLook(f"the emission has more than {MAX_LOOKS} places to look at, {BOUND} of places")
             observer = self._instruments.observer(name)
             if observer is not None:
                 locator = observer.admit(annotation.locator or {})
             elif name not in LOCATORS:
                 raise CannotLook(f"no observer for {name} is configured")
             ask = self._ask(emission, assertion, annotation, name)
-            finding = self._recalled(ask, observer, began)
+            try:
+                finding = self._recalled(ask, observer, began)
+            finally:
+                self._shares.spend(ask.budget.spent)
         except CannotLook as reason:
             finding = Finding("unavailable", reason=str(reason))
         findings = [(None, finding), *self._opinions(name, ask, finding)]
@@ -215,14 +269,11 @@ class _Eyes:
         said = assertion_text(emission, assertion)
         if len(said) > MAX_TEXT:
             raise CannotLook(f"the assertion is longer than {MAX_TEXT} characters")
-        left = min(self._settings.look_timeout, self._end - time.monotonic())
-        if left <= 0:
-            raise CannotLook("the time for this emission's looks is used up")
         text = nfkc(said)
         locator = annotation.locator or {}
-        bounds = self._settings
         question = checks_of_assertion(assertion.kind, checks_of(said, assertion.kind, assertion.checks))
         is_below = name in LOCATORS and self._instruments.observer(name) is None
+        seconds = self._settings.look_wall if is_below else self._settings.look_timeout
         # Where checks and a path say what is looked at, none of our observers asks for the words.
         is_told = is_below and not question.is_sentence and isinstance(locator.get("path"), str)
         terms = Terms(()) if is_told else terms_of(text, name, locator)
@@ -239,7 +290,7 @@ class _Eyes:
             locator,
             annotation.observation_id,
             None if annotation.ts is None else parse_time(annotation.ts),
-            Budget(left, bounds.look_bytes, bounds.look_commits, bounds.look_matches),
+            self._shares.budget(self._settings, seconds),
             parse_time(emission.emitted_at),
             question,
             said,
@@ -263,12 +314,14 @@ class _Eyes:
         question = (place, ask.kind, ask.said, ask.declared, ask.ts, since, checks, _encode(ask.locator))
         kept = memory.recall(question)
         if kept is not None:
-            return replace(kept.value, at=kept.at)
+            finding, spent = kept.value
+            ask.budget.spent = spent  # as if it were looked at now, so that what follows comes to the same
+            return replace(finding, at=kept.at)
         monotonic = time.monotonic()
         finding = self._below(ask, site)
         if finding.outcome != "unavailable":
             size = 2 * len(ask.text) + 3000 + sum(map(len, checks)) + 2 * len(finding.region or "")
-            memory.keep(question, monotonic, size, Kept(began, finding))
+            memory.keep(question, monotonic, size, Kept(began, (finding, ask.budget.spent)))
         return finding
 
     def _beyond(self, ask: Ask, observer: Observer) -> Finding:

@@ -22,7 +22,7 @@ from .roots import Roots
 
 
 def tracked(path: str, settings: Settings, instruments: Instruments) -> frozenset[str]:
-    """The paths, relative to the root, with slashes; none where they cannot be listed within one look's time.
+    """The paths, relative to the root, with slashes; none where they cannot be listed within one look's bounds.
 
     Args:
         path: the root on this host.
@@ -43,7 +43,7 @@ def tracked(path: str, settings: Settings, instruments: Instruments) -> frozense
 
 
 def committed(path: str, settings: Settings, instruments: Instruments) -> dict[str, str]:
-    """The files of HEAD's tree, each with the name of its object; none where nobody can tell within one look's time.
+    """The files of HEAD's tree, each with the name of its object; none where nobody can tell within one look's bounds.
 
     Args:
         path: the root on this host.
@@ -85,7 +85,7 @@ def _repository(root: Root, settings: Settings, instruments: Instruments) -> tup
         CannotLook: it leads out of the roots.
     """
     enclosure = Enclosure((root.path, *Roots.of(settings.root).named.values()))
-    return instruments.repository(root, enclosure), Budget(settings.look_timeout, settings.look_bytes)
+    return instruments.repository(root, enclosure), Budget(settings.look_wall, settings.look_bytes)
 
 
 def main_repository(top: str) -> str | None:

@@ -174,7 +174,8 @@ class _Batch:
         return Object(fields[0].decode("ascii"), fields[1].decode("ascii"), data)
 
     def _more(self, budget: Budget) -> None:
-        if not self._poll.poll(budget.remaining() * 1000):
+        patience = budget.patience
+        if not self._poll.poll(None if patience is None else patience * 1000):
             budget.remaining()
             raise CannotLook("git does not answer")
         chunk = os.read(self._out, _CHUNK)

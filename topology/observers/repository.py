@@ -1,6 +1,7 @@
 """One git repository between looks: where its names lead, what its trees hold, which commit left a file as it is.
 
-What is kept never changes (of a commit or tree by its hash) or is read again when the file that it comes from has
+What is kept counts as if it were read, so that a look comes to the same whatever was looked at before. It never changes
+(of a commit or tree by its hash) or is read again when the file that it comes from has
 (the index, where HEAD leads, the end of a shallow history). Nothing here judges, and no path is looked up that was not
 confined before.
 """
@@ -54,8 +55,8 @@ class Repository:
         self.git, self.objects, self._denied = git, Objects(git), denied
         self._own, self._common = git.own, git.common
         self._index: tuple[State, Listing] | None = None
-        self._commits: Bounded[Commit] = Bounded(10_000, 16_000_000)
-        self._trees: Bounded[dict[bytes, Entry]] = Bounded(20_000, 32_000_000)
+        self._commits: Bounded[tuple[int, Commit]] = Bounded(10_000, 16_000_000)
+        self._trees: Bounded[tuple[int, dict[bytes, Entry]]] = Bounded(20_000, 32_000_000)
         self._listings: Bounded[Listing] = Bounded(4, 64_000_000)
         self._touches: Bounded[tuple[Touch | None]] = Bounded(50_000, 16_000_000)
         self._reached: Bounded[tuple[bool]] = Bounded(10_000, 4_000_000)
@@ -119,15 +120,17 @@ class Repository:
         """The commit of a whole hash; None where there is none."""
         known = self._commits.get(name)
         if known is not None:
-            return known
+            budget.spend(known[0])
+            return known[1]
         found = self.objects.read(name, budget)
         return None if found is None or found.kind != "commit" else self._kept(found)
 
     def _kept(self, found: Object) -> Commit:
         known = self._commits.get(found.name)
         if known is not None:
-            return known
-        return self._commits.put(found.name, 1000 + 4 * len(found.data), parse_commit(found.name, found.data))
+            return known[1]
+        size, made = len(found.data), parse_commit(found.name, found.data)
+        return self._commits.put(found.name, 1000 + 4 * size, (size, made))[1]
 
     def reached(self, prefix: str, tip: str, budget: Budget) -> list[str]:
         """The commits that a tip reaches and whose hash begins so; more than one only for a short prefix."""
@@ -181,6 +184,8 @@ class Repository:
             seconds, _, name = (self.git.ask(budget, "rev-list", *asked) or "").partition(" ")
             found = Touch(name, int(seconds) * 1000) if OBJECT_NAME.fullmatch(name) and seconds.isdigit() else None
             known = self._touches.put(key, 300 + 2 * len(path), (found,))
+        elif known[0] is not None:
+            budget.spend(len(f"{known[0].time // 1000} {known[0].commit}\n"))  # what git says of it
         return known[0]
 
     def learn_touches(self, tip: str, budget: Budget) -> None:
@@ -285,11 +290,13 @@ class Repository:
     def _tree(self, name: str, budget: Budget) -> dict[bytes, Entry]:
         known = self._trees.get(name)
         if known is not None:
-            return known
+            budget.spend(known[0])
+            return known[1]
         found = self.objects.read(name, budget)
         if found is None or found.kind != "tree":
             raise CannotLook("a tree of this history is not in the repository")
-        return self._trees.put(name, 8 * len(found.data) + 500, parse_tree(found.data, len(name) // 2))
+        size, made = len(found.data), parse_tree(found.data, len(name) // 2)
+        return self._trees.put(name, 8 * size + 500, (size, made))[1]
 
     def listing(self, commit: Commit, budget: Budget) -> Listing:
         """Everything in a commit's tree."""
@@ -366,4 +373,4 @@ def _line_of(path: str) -> str:
 
 
 def _for_listing(budget: Budget) -> Budget:
-    return Budget(budget.remaining(), MAX_LISTING)
+    return Budget(budget.patience, MAX_LISTING)

@@ -14,7 +14,7 @@ import re2
 
 from ...streams.judging.moments import parse_date
 from ...streams.judging.terms import Content, Presence, Term, presence
-from .ask import Ask, CannotLook
+from .ask import BOUND, Ask, CannotLook
 from .content import APART, Piece, text_of
 from .file_contents import File
 
@@ -131,7 +131,7 @@ def _may_match(file: File, fixed: str) -> bool:
 def _bound(ask: Ask, count: int) -> None:
     ask.budget.remaining()
     if count > ask.budget.matches:
-        raise CannotLook(f"more than {ask.budget.matches} lines match")
+        raise CannotLook(f"more than {ask.budget.matches} lines match, {BOUND} `look_matches`")
 
 
 # ---------------------------------------------------------------- words

@@ -161,8 +161,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     substrates: Annotated[
         str | None, Meta(description="List of MCP servers, event streams and sockets that may be looked at")
     ] = None
-    look_timeout: Annotated[float, Meta(gt=0, description="Seconds for one look at a substrate")] = 5.0
+    look_timeout: Annotated[
+        float, Meta(gt=0, description="Seconds for one look at a server, an event stream or a socket")
+    ] = 5.0
+    look_wall: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(description="Seconds after which a look below a root is given up; none: its work alone is bounded"),
+    ] = None
     look_bytes: Annotated[int, Meta(gt=0, description="Bytes read in one look at the most")] = 64_000_000
+    emission_bytes: Annotated[
+        int, Meta(gt=0, description="Bytes read in all looks of one emission at one class, shared by its statements")
+    ] = 1_000_000_000
     look_commits: Annotated[int, Meta(gt=0, description="Commits searched in one look at the most")] = 20_000
     look_matches: Annotated[int, Meta(gt=0, description="Matching lines kept of one look at the most")] = 1_000
     parse_cache_bytes: Annotated[

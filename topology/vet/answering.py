@@ -28,6 +28,8 @@ from .vetted_assertions import Verdict
 from .vetting import VETTING_POLICY, Vetter
 
 BUDGET_SECONDS: Final = 8.0
+LOOKING: Final = 0.8
+"""Which part of the budget looks may take: what was looked at is told, and what is late is late alone."""
 AT_ONCE: Final = 2
 """Answers that are looked at at the same time."""
 MOST_WAITING: Final = 200
@@ -128,13 +130,14 @@ class AnswerVetter:
             self._waiting += 1
         future: Future[Vetted] = Future()
         over, until = threading.Event(), monotonic() + self.budget
+        looking = until - (1 - LOOKING) * self.budget
 
         def work() -> None:
             found = Vetted((), LATE)
             try:
                 if self._places.acquire(timeout=max(0.0, until - monotonic())):
                     try:
-                        found = Vetted((), LATE) if over.is_set() else self._vetted(text, calls, over)
+                        found = Vetted((), LATE) if over.is_set() else self._vetted(text, calls, over, looking)
                     finally:
                         self._places.release()
             except SluiceError as error:
@@ -153,7 +156,7 @@ class AnswerVetter:
         threading.Thread(target=work, name="sluice-vet", daemon=True).start()
         return future, over
 
-    def _vetted(self, text: str, calls: Calls, over: threading.Event) -> Vetted:
+    def _vetted(self, text: str, calls: Calls, over: threading.Event, until: float) -> Vetted:
         folder = folder_of(self._roots)
         with closing(Instruments(self._settings)) as instruments:
             made, at_hand = calls(), AtHand(folder, self._settings, instruments, self._policy)
@@ -163,5 +166,5 @@ class AnswerVetter:
                 )
             else:
                 source = of_answer(text, at_hand)
-            vetter = Vetter(self._settings, self._roots, instruments, self._policy, stopped=over.is_set)
+            vetter = Vetter(self._settings, self._roots, instruments, self._policy, stopped=over.is_set, until=until)
             return Vetted([verdict for one in source.emissions for verdict in vetter.vet(one)])

@@ -19,6 +19,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
@@ -31,6 +32,7 @@ from ..observers.instruments import Instruments
 from ..observers.roots import Roots
 from ..settings.settings import Settings
 from .agents import AGENTS, Agent, Asked
+from .answering import LOOKING
 from .at_hand import AtHand
 from .sources import Source, folder_of, of_answer, of_events, roots_around
 from .vetted_assertions import CONTRADICTED, Verdict
@@ -106,7 +108,7 @@ def answer_to(
 
     def work() -> None:
         try:
-            found.verdicts = _vetted(agent, asked, settings, policy, over.is_set)
+            found.verdicts = _vetted(agent, asked, settings, policy, over.is_set, monotonic() + LOOKING * budget)
         except SluiceError as error:
             found.failure = str(error)
         except Exception as error:  # noqa: BLE001 - a defect of ours must not hold up the agent
@@ -134,7 +136,12 @@ class _Found:
 
 
 def _vetted(
-    agent: Agent, asked: Asked, settings: Settings | None, policy: Policy, stopped: Callable[[], bool]
+    agent: Agent,
+    asked: Asked,
+    settings: Settings | None,
+    policy: Policy,
+    stopped: Callable[[], bool],
+    until: float,
 ) -> list[Verdict]:
     if settings is None:
         settings = Settings(root=roots_around(Path(asked.cwd)))
@@ -145,7 +152,7 @@ def _vetted(
     with closing(Instruments(settings, vetted=vetted)) as instruments:
         at_hand = AtHand(folder, settings, instruments, policy)
         source = _source(agent, asked, at_hand)
-        vetter = Vetter(settings, roots, instruments, policy, stopped=stopped)
+        vetter = Vetter(settings, roots, instruments, policy, stopped=stopped, until=until)
         return [verdict for one in source.emissions for verdict in vetter.vet(one)]
 
 

@@ -8,6 +8,7 @@ held against it. Each emission has a ledger of its own, which is thrown away.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final
@@ -26,6 +27,7 @@ from ...streams.judging.terms import terms_of
 from ...streams.policy.policy import DEFAULT_POLICY, FloorOfCheck, PerEffect, Policy
 from ..explain.words import ABSENT, UNDECIDED
 from ..ledger.fold_filter import FoldFilter
+from ..observers.ask import BOUND
 from ..observers.instruments import Instruments, now
 from ..observers.look import look
 from ..observers.observation_record import signing_of, written
@@ -53,6 +55,7 @@ VETTING_POLICY: Final = msgspec.structs.replace(
 """The reference policy, but for the checks that only one kind of evidence can decide."""
 _DECIDED: Final = ("admitted", "inadmissible")
 _SHOWN: Final = PerEffect(internal="review", external="review")
+NOT_LOOKED_AT: Final = "not-looked-at"
 NOT_ANNOTATED: Final = "nothing that was looked at bears on it"
 
 _encode = msgspec.json.Encoder().encode
@@ -78,6 +81,8 @@ class Vetter:
         policy: decides.
         clock: the present in Unix milliseconds.
         stopped: asked before each look.
+        until: when all looks have to be done, on the clock of `time.monotonic`, where the user set a time: what is late
+            is not looked at, alone. Without it nothing is bounded but the work of each look.
     """
 
     def __init__(
@@ -88,8 +93,10 @@ class Vetter:
         policy: Policy = VETTING_POLICY,
         clock: Callable[[], int] = now,
         stopped: Callable[[], bool] = lambda: False,
+        until: float | None = None,
     ) -> None:
-        self._settings, self._roots, self._instruments = settings, roots, instruments
+        self._settings = msgspec.structs.replace(settings, emission_bytes=sys.maxsize)
+        self._roots, self._instruments, self._until = roots, instruments, until
         self._policy, self._clock, self._stopped = policy, clock, stopped
         self._secrets, self._signing = secrets_of(settings), signing_of(settings)
 
@@ -120,7 +127,15 @@ class Vetter:
         ]
 
     def _looked(self, emission: Emission) -> list[Observation]:
-        return look(emission, self._settings, self._roots, self._clock, self._stopped, self._instruments)
+        return look(
+            emission,
+            self._settings,
+            self._roots,
+            self._clock,
+            self._stopped,
+            self._instruments,
+            until=self._until,
+        )
 
     def _folded(
         self, recorded: Recorded, began: int, seen: Sequence[Observation]
@@ -222,7 +237,14 @@ def _verdict(
         missing.append(Missing("", f"{count} of {record['k']} kinds of evidence bear it out"))
     rendered = record["_untrusted_text"].get("rendered", [])
     reason = str(record.get("reason", ""))
+    if seen and all(one.outcome == "unavailable" for one in seen) and any(map(_was_cut_off, seen)):
+        reason = NOT_LOOKED_AT
     return Verdict(emission.emission_id, span, text, status, reason, rendered, places(seen), missing, record)
+
+
+def _was_cut_off(one: Observation) -> bool:
+    """Whether a bound ended a look."""
+    return BOUND in str((one.detail or {}).get("reason", ""))
 
 
 def places(seen: Sequence[Observation]) -> list[Place]:

@@ -280,7 +280,7 @@ def test_the_number_of_commits_is_bounded(repository: Repository):
     for number in range(4):
         repository.commit(f"Add item_{number}")
     assert reason(repository, "git.log", "There is item_3.", bounds={"look_commits": 3}) == (
-        "more than 3 commits would have to be searched"
+        "more than 3 commits would have to be searched, the bound `look_commits`"
     )
     assert outcome(repository, "git.log", "There is item_3.", bounds={"look_commits": 4}) == "terms-present"
 
@@ -293,9 +293,10 @@ def test_the_bytes_of_a_history_are_bounded(repository: Repository):
     assert outcome(repository, "git.log", "It says “Big”.", bounds={"look_bytes": 100_000}) == "terms-present"
 
 
-def test_the_time_of_a_search_is_bounded(changelog: Repository):
-    """Git is stopped when the time is over."""
-    assert "took longer" in reason(changelog, "git.log", "It has `x`.", bounds={"look_timeout": 0.001})
+def test_the_time_of_a_search_is_bounded_where_an_operator_says_so(changelog: Repository):
+    """Git is stopped at the wall; without one no clock ends a look below a root."""
+    assert "took longer" in reason(changelog, "git.log", "It has `x`.", bounds={"look_wall": 0.001})
+    assert outcome(changelog, "git.log", "It has `x`.", bounds={"look_timeout": 1e-9}) == "absent"
 
 
 # ---------------------------------------------------------------- what strangers can put into a repository

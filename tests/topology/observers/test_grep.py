@@ -392,7 +392,9 @@ def test_matches_are_bounded(config: Repository):
     config.commit("y")
     bounds = {"look_matches": 10}
     for where in ({"path": "many.txt"}, {}):
-        assert reason(config, "grep", TEXT, pattern="MAX_RETRIES", bounds=bounds, **where) == "more than 10 lines match"
+        assert reason(config, "grep", TEXT, pattern="MAX_RETRIES", bounds=bounds, **where) == (
+            "more than 10 lines match, the bound `look_matches`"
+        )
     assert outcome(config, "grep", TEXT, path="a.toml", pattern="MAX_RETRIES", bounds=bounds) == "terms-present"
 
 
@@ -404,7 +406,7 @@ def test_bytes_and_time_are_bounded(config: Repository):
     for place in (config, config.bare()):
         for checks in (None, ["absent(OTHER_THING)"]):
             assert "bytes" in reason(place, "grep", TEXT, checks=checks, bounds={"look_bytes": 250_000})
-            assert "took longer" in reason(place, "grep", TEXT, checks=checks, bounds={"look_timeout": 1e-4})
+            assert "took longer" in reason(place, "grep", TEXT, checks=checks, bounds={"look_wall": 1e-4})
 
 
 def test_a_project_of_usual_size_is_searched_whole(config: Repository):

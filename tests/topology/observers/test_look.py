@@ -132,14 +132,6 @@ def test_what_is_too_much_to_look_for_is_unavailable(changelog: Repository):
     assert "terms" in reason(changelog, "code.read", " ".join(f"a_{n}" for n in range(101)), path="CHANGELOG.md")
 
 
-def test_one_emission_does_not_keep_an_observer_for_ever(changelog: Repository, monkeypatch: pytest.MonkeyPatch):
-    """All its looks share a budget of time; what is left over is answered, not looked at."""
-    monkeypatch.setattr(look_module, "LOOKS_AN_EMISSION", 0)
-    found = look(parsed_emission(TEXT, *annotations("grep", "grep")), Settings(), changelog.path)
-    assert [one.outcome for one in found] == ["unavailable", "unavailable"]
-    assert (found[0].detail or {})["reason"] == "the time for this emission's looks is used up"
-
-
 def test_another_question_is_another_look(changelog: Repository):
     """The same words with other checks, at another place, or of another kind."""
     settings = Settings()
