@@ -93,17 +93,8 @@ class History:
         return facts
 
     def _with_changes(self, facts: CommitFacts, found: Iterable[Change]) -> CommitFacts:
-        changed: dict[str, None] = {}
-        added: dict[str, tuple[str, ...] | None] = {}
-        removed: dict[str, tuple[str, ...] | None] = {}
-        for change in found:
-            closed = self.is_closed(change)
-            for path in change.paths:
-                if not self._denied.holds(path):
-                    changed[path] = None
-                _add(added, path, None if closed else change.added)
-                _add(removed, path, None if closed else change.removed)
-        return facts._replace(changed=tuple(changed), added=added, removed=removed)
+        paths = (path for change in found for path in change.paths if not self._denied.holds(path))
+        return facts._replace(changed=tuple(dict.fromkeys(paths)))
 
     def is_closed(self, change: Change) -> bool:
         """Whether a change is in a file that is never looked at."""
@@ -143,9 +134,3 @@ class History:
                 return prefix
             found.append(reached)
         return found
-
-
-def _add(pieces: dict[str, tuple[str, ...] | None], path: str, runs: tuple[str, ...] | None) -> None:
-    """More runs of lines of a file; one that cannot be told makes all of them unknown."""
-    before = pieces.get(path, ())
-    pieces[path] = None if before is None or runs is None else (*before, *runs)
