@@ -446,33 +446,34 @@ _SHORT: Final = (MAX_CANONICAL - 8 * (MAX_DIGITS + 4)) // 2
 
 def _positional(signature: Signature, given: list[_Raw], keyed: Mapping[str, _Raw]) -> tuple[Value, ...]:
     """The arguments that stand without a key fill the parameters that no key names, in order."""
-    left = iter(given)
-    arguments: list[Value] = []
-    missing = ""
     parameters = signature.parameters
     if signature.name == "defines" and any(raw.text in ("section", "target") for raw in (*given[1:], *keyed.values())):
         parameters = (_HEADING, *parameters[1:])
+    pairs = list[tuple[Parameter, _Raw]]()
+    used = 0
     for parameter in parameters:
-        raw = keyed.get(parameter.name) or next(left, None)
-        if raw is None:
-            missing = missing or ("" if parameter.optional else parameter.name)
-        elif missing:
-            break
-        else:
-            arguments.append(_typed(parameter, raw))
-    if missing:
-        raise _Malformed(f"{signature.name} needs {missing}")
-    if next(left, None) is not None:
+        if parameter.name in keyed:
+            pairs.append((parameter, keyed[parameter.name]))
+        elif used < len(given):
+            pairs.append((parameter, given[used]))
+            used += 1
+        elif not parameter.optional:
+            raise _Malformed(f"{signature.name} needs {parameter.name}")
+    if used < len(given):
         keys = ", ".join(parameter.name for parameter in signature.named) or "none"
-        raise _Malformed(f"{signature.name} takes {len(signature.parameters)} arguments; its keys are: {keys}")
-    return tuple(arguments)
+        raise _Malformed(f"{signature.name} takes {len(parameters)} arguments; its keys are: {keys}")
+    return tuple([_typed(parameter, raw) for parameter, raw in pairs])
 
 
 def _named(signature: Signature, keyed: Mapping[str, _Raw]) -> tuple[tuple[str, Value], ...]:
+    if not keyed and not signature.least_named:
+        return ()
     named = tuple(
-        (parameter.name, _typed(parameter, keyed[parameter.name]))
-        for parameter in (signature.named if keyed else ())
-        if parameter.name in keyed
+        [
+            (parameter.name, _typed(parameter, keyed[parameter.name]))
+            for parameter in signature.named
+            if parameter.name in keyed
+        ]
     )
     if len(named) < signature.least_named:
         raise _Malformed(f"{signature.name} needs one of {', '.join(parameter.name for parameter in signature.named)}")
@@ -482,36 +483,46 @@ def _named(signature: Signature, keyed: Mapping[str, _Raw]) -> tuple[tuple[str, 
 def _typed(parameter: Parameter, raw: _Raw) -> Value:
     """The argument as its parameter takes it."""
     kind, name = parameter.kind, parameter.name
-    if kind is Kind.OPERATOR:
-        if (operator := _OPERATORS.get(raw.text)) is None:
-            raise _Malformed(f"{name} is one of {' '.join(OPERATORS)}")
-        return operator
-    if raw.text in _OPERATORS and not raw.mark:
-        raise _Malformed(f"{name} is no operator")
-    if kind is Kind.PATHS:
-        items = (raw,) if raw.items is None else raw.items
-        if not items:
-            raise _Malformed(f"{name} is empty")
-        return tuple(sorted({str(_typed(Parameter(name, Kind.PATH), item)) for item in items}))
-    if kind is Kind.ITEMS and raw.items is None:
-        raise _Malformed(f"{name} is a list")
-    if kind in (Kind.VALUE, Kind.ITEMS):
-        return _value_of(raw)
+    if raw.text in _OPERATORS and (kind is Kind.OPERATOR or not raw.mark):
+        if kind is not Kind.OPERATOR:
+            raise _Malformed(f"{name} is no operator")
+        return _OPERATORS[raw.text]
+    if kind in _OTHERS:
+        return _OTHERS[kind](name, raw)
     if raw.items is not None:
         raise _Malformed(f"{name} is no list: write a text with brackets as a string")
-    if kind is Kind.NUMBER:
-        number = None if raw.mark else number_of(raw.text)
-        if number is None:
-            raise _Malformed(f"{name} is a number")
-        return number
     text = _quote(raw.text) if kind is Kind.TEXT else _plain(raw.text)
     if not text:
         raise _Malformed(f"{name} is empty")
-    if kind in (Kind.NAME, Kind.IDENTIFIER, Kind.PATH) and not text.isidentifier():
+    if kind in _NAMES and ("::" in text or not _WORD.fullmatch(text)):
         text = _name(text, parameter, marked=bool(raw.mark))
     if kind in _PROBLEMS and (problem := _PROBLEMS[kind](text)) is not None:
         raise _Malformed(f"{name} {problem}")
     return text
+
+
+def _operator(name: str, raw: _Raw) -> Value:
+    raise _Malformed(f"{name} is one of {' '.join(OPERATORS)}")
+
+
+def _paths(name: str, raw: _Raw) -> Value:
+    items = (raw,) if raw.items is None else raw.items
+    if not items:
+        raise _Malformed(f"{name} is empty")
+    return tuple(sorted({str(_typed(Parameter(name, Kind.PATH), item)) for item in items}))
+
+
+def _items(name: str, raw: _Raw) -> Value:
+    if raw.items is None:
+        raise _Malformed(f"{name} is a list")
+    return _value_of(name, raw)
+
+
+def _number(name: str, raw: _Raw) -> Value:
+    number = None if raw.mark else number_of(raw.text)
+    if number is None:
+        raise _Malformed(f"{name} is a number")
+    return number
 
 
 _OPERATORS: Final[Mapping[str, str]] = {**dict(zip(OPERATORS, OPERATORS, strict=True)), "==": "="}
@@ -552,19 +563,30 @@ def _name(text: str, parameter: Parameter, *, marked: bool) -> str:
     return text
 
 
-def _value_of(raw: _Raw) -> Value:
+def _value_of(name: str, raw: _Raw) -> Value:
     if raw.items is not None:
-        return tuple(_value_of(item) for item in raw.items)
+        return tuple([_value_of(name, item) for item in raw.items])
     if raw.mark == "`" and (raw.text in _CONSTANTS or number_of(raw.text) is not None or _MARKED.search(raw.text)):
-        raise _Malformed("in back-ticks a value may be a text or what the text means: write it without, or as a string")
+        raise _Malformed(f"{name} in back-ticks may be a text or what it means: write it without, or as a string")
     if raw.mark:
         return _plain(raw.text)
     if _WORD.fullmatch(raw.text) is None:
-        raise _Malformed("a value is a number, a constant, a list or a text: write a text as a string")
+        raise _Malformed(f"{name} is a number, a constant, a list or a text: write a text as a string")
     if raw.text in _CONSTANTS:
         return _CONSTANTS[raw.text]
     number = number_of(raw.text)
     return raw.text if number is None else number
+
+
+_NAMES: Final = frozenset((Kind.NAME, Kind.IDENTIFIER, Kind.PATH))
+_OTHERS: Final[Mapping[Kind, Callable[[str, _Raw], Value]]] = {
+    Kind.OPERATOR: _operator,
+    Kind.PATHS: _paths,
+    Kind.ITEMS: _items,
+    Kind.VALUE: _value_of,
+    Kind.NUMBER: _number,
+}
+"""Kinds whose arguments are no text."""
 
 
 def _identifier(text: str) -> str | None:
