@@ -552,7 +552,7 @@ def _quote(text: str) -> str:
 
 def _name(text: str, parameter: Parameter, *, marked: bool) -> str:
     """A name as the canonical form has it: `f` for `f()`, and of a symbol the parts with points between them."""
-    if parameter.kind is not Kind.PATH and (parameter.symbol or not marked):
+    if parameter.kind is not Kind.PATH and not (marked and (not parameter.symbol or " " in text)):
         text = text.removesuffix("()") or text
     if not marked and (_MARKED.search(text) or (parameter.kind is Kind.NAME and _BRACKET.search(text))):
         raise _Malformed(f"{parameter.name} without marks holds a sign that no name has: write it as a string")

@@ -71,6 +71,7 @@ from sluice.streams.judging.checks import (
         ("calls(Foo#bar, a->b)", "calls(Foo.bar, a.b)"),
         ('uses("std::f()", C.#x)', 'uses(std.f, "C.#x")'),
         ("defines(A::b)", "defines(A.b)"),
+        ('defines("How to f()")', 'defines("How to f()")'),
         ('defines("f()", section)', 'defines("f()", section)'),
         ("equals(profile::port, 80)", "equals(profile::port, 80)"),  # it may be a key
         ("equals(f(), 80, in=C->m)", "equals(f, 80, in=C.m)"),
