@@ -224,8 +224,9 @@ def other_ways(draw: st.DrawFn) -> tuple[Check, str]:
     signature = TABLE[check.name]
 
     def written(parameter: Parameter, value: Value, key: bool) -> str:
-        equals = draw(st.sampled_from(["=", " = ", "=="]))
-        operator = parameter.kind is Kind.OPERATOR and draw(st.booleans())
+        is_operator = parameter.kind is Kind.OPERATOR
+        equals = " = " if is_operator else draw(st.sampled_from(["=", " = ", "=="]))
+        operator = is_operator and draw(st.booleans())
         text = str(value).replace("=", "==") if operator and value == "=" else _marked(draw, value)
         return f"{parameter.name}{equals}{text}" if key else text
 
