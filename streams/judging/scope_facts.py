@@ -140,8 +140,8 @@ def came(before: Standing | None, after: Standing | None) -> Held:
     For a text that went, the two are given the other way round.
 
     Returns:
-        False where it stands there and no file has it more often than before. Undecided where one has while it stood
-        in the scope already, and where it stands in neither.
+        False where it stands in the scope, and no more often than before: at most it moved. Undecided where it stood
+        there already and stands there more often, and where it never stands there.
     """
     if before is None or after is None:
         return NOT_WHOLE
@@ -151,8 +151,7 @@ def came(before: Standing | None, after: Standing | None) -> Held:
         return NOT_WHOLE
     if not before.counts and not after.counts:
         return NOT_FOUND
-    more = any(count > before.counts.get(path, 0) for path, count in after.counts.items())
-    return AMBIGUOUS if more else DIFFERS
+    return AMBIGUOUS if sum(after.counts.values()) > sum(before.counts.values()) else DIFFERS
 
 
 # ---------------------------------------------------------------- since a commit

@@ -11,10 +11,11 @@ from typing import Final
 
 from ...streams.judging.checks import Check
 from ...streams.judging.commit_facts import CommitFacts, verify_commit
-from ...streams.judging.facts import verify_last_changed
+from ...streams.judging.facts import Standing, standing_of, verify_last_changed
 from ...streams.judging.results import Held, opposite
+from ...streams.judging.text_checks import inner
 from .ask import Ask, CannotLook
-from .commit_tree import changed_by
+from .commit_tree import CommitTree, changed_by
 from .commits import Change, Commit
 from .denied import Denied
 from .place_findings import dated
@@ -33,15 +34,16 @@ class History:
         ask: the question.
         repository: theirs.
         denied: the names that are never looked at.
-        tip: the newest commit that the checks speak of.
+        tree: of the newest commit that the checks speak of.
         reference: the one that `ref` names: what an annotation declares has to be reached from there.
         exact: the annotation names the tip.
     """
 
     def __init__(
-        self, ask: Ask, repository: Repository, denied: Denied, tip: Commit, reference: Commit, *, exact: bool
+        self, ask: Ask, repository: Repository, denied: Denied, tree: CommitTree, reference: Commit, *, exact: bool
     ) -> None:
-        self.ask, self.repository, self.tip, self.exact = ask, repository, tip, exact
+        self.ask, self.repository, self.tip, self.exact = ask, repository, tree.tip, exact
+        self._tree = tree
         self._reference = reference
         self.budget, self._denied = ask.budget, denied
         self._facts: dict[str, CommitFacts] = {}
@@ -76,7 +78,32 @@ class History:
         if len(found) != 1:
             return None
         commit = self.repository.commit(found[0], self.budget)
-        return None if commit is None else self.facts(commit, changes=check.name != "commit")
+        if commit is None:
+            return None
+        facts = self.facts(commit, changes=check.name == "changed")
+        if check.name not in ("introduced", "removed") or self.is_end(commit.name):
+            return facts
+        parent = self.repository.commit(commit.parents[0], self.budget) if commit.parents else None
+        if parent is None and commit.parents:
+            return facts
+        before = Standing({}, True) if parent is None else self._standing(check, self._tree.at(parent))
+        return facts._replace(before=before, after=self._standing(check, self._tree.at(commit)))
+
+    def _standing(self, check: Check, tree: CommitTree) -> Standing:
+        """Where the quote of a check stands in the file that it names, or in every file of a tree."""
+        quote = check.text("quote")
+        if check.path is not None:
+            place = tree.locate(check.path, self.budget)
+            source = tree.file(place, self.budget).source(place.path, check) if place.state == "file" else None
+            if source is None:
+                return Standing({}, place.state == "missing")
+            return standing_of(quote, [source], whole=True)
+        everything = tree.everything(self.budget)
+        needle = max(inner(quote).split(), key=len)
+        sources = [file.source(path, check) for path, file in everything.holding(needle, escaped=True)]
+        texts = [source for source in sources if source is not None]
+        whole = everything.whole and len(texts) == len(sources) and not everything.may_hide(needle)
+        return standing_of(quote, texts, whole=whole)
 
     def facts(self, commit: Commit, *, changes: bool) -> CommitFacts:
         """What git records of a commit, what it changed only where that is asked for."""

@@ -216,7 +216,7 @@ OTHER, CUT = Standing({"b": 1}, True), Standing({"a": 1}, False)
         (ONE, NONE, False, True),
         (ONE, ONE, False, False),  # a line that moved, or another one that changed
         (ONE, TWO, None, False),
-        (ONE, OTHER, None, None),  # it moved to another file
+        (ONE, OTHER, False, False),  # it moved to another file
         (NONE, NONE, None, None),  # it may be written otherwise
         (NONE, CUT, True, None),
         (Standing({}, False), ONE, None, None),
