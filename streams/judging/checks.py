@@ -88,86 +88,89 @@ class Signature(NamedTuple):
     least_named: int = 0
 
 
-_PATH, _IN, _LINES = Parameter("path", Kind.PATH), Parameter("in", Kind.NAME), Parameter("lines", Kind.LINES)
-_SCOPE = (_PATH, _IN, _LINES)
+_KINDS: Final[Mapping[str, Kind]] = {
+    parameter: kind
+    for kind, parameters in {
+        Kind.TEXT: "quote argument condition effect a b pattern author subject what old new type",
+        Kind.NAME: "in name module hash commit since user check",
+        Kind.IDENTIFIER: "identifier",
+        Kind.PATH: "path",
+        Kind.PATHS: "paths",
+        Kind.LINES: "lines",
+        Kind.VALUE: "value default",
+        Kind.ITEMS: "items",
+        Kind.OPERATOR: "op",
+        Kind.NUMBER: "number uid gid pid",
+        Kind.TIME: "time date",
+        Kind.SYMBOL_KIND: "kind",
+    }.items()
+    for parameter in parameters.split()
+}
+"""What each parameter takes, but for the names of something in code."""
 
 
-def _content(name: str, *parameters: Parameter, negatable: bool = True, named: tuple[Parameter, ...] = ()) -> Signature:
-    given = {parameter.name for parameter in parameters}
-    scope = tuple(parameter for parameter in _SCOPE if parameter.name not in given)
-    return Signature(name, parameters, named + scope, True, negatable)
+def _parameters(names: str) -> tuple[Parameter, ...]:
+    """Parameters from their names; behind one `*` marks the name of something in code and `?` an optional one."""
+    return tuple(
+        Parameter(
+            name.rstrip("*?"), Kind.NAME if name[-1] == "*" else _KINDS[name.rstrip("?")], "?" in name, "*" in name
+        )
+        for name in names.split()
+    )
 
 
-def _symbol(name: str) -> Parameter:
-    return Parameter(name, Kind.NAME, symbol=True)
+def _row(name: str, parameters: str, named: str = "", *, negatable: bool = True, least_named: int = 0) -> Signature:
+    return Signature(name, _parameters(parameters), _parameters(named), False, negatable, least_named)
 
 
-_QUOTE, _SYMBOL, _OP = Parameter("quote", Kind.TEXT), _symbol("symbol"), Parameter("op", Kind.OPERATOR)
-_COMMIT, _TIME, _SINCE = Parameter("commit", Kind.NAME), Parameter("time", Kind.TIME), Parameter("since", Kind.NAME)
-_NAME_, _TYPE = Parameter("name", Kind.NAME), Parameter("type", Kind.TEXT)
-_A, _B = Parameter("a", Kind.TEXT), Parameter("b", Kind.TEXT)
-_DECLARED: Final = (_TYPE, Parameter("default", Kind.VALUE))
-_ARM: Final = (_SYMBOL, Parameter("condition", Kind.TEXT), Parameter("effect", Kind.TEXT))
-_COMMAND, _HEADING = Parameter("check", Kind.NAME), Parameter("symbol", Kind.NAME)
+def _content(name: str, parameters: str, named: str = "", *, negatable: bool = True) -> Signature:
+    scope = " in lines" if "path" in parameters else " path in lines"
+    return Signature(name, _parameters(parameters), _parameters(named + scope), True, negatable)
+
 
 TABLE: Final[Mapping[str, Signature]] = {
     signature.name: signature
     for signature in (
-        _content("contains", _QUOTE, negatable=False),
-        _content("absent", Parameter("identifier", Kind.IDENTIFIER)),
-        Signature("exists", (_PATH,), negatable=False),
-        Signature("missing", (_PATH,), negatable=False),
-        _content("defines", _SYMBOL, Parameter("kind", Kind.SYMBOL_KIND, optional=True)),
-        _content("equals", _NAME_, Parameter("value", Kind.VALUE)),
-        _content("compare", _NAME_, _OP, Parameter("value", Kind.VALUE)),
-        _content("members", _NAME_, Parameter("items", Kind.ITEMS)),
-        _content("calls", _symbol("caller"), _symbol("callee"), named=(Parameter("argument", Kind.TEXT),)),
-        _content("uses", _symbol("user"), _symbol("used")),
-        _content("reaches", _symbol("caller"), _symbol("callee"), negatable=False),
-        _content("imports", Parameter("module", Kind.NAME)),
-        _content("returns", _SYMBOL, _QUOTE),
-        _content("raises", _SYMBOL, _symbol("error")),
-        _content("extends", _symbol("type"), _symbol("base")),
-        _content("parameter", _SYMBOL, _NAME_, named=_DECLARED),
-        _content("field", _symbol("owner"), _NAME_, named=_DECLARED),
-        _content("result", _SYMBOL, _TYPE),
-        _content("when", *_ARM, negatable=False),
-        _content("unless", *_ARM, negatable=False),
-        _content("before", _SYMBOL, _A, _B, negatable=False),
-        _content("count", Parameter("pattern", Kind.TEXT), _OP, Parameter("number", Kind.NUMBER)),
-        _content("line", _PATH, Parameter("number", Kind.NUMBER), _QUOTE),
-        _content("order", _A, _B),
-        Signature("only_in", (Parameter("identifier", Kind.IDENTIFIER), Parameter("paths", Kind.PATHS))),
-        Signature(
-            "commit",
-            (Parameter("hash", Kind.NAME),),
-            (Parameter("author", Kind.TEXT), Parameter("date", Kind.TIME), Parameter("subject", Kind.TEXT)),
-        ),
-        Signature("changed", (_PATH, _COMMIT)),
-        Signature("introduced", (_QUOTE, _COMMIT), (_PATH,)),
-        Signature("removed", (_QUOTE, _COMMIT), (_PATH,)),
-        Signature("last_changed", (_PATH, _OP, _TIME)),
-        Signature("added", (Parameter("what", Kind.TEXT),), (_PATH, _SINCE)),
-        Signature("deleted", (Parameter("what", Kind.TEXT),), (_PATH, _SINCE)),
-        Signature("renamed", (Parameter("old", Kind.TEXT), Parameter("new", Kind.TEXT)), (_SINCE,)),
-        # Whoever denies `touched` says that these are unchanged, and not that others are changed too.
-        Signature("touched", (Parameter("paths", Kind.PATHS),), (_SINCE,), negatable=False),
-        Signature("unchanged", (_PATH,), (_SINCE,)),
-        Signature("modified", (_PATH, _OP, _TIME)),
-        Signature(
-            "peer",
-            (),
-            (
-                Parameter("uid", Kind.NUMBER),
-                Parameter("gid", Kind.NUMBER),
-                Parameter("pid", Kind.NUMBER),
-                Parameter("user", Kind.NAME),
-            ),
-            least_named=1,
-        ),
-        Signature("passes", (_COMMAND,), negatable=False),
-        Signature("fails", (_COMMAND,), negatable=False),
-        Signature("output", (_COMMAND, _QUOTE), negatable=False),
+        _content("contains", "quote", negatable=False),
+        _content("absent", "identifier"),
+        _row("exists", "path", negatable=False),
+        _row("missing", "path", negatable=False),
+        _content("defines", "symbol* kind?"),
+        _content("equals", "name value"),
+        _content("compare", "name op value"),
+        _content("members", "name items"),
+        _content("calls", "caller* callee*", "argument"),
+        _content("uses", "user* used*"),
+        _content("reaches", "caller* callee*", negatable=False),
+        _content("imports", "module"),
+        _content("returns", "symbol* quote"),
+        _content("raises", "symbol* error*"),
+        _content("extends", "type* base*"),
+        _content("parameter", "symbol* name", "type default"),
+        _content("field", "owner* name", "type default"),
+        _content("result", "symbol* type"),
+        _content("when", "symbol* condition effect", negatable=False),
+        _content("unless", "symbol* condition effect", negatable=False),
+        _content("before", "symbol* a b", negatable=False),
+        _content("count", "pattern op number"),
+        _content("line", "path number quote"),
+        _content("order", "a b"),
+        _row("only_in", "identifier paths"),
+        _row("commit", "hash", "author date subject"),
+        _row("changed", "path commit"),
+        _row("introduced", "quote commit", "path"),
+        _row("removed", "quote commit", "path"),
+        _row("last_changed", "path op time"),
+        _row("added", "what", "path since"),
+        _row("deleted", "what", "path since"),
+        _row("renamed", "old new", "since"),
+        _row("touched", "paths", "since", negatable=False),  # denied, it would say too little: that is `unchanged`
+        _row("unchanged", "path", "since"),
+        _row("modified", "path op time"),
+        _row("peer", "", "uid gid pid user", least_named=1),
+        _row("passes", "check", negatable=False),
+        _row("fails", "check", negatable=False),
+        _row("output", "check quote", negatable=False),
     )
 }
 
@@ -525,10 +528,10 @@ def _number(name: str, raw: _Raw) -> Value:
     return number
 
 
+_HEADING: Final = Parameter("symbol", Kind.NAME)
+"""The symbol of `defines` where it is a section or a target: no name in code."""
 _OPERATORS: Final[Mapping[str, str]] = {**dict(zip(OPERATORS, OPERATORS, strict=True)), "==": "="}
-_QUOTED_KEYS: Final = frozenset(
-    parameter.name for signature in TABLE.values() for parameter in signature.parameters if parameter.kind is Kind.TEXT
-) - {"type"}
+_QUOTED_KEYS: Final = frozenset(["quote", "condition", "effect", "a", "b", "pattern", "what", "old", "new"])
 """Keys of quotes that may stand without one: `order(a = 1, b = 2)` has two readings."""
 
 
