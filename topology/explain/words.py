@@ -42,6 +42,8 @@ UNDECIDED: Final[Mapping[str, str]] = {
     "path-missing": "the file is not there",
     "changed-since": "the file has changed since",
     "denial": "a denial is not borne out by it",
+    "moved": "it stands elsewhere in the file",
+    "assigned-elsewhere": "its value may be changed elsewhere",
 }
 """Why a check does not hold (streams/judging/results.py)."""
 assert set(UNDECIDED) == set(get_args(HeldReason))
