@@ -78,10 +78,12 @@ class Problem:
     Attributes:
         line: its number, from 1.
         sentence: one sentence that says what is wrong with it.
+        nothing_read: no line of the transcript has a known form, so nothing of it was read.
     """
 
     line: int
     sentence: str
+    nothing_read: bool = False
 
 
 Event: TypeAlias = ToolCall | Message | TurnBegan | TurnEnded | Problem

@@ -2,8 +2,9 @@
 
 Block structure is read by a CommonMark parser (markdown-it-py, with tables); what stands inside a block is not parsed,
 only masked: code spans, link destinations and marks of emphasis must end no sentence. Code blocks, headings and HTML
-give nothing. Linear in the text: nesting beyond `MAX_NESTING` is not entered, and reference definitions, which the
-parser would read over and over, are taken for text.
+give nothing, nor do quotations, which repeat what others said, and what a model thought. Linear in the text: nesting
+beyond `MAX_NESTING` is not entered, and reference definitions, which the parser would read over and over, are taken for
+text.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ _DESTINATION: Final = re.compile(
 )
 _MARKER: Final = re.compile(r"\[\^[^\[\]\s]{1,64}\]:?|\[!(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]")
 """Numbers of footnotes, and the heads of GitHub's alerts: CommonMark takes them for text, and they state nothing."""
+_ALERT: Final = re.compile(r"\[!(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]")
+_REASONING: Final = re.compile(r"^[ \t]*<(think|thinking|reasoning)>", re.MULTILINE)
+"""A tag around what a model thought before it answered, as models write it into their text."""
+_VISIBLE: Final = re.compile(r"[^\r\n]")
 _EMPHASIS: Final = re.compile(r"\*+|~~|(?<!\w)_+|_+(?!\w)|(?<!\w)!?\[")
 
 
@@ -68,12 +73,13 @@ def runs(text: str) -> Iterator[Run]:
     Args:
         text: Markdown; what is beyond `MAX_TEXT` or `MAX_LINES` is left out.
     """
-    text = text[:MAX_TEXT]
+    text = without_reasoning(text[:MAX_TEXT])
     found_lines = list(islice(_LINE.finditer(text), MAX_LINES))
     text = text[: found_lines[-1].end()]
     lines = [(match.start(), match[0].rstrip("\r\n").replace("\0", "\ufffd")) for match in found_lines]
     heading = head = cell = False
-    row = past = 0
+    row = past = quoted = 0
+    alert = False
     for token in _PARSER.parse(text):
         kind = token.type
         if kind in ("heading_open", "heading_close"):
@@ -84,13 +90,38 @@ def runs(text: str) -> Iterator[Run]:
             cell = kind == "td_open"
         elif kind == "tr_open":
             row, past = row + 1, 0
+        elif kind in ("blockquote_open", "blockquote_close"):
+            quoted += token.nesting
+            alert = alert and quoted > 0
         elif kind == "inline" and token.map is not None and not heading and not head:
+            alert = alert or (quoted > 0 and _ALERT.match(token.content) is not None)
+            if quoted and not alert:
+                continue  # another one's words
             if cell:
                 found, past = _cell(token, lines, past, row)
             else:
                 found = _block(token, lines)
             if found is not None:
                 yield found
+
+
+def without_reasoning(text: str) -> str:
+    """The text with blanks in place of the model's reasoning (`<think>…</think>`); places stay what they are."""
+    pieces: list[str] = []
+    past = 0
+    unclosed = set[str]()
+    for tag in _REASONING.finditer(text) if "</" in text else ():
+        name, start = tag[1], tag.start()
+        if start < past or name in unclosed:
+            continue
+        end = text.find(f"</{name}>", tag.end())
+        if end < 0:
+            unclosed.add(name)
+            continue
+        end += len(name) + 3
+        pieces += (text[past:start], _VISIBLE.sub(" ", text[start:end]))
+        past = end
+    return "".join((*pieces, text[past:]))
 
 
 def _block(token: Token, lines: Sequence[tuple[int, str]]) -> Run | None:

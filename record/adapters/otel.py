@@ -19,7 +19,7 @@ from ..events import Problem
 from ..recorder import Recorder
 from ..transcripts.foreign_json import MAX_LINE, Unreadable, decode, items, members, text, whole
 from .missing import module_of
-from .otel_spans import GenAiSpan, Trace, events_of, is_genai, record_trace
+from .otel_spans import GenAiSpan, Trace, events_of, is_genai, no_content, record_trace
 
 if TYPE_CHECKING:
     from .otel_processor import GenAiProcessor
@@ -72,7 +72,7 @@ def read_otlp(path: str | Path | IO[bytes]) -> tuple[list[Trace], list[Problem]]
             data = _one_object(file.read(MAX_LINE + 1))
             if data is not None:
                 sentence = _add(traces, data)
-                return _with_spans(traces), [Problem(line=1, sentence=sentence)] if sentence else []
+                return list(traces.values()), [Problem(line=1, sentence=sentence)] if sentence else []
             file.seek(0)
             number = 0
             while line := file.readline(MAX_LINE + 1):
@@ -87,7 +87,7 @@ def read_otlp(path: str | Path | IO[bytes]) -> tuple[list[Trace], list[Problem]]
         raise UsageError(f"the file cannot be read: {error.strerror}", path=_name_of(path)) from None
     if bad > MAX_PROBLEMS:
         problems.append(Problem(line=number, sentence=f"{bad - MAX_PROBLEMS} more lines cannot be read."))
-    return _with_spans(traces), problems
+    return list(traces.values()), problems
 
 
 def record_otlp(recorder: Recorder, path: str | Path | IO[bytes]) -> list[Problem]:
@@ -98,11 +98,16 @@ def record_otlp(recorder: Recorder, path: str | Path | IO[bytes]) -> list[Proble
         SluiceError: the sink does not take an emission.
     """
     traces, problems = read_otlp(path)
+    texts = 0
     for trace in traces:
-        record_trace(recorder, trace)
+        texts += record_trace(recorder, trace)
         if trace.left_out:
             sentence = f"The trace {trace.trace_id} has too many spans; {trace.left_out} are left out."
             problems.append(Problem(line=1, sentence=sentence))
+    if not texts and not problems:
+        spans = sum(len(trace.spans) for trace in traces)
+        others = sum(len(trace.parents) + trace.log_records for trace in traces) - spans
+        problems.append(Problem(line=1, sentence=no_content(spans, others), nothing_read=True))
     return problems
 
 
@@ -120,10 +125,6 @@ def _one_object(data: bytes) -> object | None:
         return None
 
 
-def _with_spans(traces: dict[str, Trace]) -> list[Trace]:
-    return [trace for trace in traces.values() if trace.spans]
-
-
 def _add_line(traces: dict[str, Trace], line: bytes) -> str:
     """Adds the spans of a line; a sentence where it cannot be read."""
     try:
@@ -134,7 +135,7 @@ def _add_line(traces: dict[str, Trace], line: bytes) -> str:
 
 
 def _add(traces: dict[str, Trace], value: object) -> str:
-    """Adds the spans of an OTLP object; a sentence where it is none. Metrics and logs are passed over."""
+    """Adds the spans of an OTLP object; a sentence where it is none. Metrics are passed over, log records counted."""
     found = members(value)
     if not found:
         return "This is no OTLP object."
@@ -142,6 +143,11 @@ def _add(traces: dict[str, Trace], value: object) -> str:
         for scope in items(members(resource).get("scopeSpans")):
             for span in map(members, items(members(scope).get("spans"))):
                 _add_span(traces, span)
+    for resource in items(found.get("resourceLogs")):
+        for scope in items(members(resource).get("scopeLogs")):
+            for record in map(members, items(members(scope).get("logRecords"))):
+                trace_id = _id(record.get("traceId"), _NO_TRACE)
+                traces.setdefault(trace_id, Trace(trace_id)).log_records += 1
     return ""
 
 

@@ -14,7 +14,7 @@ from opentelemetry.trace import StatusCode
 
 from ...codecs.errors import SluiceError
 from ..recorder import Recorder
-from .otel_spans import GenAiSpan, Trace, is_genai, record_trace
+from .otel_spans import GenAiSpan, Trace, is_genai, no_content, record_trace
 
 MAX_TRACES: Final = 1000
 """Traces that are open at once; the oldest one beyond is recorded as it is."""
@@ -30,10 +30,11 @@ class GenAiProcessor(SpanProcessor):
 
     Attributes:
         failures: how many traces could not be recorded.
+        unread: how many traces have GenAI spans, and no text of the agent in them. The first one is logged.
     """
 
     def __init__(self, recorder: Recorder) -> None:
-        self.failures = 0
+        self.failures = self.unread = 0
         self._recorder = recorder
         self._traces: OrderedDict[str, Trace] = OrderedDict()
         self._lock = RLock()  # a sink may make spans itself
@@ -76,7 +77,11 @@ class GenAiProcessor(SpanProcessor):
 
     def _record(self, trace: Trace) -> None:
         try:
-            record_trace(self._recorder, trace)
+            texts = record_trace(self._recorder, trace)
+            if trace.spans and not texts:
+                self.unread += 1
+                if self.unread == 1:
+                    _log.warning("the trace %s has %s", trace.trace_id, no_content(len(trace.spans)))
         except (SluiceError, OSError) as error:
             self.failures += 1
             _log.warning("the trace %s is not recorded, or its emissions wait: %s", trace.trace_id, error)

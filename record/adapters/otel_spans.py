@@ -52,13 +52,14 @@ class GenAiSpan:
 
 @dataclass(slots=True)
 class Trace:
-    """What is known of one trace: its GenAI spans, and of every span its parent."""
+    """What is known of one trace: its GenAI spans, of every span its parent, and how many log records it has."""
 
     trace_id: str
     spans: list[GenAiSpan] = field(default_factory=list[GenAiSpan])
     parents: dict[str, str] = field(default_factory=dict[str, str])
     rooted: bool = False
     left_out: int = 0
+    log_records: int = 0
 
     def add(self, span: GenAiSpan | None, span_id: str, parent: str) -> None:
         """Adds a span: with its GenAI attributes, or only its place."""
@@ -108,8 +109,8 @@ def events_of(trace: Trace) -> list[Event]:
     return events
 
 
-def record_trace(recorder: Recorder, trace: Trace) -> bool:
-    """Records a trace as one turn; whether there was anything to record.
+def record_trace(recorder: Recorder, trace: Trace) -> int:
+    """Records a trace as one turn, and returns how many texts of the agent it has.
 
     The conversation is `gen_ai.conversation.id`, or the trace id. The turn is named by the trace id; where the trace's
     root was not seen, by its first span, as other parts of the trace may come from elsewhere.
@@ -119,7 +120,7 @@ def record_trace(recorder: Recorder, trace: Trace) -> bool:
     """
     events = events_of(trace)
     if not events:
-        return False
+        return 0
     first = min(trace.spans, key=lambda span: (_time(span.start), -_time(span.end)))
     named = (text(span.attributes.get("gen_ai.conversation.id")) for span in trace.spans)
     turn = recorder.turn(
@@ -133,7 +134,20 @@ def record_trace(recorder: Recorder, trace: Trace) -> bool:
         elif isinstance(event, Message):
             turn.said(event.text, event.at)
     turn.end()
-    return True
+    return sum(isinstance(event, Message) for event in events)
+
+
+def no_content(spans: int, others: int = 0) -> str:
+    """Returns the sentence for telemetry in which no text of an agent was read.
+
+    Args:
+        spans: how many GenAI spans there are.
+        others: how many spans of other conventions, and log records.
+    """
+    told = f"{spans} GenAI span{'' if spans == 1 else 's'}"
+    if others:
+        told += f" and {others} other span{'' if others == 1 else 's'} or log records"
+    return f"{told}, no content that is read."
 
 
 def _tool_call(span: GenAiSpan, answered: Answered | None) -> ToolCall | None:
@@ -141,8 +155,9 @@ def _tool_call(span: GenAiSpan, answered: Answered | None) -> ToolCall | None:
     name = text(found.get("gen_ai.tool.name")) or (answered.name if answered else "") or span.name.partition(" ")[2]
     if not name:
         return None
-    given = found.get("gen_ai.tool.call.arguments")
-    result = found.get("gen_ai.tool.call.result")
+    # The second names are those of earlier versions of the conventions.
+    given = found.get("gen_ai.tool.call.arguments", found.get("gen_ai.tool.parameters"))
+    result = found.get("gen_ai.tool.call.result", found.get("gen_ai.tool.result"))
     return ToolCall(
         call_id=_call_id(span),
         name=clean(name),

@@ -5,6 +5,9 @@ format internal and subject to change. This module was written to the shape that
 descriptions of it tell. Each line is an object with `type`, `uuid`, `timestamp`, `cwd`, `isSidechain` and, for `user`
 and `assistant`, a `message` in the shape of the Messages API, which is documented.
 
+The same records in a JSON array, or a line each, are what `claude -p --output-format stream-json` prints and what
+claude-code-action keeps as its execution file. They name the directory once, in the record `system`/`init`.
+
 What was taken into account:
 
 - One message of the model comes as several lines with the same `message.id`: a line for each block, or the same blocks
@@ -21,15 +24,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import chain
 from typing import Any, Final
 
 from ..events import Event, Problem
 from .call_matching import Turns
-from .foreign_json import arguments, items, members, moment, result_text, text
+from .foreign_json import arguments, directory, items, members, moment, result_text, text
+from .splitting import elements
 from .transcript_lines import numbered, read_records
 
 _COMPARED: Final = 100
 """Texts of a message with which another one is compared; a message has a handful."""
+_BLANK: Final = b"\xef\xbb\xbf \t\r\n"
+_ARRAY: Final = re.compile(rb"[\xef\xbb\xbf \t\r\n]*\[\s*(?:\{|\Z)")
 _COMMAND: Final = re.compile(r"\s*<command-(?:name|message|args)>")
 _NO_PROMPT: Final = re.compile(
     r"\s*(?:\[Request interrupted by user"
@@ -39,7 +46,14 @@ _NO_PROMPT: Final = re.compile(
 
 def read(lines: Iterable[bytes]) -> Iterator[Event]:
     """The events of a session; `lines` are those of the file, or those that `follow` gives."""
-    return read_records(numbered(lines), ClaudeCode())
+    ahead = iter(lines)
+    for line in ahead:
+        if line.strip(_BLANK):
+            is_array = _ARRAY.match(line) is not None
+            given = chain([line], ahead)
+            documents = elements(given, frozenset(), objects=False) if is_array else numbered(given)
+            return read_records(documents, ClaudeCode())
+    return read_records((), ClaudeCode())
 
 
 class ClaudeCode:
@@ -52,6 +66,7 @@ class ClaudeCode:
         self._held_at: datetime | None = None
         self._texts: dict[str, list[str]] = {}  # the texts of the turn, by message
         self._sidechain = 0
+        self._cwd: str | None = None  # of the session, where its records do not name one each
 
     def take(self, line: int, record: dict[str, Any]) -> Iterator[Event]:
         kind = record.get("type")
@@ -62,7 +77,9 @@ class ClaudeCode:
         elif kind == "user":
             yield from self._flush()
             yield from self._user(line, record)
-        elif kind == "system":  # comes after the answer: of how long it took, and which hooks ran
+        elif kind == "system":  # the session's start, or after an answer how long it took and which hooks ran
+            if record.get("subtype") == "init":
+                self._cwd = directory(record.get("cwd"))
             yield from self._flush()
 
     def end(self) -> Iterator[Event]:
@@ -96,7 +113,7 @@ class ClaudeCode:
                     text(block.get("name")) or "",
                     arguments(block.get("input")),
                     at=at,
-                    cwd=text(record.get("cwd")),
+                    cwd=directory(record.get("cwd")) or self._cwd,
                 )
             elif kind.endswith("tool_result"):
                 yield from self._flush()

@@ -33,6 +33,7 @@ from .foreign_json import (
     Unreadable,
     arguments,
     decode,
+    directory,
     identifier,
     members,
     moment,
@@ -79,7 +80,7 @@ class Codex:
         at, payload = moment(record.get("timestamp")), members(record.get("payload"))
         kind = text(record.get("type"))
         if kind in ("session_meta", "turn_context"):
-            self._cwd = text(payload.get("cwd")) or self._cwd
+            self._cwd = directory(payload.get("cwd")) or self._cwd
             self._next = text(payload.get("turn_id")) or self._next
         elif kind == "response_item":
             yield from self._item(line, payload, at)
@@ -196,8 +197,8 @@ class Codex:
             yield from self._turns.call(call_id, name, given, at=at, cwd=self._where(event.get("cwd")))
             yield from self._turns.result(call_id, result, ok, at=at, line=line)
 
-    def _where(self, directory: object) -> str | None:
-        given = text(directory)
+    def _where(self, written: object) -> str | None:
+        given = directory(written)
         if given is None or self._cwd is None:
             return given or self._cwd
         return posixpath.normpath(posixpath.join(self._cwd, given))

@@ -10,6 +10,7 @@ import math
 import re
 from datetime import UTC, datetime
 from typing import Any, Final, cast
+from urllib.parse import unquote, urlsplit
 
 from ...codecs.nesting import MAX_NESTING, deeper_than
 
@@ -81,6 +82,17 @@ def items(value: object) -> list[object]:
 def text(value: object) -> str | None:
     """The text, or None where it is no text or empty."""
     return value if isinstance(value, str) and value else None
+
+
+def directory(value: object) -> str | None:
+    """A directory that is written as a path or, as newer agents do, as a `file:` URI; None where it is neither."""
+    given = text(value)
+    if given is None or not given.startswith("file:"):
+        return given
+    try:
+        return unquote(urlsplit(given).path) or None
+    except ValueError:
+        return None
 
 
 def whole(value: object) -> int | None:

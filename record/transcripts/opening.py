@@ -27,10 +27,13 @@ _CLAUDE: Final = frozenset({
     "assistant", "attachment", "file-history-snapshot", "last-prompt", "mode", "permission-mode", "progress",
     "queue-operation", "summary", "system", "user",
 })  # fmt: skip
+_CLAUDE_TYPE: Final = re.compile(rb'"type"\s*:\s*"(?:assistant|system|user)"')
 _CODEX: Final = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
 _STEP: Final = re.compile(rb'"(?:trajectory|attempts)"\s*:\s*\[\s*(?:\{\s*)?')
 _STEP_MEMBER: Final = re.compile(rb'"(?:response|thought|query|execution_time)"\s*:')
 _SOURCE: Final = re.compile(rb'"source"\s*:\s*"(?:agent|user|environment)"')
+_ATIF: Final = re.compile(rb'"schema_version"\s*:\s*"ATIF')
+_STREAM: Final = re.compile(rb'"session_id"\s*:\s*"')
 _NUMBERED: Final = re.compile(r"(?:event-)?(\d{1,12})(?:-[0-9a-fA-F-]{8,64})?\.json")
 
 
@@ -105,13 +108,13 @@ def _format_of(record: dict[str, Any]) -> Format | None:
     if isinstance(kind, str):
         if kind in _CODEX and "payload" in record:
             return "codex"
-        if kind in _CLAUDE and ("sessionId" in record or "uuid" in record or "leafUuid" in record):
+        if kind in _CLAUDE and not {"sessionId", "session_id", "uuid", "leafUuid"}.isdisjoint(record):
             return "claude-code"
         if "role" in record and kind == "message":
             return "codex"
     if record.get("record_type") == "state" or ("instructions" in record and "timestamp" in record):
         return "codex"
-    if isinstance(record.get("sessionId"), str):
+    if isinstance(record.get("sessionId"), str) and "type" in record:  # Gemini CLI's first line has no type
         return "claude-code"
     if "source" in record and any(isinstance(record.get(member), str) for member in ("kind", "action", "observation")):
         return "openhands"
@@ -121,6 +124,10 @@ def _format_of(record: dict[str, Any]) -> Format | None:
 def _document(head: bytes) -> Format | None:
     if head.startswith(b"{") and _STEP.search(head) is not None and _STEP_MEMBER.search(head) is not None:
         return "openhands" if _SOURCE.search(head) is not None else "swe-agent"  # both have thoughts
+    if _ATIF.search(head) is not None:
+        return None
+    if head.startswith(b"[") and _STREAM.search(head) is not None and _CLAUDE_TYPE.search(head) is not None:
+        return "claude-code"
     if _SOURCE.search(head) is not None and re.search(rb'"(?:action|observation|kind)"\s*:', head):
         return "openhands"
     return None

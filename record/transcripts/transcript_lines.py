@@ -78,7 +78,8 @@ def read_records(documents: Iterable[tuple[int, bytes]], reader: Reader, what: s
         yield event
     if nothing and objects:
         which = f"The one {what} here has no" if objects == 1 else f"None of the {objects} {what}s here has a"
-        yield Problem(line=1, sentence=f"{which} known form: it may be another format, or of a later version.")
+        sentence = f"{which} known form: it may be another format, or of a later version."
+        yield Problem(line=1, sentence=sentence, nothing_read=True)
     if problems > MAX_PROBLEMS:
         others = problems - MAX_PROBLEMS
         yield Problem(line=last, sentence=f"There were {others} more problems; the last one was in this line.")

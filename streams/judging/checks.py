@@ -1,15 +1,14 @@
-"""Checks as data: what a machine can verify of an assertion, from a closed list (docs/decisions, «Checks»).
+"""Checks as data: what a machine can verify of an assertion, from a closed list (docs/checks.md).
 
-A check is a proposition such as `equals(MAX_ASSERTIONS, 1000, path=codecs/records.py)`. `parse_check` reads one,
-`canonical` writes it in the one form that equal checks share. What a check means is decided elsewhere; this module
-knows names, parameters and spelling only. The list of checks is `TABLE`.
+A check is a proposition such as `equals(MAX_ASSERTIONS, 1000, path=codecs/records.py)`. `parse_check` reads one in any
+of the ways in which people and models write them, `canonical` writes it in the one form that equal checks share. A text
+with two readings is none. What a check means is decided elsewhere. The list of checks is `TABLE`.
 
-    check    = [ "not " ] name "(" [ argument { ", " argument } ] ")" ;
-    argument = value | operator | key "=" value ;
-    value    = word | string | list ;                  list = "[" [ value { ", " value } ] "]" ;
-    operator = "=" | "!=" | "<" | "<=" | ">" | ">=" ;
-    word     = ( letter | digit | "_" | "." | "-" | "+" | "/" | ":" | "$" )+ ;
-    string   = a JSON string ;
+    check    = [ "not " ] name "(" [ argument { "," argument } ] ")" ;         (* white space anywhere between *)
+    argument = [ key ( "=" | "==" ) ] value ;                                  (* with a key in any place *)
+    value    = string | list | run ;            list = "[" [ value { "," value } ] "]" ;
+    string   = a JSON string | the same between "'" | any text between back-ticks ;
+    run      = text up to a comma or the bracket that closes; brackets in it stand in pairs
 """
 
 from __future__ import annotations
@@ -32,6 +31,8 @@ MAX_DIGITS: Final = 400
 
 MAX_CANONICAL: Final = 4_000
 """Characters of a canonical form: NFKC and numbers with an exponent can make a check much longer than it was given."""
+OPEN: Final = "\u2026"
+"""At an end of a quote: there the quote may end inside a word."""
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 OPERATORS: Final = get_args(Operator)
@@ -42,15 +43,17 @@ Value = None | bool | int | Decimal | str | tuple["Value", ...]
 class Kind(StrEnum):
     """What a parameter takes. A word and a string mean the same but for `VALUE`, where `30` is no `"30"`."""
 
-    TEXT = "text"  # a quote: runs of white space are one space
-    NAME = "name"  # a symbol, key, module, path or hash, as it is written
+    TEXT = "text"  # a quote: runs of white space are one space; `OPEN` may stand at its ends
+    NAME = "name"  # a symbol, key, module, error or hash
     IDENTIFIER = "identifier"  # 1 to 64 of A-Z a-z 0-9 _ . $ -
     PATH = "path"
+    PATHS = "list of paths"  # sorted, each once
     LINES = "lines"  # `a-b` or `a`, from 1
     VALUE = "value"
+    ITEMS = "list of values"
     OPERATOR = "operator"
     NUMBER = "number"
-    TIME = "time"  # a date or time as `streams.moments` reads it; kept as written
+    TIME = "time"  # a date or time as `named_times` reads it; kept as written
     SYMBOL_KIND = "kind of symbol"
 
 
@@ -58,11 +61,12 @@ SYMBOL_KINDS: Final = ("function", "method", "type", "constant", "variable", "ta
 
 
 class Parameter(NamedTuple):
-    """One parameter of a check."""
+    """One parameter of a check; `symbol` marks the name of something in code, in which `::`, `->` and `#` are `.`."""
 
     name: str
     kind: Kind
     optional: bool = False
+    symbol: bool = False
 
 
 class Signature(NamedTuple):
@@ -70,7 +74,7 @@ class Signature(NamedTuple):
 
     Attributes:
         parameters: the positional ones, in order.
-        named: those given as `key=value`, in the order in which they must come.
+        named: those given as `key=value`, in the order in which the canonical form has them.
         content: it speaks of the content of a file, so `path`, `in` and `lines` say of which part.
         negatable: `not` may stand before it.
         least_named: how many of `named` must be given.
@@ -84,72 +88,102 @@ class Signature(NamedTuple):
     least_named: int = 0
 
 
-_PATH, _IN, _LINES = Parameter("path", Kind.PATH), Parameter("in", Kind.NAME), Parameter("lines", Kind.LINES)
-_SCOPE = (_PATH, _IN, _LINES)
+_KINDS: Final[Mapping[str, Kind]] = {
+    parameter: kind
+    for kind, parameters in {
+        Kind.TEXT: "quote argument condition effect a b pattern author subject what old new type",
+        Kind.NAME: "in name module hash commit since user check",
+        Kind.IDENTIFIER: "identifier",
+        Kind.PATH: "path",
+        Kind.PATHS: "paths",
+        Kind.LINES: "lines",
+        Kind.VALUE: "value default",
+        Kind.ITEMS: "items",
+        Kind.OPERATOR: "op",
+        Kind.NUMBER: "number uid gid pid",
+        Kind.TIME: "time date",
+        Kind.SYMBOL_KIND: "kind",
+    }.items()
+    for parameter in parameters.split()
+}
+"""What each parameter takes, but for the names of something in code."""
 
 
-def _content(name: str, *parameters: Parameter, negatable: bool = True) -> Signature:
-    given = {parameter.name for parameter in parameters}
-    return Signature(name, parameters, tuple(one for one in _SCOPE if one.name not in given), True, negatable)
+def _parameters(names: str) -> tuple[Parameter, ...]:
+    """Parameters from their names; behind one `*` marks the name of something in code and `?` an optional one."""
+    return tuple(
+        Parameter(
+            name.rstrip("*?"), Kind.NAME if name[-1] == "*" else _KINDS[name.rstrip("?")], "?" in name, "*" in name
+        )
+        for name in names.split()
+    )
 
 
-_QUOTE, _SYMBOL, _OP = Parameter("quote", Kind.TEXT), Parameter("symbol", Kind.NAME), Parameter("op", Kind.OPERATOR)
-_COMMIT, _TIME = Parameter("commit", Kind.NAME), Parameter("time", Kind.TIME)
+def _row(name: str, parameters: str, named: str = "", *, negatable: bool = True, least_named: int = 0) -> Signature:
+    return Signature(name, _parameters(parameters), _parameters(named), False, negatable, least_named)
+
+
+def _content(name: str, parameters: str, named: str = "", *, negatable: bool = True) -> Signature:
+    scope = " in lines" if "path" in parameters else " path in lines"
+    return Signature(name, _parameters(parameters), _parameters(named + scope), True, negatable)
+
 
 TABLE: Final[Mapping[str, Signature]] = {
-    one.name: one
-    for one in (
-        _content("contains", _QUOTE, negatable=False),
-        _content("absent", Parameter("identifier", Kind.IDENTIFIER)),
-        Signature("exists", (_PATH,), negatable=False),
-        Signature("missing", (_PATH,), negatable=False),
-        _content("defines", _SYMBOL, Parameter("kind", Kind.SYMBOL_KIND, optional=True)),
-        _content("equals", Parameter("name", Kind.NAME), Parameter("value", Kind.VALUE)),
-        _content("compare", Parameter("name", Kind.NAME), _OP, Parameter("value", Kind.VALUE)),
-        _content("calls", Parameter("caller", Kind.NAME), Parameter("callee", Kind.NAME)),
-        _content("uses", Parameter("user", Kind.NAME), Parameter("used", Kind.NAME)),
-        _content("imports", Parameter("module", Kind.NAME)),
-        _content("returns", _SYMBOL, _QUOTE),
-        _content("count", Parameter("pattern", Kind.TEXT), _OP, Parameter("number", Kind.NUMBER)),
-        _content("line", _PATH, Parameter("number", Kind.NUMBER), _QUOTE),
-        _content("order", Parameter("a", Kind.TEXT), Parameter("b", Kind.TEXT)),
-        Signature(
-            "commit",
-            (Parameter("hash", Kind.NAME),),
-            (Parameter("author", Kind.TEXT), Parameter("date", Kind.TIME), Parameter("subject", Kind.TEXT)),
-        ),
-        Signature("changed", (_PATH, _COMMIT)),
-        Signature("introduced", (_QUOTE, _COMMIT), (_PATH,)),
-        Signature("removed", (_QUOTE, _COMMIT), (_PATH,)),
-        Signature("last_changed", (_PATH, _OP, _TIME)),
-        Signature("modified", (_PATH, _OP, _TIME)),
-        Signature(
-            "peer",
-            (),
-            (
-                Parameter("uid", Kind.NUMBER),
-                Parameter("gid", Kind.NUMBER),
-                Parameter("pid", Kind.NUMBER),
-                Parameter("user", Kind.NAME),
-            ),
-            least_named=1,
-        ),
+    signature.name: signature
+    for signature in (
+        _content("contains", "quote", negatable=False),
+        _content("absent", "identifier"),
+        _row("exists", "path", negatable=False),
+        _row("missing", "path", negatable=False),
+        _content("defines", "symbol* kind?"),
+        _content("equals", "name value"),
+        _content("compare", "name op value"),
+        _content("members", "name items"),
+        _content("calls", "caller* callee*", "argument"),
+        _content("uses", "user* used*"),
+        _content("reaches", "caller* callee*", negatable=False),
+        _content("imports", "module"),
+        _content("returns", "symbol* quote"),
+        _content("raises", "symbol* error*"),
+        _content("extends", "type* base*"),
+        _content("parameter", "symbol* name", "type default"),
+        _content("field", "owner* name", "type default"),
+        _content("result", "symbol* type"),
+        _content("when", "symbol* condition effect", negatable=False),
+        _content("unless", "symbol* condition effect", negatable=False),
+        _content("before", "symbol* a b", negatable=False),
+        _content("count", "pattern op number"),
+        _content("line", "path number quote"),
+        _content("order", "a b"),
+        _row("only_in", "identifier paths"),
+        _row("commit", "hash", "author date subject"),
+        _row("changed", "path commit"),
+        _row("introduced", "quote commit", "path"),
+        _row("removed", "quote commit", "path"),
+        _row("last_changed", "path op time"),
+        _row("added", "what", "path since"),
+        _row("deleted", "what", "path since"),
+        _row("renamed", "old new", "since"),
+        _row("touched", "paths", "since", negatable=False),  # denied, it would say too little: that is `unchanged`
+        _row("unchanged", "path", "since"),
+        _row("modified", "path op time"),
+        _row("peer", "", "uid gid pid user", least_named=1),
+        _row("passes", "check", negatable=False),
+        _row("fails", "check", negatable=False),
+        _row("output", "check quote", negatable=False),
     )
 }
 
-
 _PLACES: Final[Mapping[str, Mapping[str, int]]] = {
-    name: {one.name: place for place, one in enumerate(signature.parameters)} for name, signature in TABLE.items()
+    name: {parameter.name: place for place, parameter in enumerate(signature.parameters)}
+    for name, signature in TABLE.items()
 }
 """Where each check has its positional arguments."""
-_LEAST: Final[Mapping[str, int]] = {
-    name: sum(not one.optional for one in signature.parameters) for name, signature in TABLE.items()
+_KEYS: Final[Mapping[str, Mapping[str, Parameter]]] = {
+    name: {parameter.name: parameter for parameter in (*signature.parameters, *signature.named)}
+    for name, signature in TABLE.items()
 }
-"""How many positional arguments each check has at least."""
-_NAMED: Final[Mapping[str, Mapping[str, tuple[int, Parameter]]]] = {
-    name: {one.name: (place, one) for place, one in enumerate(signature.named)} for name, signature in TABLE.items()
-}
-"""What each check takes as `key=value`, with its place among these."""
+"""What each check takes as `key=value`."""
 
 
 class Check(msgspec.Struct, frozen=True, gc=False):
@@ -176,6 +210,10 @@ class Check(msgspec.Struct, frozen=True, gc=False):
             if name == parameter:
                 return argument
         return None
+
+    def has(self, parameter: str) -> bool:
+        """Whether a named argument was given: `default=null` is one, although its value is None."""
+        return any(name == parameter for name, _ in self.named)
 
     def text(self, parameter: str) -> str:
         """The argument of a parameter that is always text; empty where it was not given."""
@@ -207,7 +245,7 @@ class Unknown(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Malformed(Exception):
-    """The text is no check; the message says why."""
+    """The text is no check, or may be read as several; the message says why."""
 
 
 @lru_cache(maxsize=4096)  # the lane, its audit and each observer read the same ones over and over
@@ -223,20 +261,38 @@ def parse_check(text: str) -> Check | Unknown:
         return Unknown(text, str(why))
 
 
-_NAME: Final = re.compile(r"(not )?([a-z_]+)\(")
+_HEAD: Final = re.compile(r"\s*(not\s+)?([a-z_]+)\s*\(\s*")
 _WORD: Final = re.compile(r"[A-Za-z0-9_.\-+/:$]+")
-_KEY: Final = re.compile(r"([a-z_]+)=(?!=)")
-_OPERATOR: Final = re.compile(r"[!<>]=|[=<>]")
-_PLAIN: Final = re.compile(r"(?:([a-z_]+)=(?!=))?([A-Za-z0-9_.\-+/:$]+)(?:,\s*|(\)))")
+_KEY: Final = re.compile(r"([a-z_]+)\s*==?(?!=)\s*")
+_PLAIN: Final = re.compile(r"(?:([a-z_]+)=(?!=))?([A-Za-z0-9_.\-+/:$]+)\s*(?:,\s*|(\)))")
 """An argument that is a word, and what follows it; its key, if any, the word, and the bracket where it is the last."""
-_JSON_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRINGS: Final = {
+    '"': re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL),
+    "'": re.compile(r"'(?:[^'\\]|\\.)*'", re.DOTALL),
+    "`": re.compile(r"`[^`]*`"),
+}
+_IN_SINGLE: Final = re.compile(r'\\.|"', re.DOTALL)
+_SINGLE: Final[Mapping[str, str]] = {"\\'": "'", '"': '\\"'}
+"""What stands for these between JSON's quotation marks."""
+_STOP: Final = re.compile(r"[,()\[\]{}]")
+_CLOSERS: Final = {"(": ")", "[": "]", "{": "}"}
 _SPACE: Final = re.compile(r"\s*")
 _NUMBER: Final = re.compile(r"-?(?:\d[\d_]*)?(?:\.(?:\d[\d_]*)?)?(?:[eE][+-]?\d{1,4})?", re.ASCII)
 _RADIX: Final = re.compile(r"(-?)0(?:[xX]([0-9A-Fa-f_]+)|[oO]([0-7_]+)|[bB]([01_]+))", re.ASCII)
 _IDENTIFIER: Final = re.compile(r"[A-Za-z0-9_.$-]{1,64}")
 _LINE_RANGE: Final = re.compile(r"[1-9]\d{0,8}(?:-[1-9]\d{0,8})?", re.ASCII)
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-_CONSTANTS: Final[Mapping[str, Value]] = {"true": True, "false": False, "null": None}
+_CONSTANTS: Final[Mapping[str, Value]] = {
+    **dict.fromkeys(("true", "True"), True),
+    **dict.fromkeys(("false", "False"), False),
+    **dict.fromkeys(("null", "None", "nil"), None),
+}
+"""Words without marks that mean a constant; in marks they are texts."""
+_MARKED: Final = re.compile(r"[\"'`=]")
+"""What no name or path without marks holds."""
+_BRACKET: Final = re.compile(r"[(){}]")
+_QUALIFIED: Final = re.compile(r"[\w$~]+(?:(?:\.|::|->|#)[\w$~]+)+")
+_SEPARATOR: Final = re.compile(r"::|->|#")
 _decode_string = msgspec.json.Decoder(str).decode
 
 
@@ -244,19 +300,18 @@ class _Raw(NamedTuple):
     """A value as it was written: a word means a number or a constant in some places, and its text in others."""
 
     text: str = ""
-    quoted: bool = False
-    operator: bool = False
+    mark: str = ""
     items: tuple[_Raw, ...] | None = None
 
 
 class _Reader:
-    """Reads one check from left to right."""
+    """Reads one check from left to right; never twice over the same text."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
 
     def check(self) -> Check:
-        head = _NAME.match(self.text)
+        head = _HEAD.match(self.text)
         if head is None:
             raise _Malformed("expected a name and an opening bracket")
         signature = TABLE.get(head[2])
@@ -266,86 +321,114 @@ class _Reader:
         if negated and not signature.negatable:
             raise _Malformed(f"{signature.name} has no `not`")
         self.at = head.end()
-        given, named = self._arguments()
+        given, keyed = self._arguments(_KEYS[signature.name])
+        self._skip()
         if self.at != len(self.text):
             raise _Malformed("there is more behind the closing bracket")
-        check = Check(signature.name, _positional(signature, given), _named(signature, named), negated)
+        check = Check(signature.name, _positional(signature, given, keyed), _named(signature, keyed), negated)
         if not _is_short(self.text) and len(canonical(check)) > MAX_CANONICAL:
             raise _Malformed(f"written out it has more than {MAX_CANONICAL} characters")
         return check
 
-    def _arguments(self) -> tuple[list[_Raw], list[tuple[str, _Raw]]]:
+    def _arguments(self, keys: Mapping[str, Parameter]) -> tuple[list[_Raw], dict[str, _Raw]]:
         given: list[_Raw] = []
-        named: list[tuple[str, _Raw]] = []
+        keyed: dict[str, _Raw] = {}
         if self._take(")"):
-            return given, named
+            return given, keyed
         while True:
-            plain = _PLAIN.match(self.text, self.at)
-            if plain is not None and (plain[1] or not named):  # most are; whatever else is read piece by piece
-                self.at = plain.end()
-                if plain[1]:
-                    named.append((plain[1], _Raw(plain[2])))
-                else:
-                    given.append(_Raw(plain[2]))
-                if plain[3]:
-                    return given, named
-                continue
-            key = _KEY.match(self.text, self.at)
-            if key is not None:
-                self.at = key.end()
-                named.append((key[1], self._value(0)))
-            elif named:
-                raise _Malformed("named arguments come last")
+            key, raw, ends = self._argument(keys)
+            if key is None:
+                given.append(raw)
+            elif key in keyed:
+                raise _Malformed(f"{key} is given twice")
             else:
-                operator = _OPERATOR.match(self.text, self.at)
-                if operator is not None:
-                    self.at = operator.end()
-                    given.append(_Raw(operator[0], operator=True))
-                else:
-                    given.append(self._value(0))
-            if not self._more(")"):
-                return given, named
+                keyed[key] = raw
+            if ends:
+                return given, keyed
 
-    def _value(self, depth: int) -> _Raw:
-        text, at = self.text, self.at
-        if text.startswith('"', at):
-            return _Raw(self._string(), quoted=True)
-        if self._take("["):
-            if depth >= MAX_DEPTH:
-                raise _Malformed(f"more than {MAX_DEPTH} lists inside one another")
-            items: list[_Raw] = []
-            if not self._take("]"):
-                items.append(self._value(depth + 1))
-                while self._more("]"):
-                    items.append(self._value(depth + 1))
-            return _Raw(items=tuple(items))
-        word = _WORD.match(text, at)
-        if word is None:
-            raise _Malformed(f"expected a value at character {at}")
-        self.at = word.end()
-        return _Raw(word[0])
+    def _argument(self, keys: Mapping[str, Parameter]) -> tuple[str | None, _Raw, bool]:
+        """One argument with its key, and whether it is the last."""
+        plain = _PLAIN.match(self.text, self.at)
+        if plain is not None and (not plain[1] or plain[1] in keys):  # most are; any other is read piece by piece
+            self.at = plain.end()
+            key, raw, ends = plain[1], _Raw(plain[2]), plain[3] is not None
+        else:
+            match = _KEY.match(self.text, self.at)
+            key = match[1] if match is not None and match[1] in keys else None
+            if match is not None and key is not None:
+                self.at = match.end()
+            raw = self._value(")", 0)
+            ends = not self._more(")")
+        if key in _QUOTED_KEYS and keys[key].kind is Kind.TEXT and not raw.mark:
+            raise _Malformed(f"{key}=… may be an argument or a quote: write it as a string")
+        return key, raw, ends
 
-    def _string(self) -> str:
-        found = _JSON_STRING.match(self.text, self.at)
-        if found is None:
+    def _value(self, end: str, depth: int) -> _Raw:
+        mark = self.text[self.at : self.at + 1]
+        if mark in _STRINGS:
+            return _Raw(self._string(mark), mark)
+        if mark != "[":
+            return _Raw(self._run(end))
+        if depth >= MAX_DEPTH:
+            raise _Malformed(f"more than {MAX_DEPTH} lists inside one another")
+        self._take(mark)
+        items: list[_Raw] = []
+        if not self._take("]"):
+            items.append(self._value("]", depth + 1))
+            while self._more("]"):
+                items.append(self._value("]", depth + 1))
+        return _Raw(items=tuple(items))
+
+    def _string(self, mark: str) -> str:
+        match = _STRINGS[mark].match(self.text, self.at)
+        if match is None:
             raise _Malformed("a string does not end")
-        self.at = found.end()
+        self.at = match.end()
+        if mark == "`":
+            return match[0][1:-1]
+        written = match[0]
+        if mark == "'":
+            written = f'"{_IN_SINGLE.sub(lambda one: _SINGLE.get(one[0], one[0]), written[1:-1])}"'
         try:
-            return _decode_string(found[0].encode())
+            return _decode_string(written.encode())
         except (msgspec.MsgspecError, UnicodeError):
             raise _Malformed("a string is no JSON string") from None
+
+    def _run(self, end: str) -> str:
+        """Text without marks, up to a comma or the bracket that closes what it stands in."""
+        start, waiting = self.at, list[str]()
+        for stop in _STOP.finditer(self.text, start):
+            if not waiting and stop[0] in (",", end):
+                self.at = stop.start()
+                break
+            if stop[0] in _CLOSERS:
+                waiting.append(_CLOSERS[stop[0]])
+            elif stop[0] != "," and (not waiting or waiting.pop() != stop[0]):
+                raise _Malformed(f"a bracket closes nothing at character {stop.start()}")
+        else:
+            raise _Malformed("a bracket is not closed")
+        run = self.text[start : self.at].rstrip()
+        if not run:
+            raise _Malformed(f"expected a value at character {start}")
+        if any(run.count(mark) % 2 for mark in _STRINGS):
+            raise _Malformed("where a quote ends is not clear: write it as a string")
+        return run
+
+    def _skip(self) -> None:
+        space = _SPACE.match(self.text, self.at)
+        self.at = space.end() if space is not None else self.at
 
     def _take(self, mark: str) -> bool:
         if not self.text.startswith(mark, self.at):
             return False
         self.at += len(mark)
+        self._skip()
         return True
 
     def _more(self, end: str) -> bool:
-        """Whether another argument or item follows; takes the comma and the white space behind it, or the end."""
+        """Whether another argument or item follows; takes the comma, or the end."""
+        self._skip()
         if self._take(","):
-            space = _SPACE.match(self.text, self.at)
-            self.at = space.end() if space is not None else self.at
             return True
         if self._take(end):
             return False
@@ -355,8 +438,8 @@ class _Reader:
 def _is_short(text: str) -> bool:
     """Whether what is read from a text is surely written out within `MAX_CANONICAL`, which is then not tried.
 
-    Of plain ASCII without an escape only numbers may become longer, up to `MAX_DIGITS` and a mark each, and what stands
-    between arguments by a space. A check has few arguments, a list any number of items.
+    Of plain ASCII without an escape only numbers may become longer, up to `MAX_DIGITS` and a mark each, quotation marks
+    by an escape, and what stands between arguments by a space. A check has few arguments, a list any number of items.
     """
     return len(text) <= _SHORT and "[" not in text and "\\" not in text and text.isascii()
 
@@ -364,60 +447,92 @@ def _is_short(text: str) -> bool:
 _SHORT: Final = (MAX_CANONICAL - 8 * (MAX_DIGITS + 4)) // 2
 
 
-def _positional(signature: Signature, given: list[_Raw]) -> tuple[Value, ...]:
+def _positional(signature: Signature, given: list[_Raw], keyed: Mapping[str, _Raw]) -> tuple[Value, ...]:
+    """The arguments that stand without a key fill the parameters that no key names, in order."""
     parameters = signature.parameters
-    least = _LEAST[signature.name]
-    if not least <= len(given) <= len(parameters):
-        wanted = f"{least}" if least == len(parameters) else f"{least} or {len(parameters)}"
-        raise _Malformed(f"{signature.name} takes {wanted} arguments, not {len(given)}")
-    return tuple(_typed(one, raw) for one, raw in zip(parameters, given, strict=False))
+    if signature.name == "defines" and any(raw.text in ("section", "target") for raw in (*given[1:], *keyed.values())):
+        parameters = (_HEADING, *parameters[1:])
+    pairs = list[tuple[Parameter, _Raw]]()
+    used = 0
+    for parameter in parameters:
+        if parameter.name in keyed:
+            pairs.append((parameter, keyed[parameter.name]))
+        elif used < len(given):
+            pairs.append((parameter, given[used]))
+            used += 1
+        elif not parameter.optional:
+            raise _Malformed(f"{signature.name} needs {parameter.name}")
+    if used < len(given):
+        keys = ", ".join(parameter.name for parameter in signature.named) or "none"
+        raise _Malformed(f"{signature.name} takes {len(parameters)} arguments; its keys are: {keys}")
+    return tuple([_typed(parameter, raw) for parameter, raw in pairs])
 
 
-def _named(signature: Signature, named: list[tuple[str, _Raw]]) -> tuple[tuple[str, Value], ...]:
-    if not named and not signature.least_named:
+def _named(signature: Signature, keyed: Mapping[str, _Raw]) -> tuple[tuple[str, Value], ...]:
+    if not keyed and not signature.least_named:
         return ()
-    known = _NAMED[signature.name]
-    found: list[tuple[str, Value]] = []
-    before = -1
-    for name, raw in named:
-        if name not in known:
-            raise _Malformed(f"{signature.name} has no argument of that name")
-        place, parameter = known[name]
-        if place <= before:
-            raise _Malformed("named arguments come once each, in the order of the list of checks")
-        before = place
-        found.append((name, _typed(parameter, raw)))
-    if len(found) < signature.least_named:
-        raise _Malformed(f"{signature.name} needs one of {', '.join(known)}")
-    return tuple(found)
+    named = tuple(
+        [
+            (parameter.name, _typed(parameter, keyed[parameter.name]))
+            for parameter in signature.named
+            if parameter.name in keyed
+        ]
+    )
+    if len(named) < signature.least_named:
+        raise _Malformed(f"{signature.name} needs one of {', '.join(parameter.name for parameter in signature.named)}")
+    return named
 
 
 def _typed(parameter: Parameter, raw: _Raw) -> Value:
     """The argument as its parameter takes it."""
     kind, name = parameter.kind, parameter.name
-    if kind is Kind.OPERATOR:
-        if not raw.operator:
-            raise _Malformed(f"{name} is one of {' '.join(OPERATORS)}, without quotes")
-        return raw.text
-    if raw.operator:
-        raise _Malformed(f"{name} is no operator")
-    if kind is Kind.VALUE:
-        return _value_of(raw)
+    if raw.text in _OPERATORS and (kind is Kind.OPERATOR or not raw.mark):
+        if kind is not Kind.OPERATOR:
+            raise _Malformed(f"{name} is no operator")
+        return _OPERATORS[raw.text]
+    if kind in _OTHERS:
+        return _OTHERS[kind](name, raw)
     if raw.items is not None:
-        raise _Malformed(f"{name} is no list")
-    if kind is Kind.NUMBER:
-        number = None if raw.quoted else number_of(raw.text)
-        if number is None:
-            raise _Malformed(f"{name} is a number")
-        return number
-    text = _plain(raw.text)
+        raise _Malformed(f"{name} is no list: write a text with brackets as a string")
+    text = _quote(raw.text) if kind is Kind.TEXT else _plain(raw.text)
     if not text:
         raise _Malformed(f"{name} is empty")
-    if kind is Kind.TEXT:
-        text = " ".join(text.split())
-    if (problem := _PROBLEMS[kind](text)) is not None:
+    if kind in _NAMES and ("::" in text or not _WORD.fullmatch(text)):
+        text = _name(text, parameter, marked=bool(raw.mark))
+    if kind in _PROBLEMS and (problem := _PROBLEMS[kind](text)) is not None:
         raise _Malformed(f"{name} {problem}")
     return text
+
+
+def _operator(name: str, raw: _Raw) -> Value:
+    raise _Malformed(f"{name} is one of {' '.join(OPERATORS)}")
+
+
+def _paths(name: str, raw: _Raw) -> Value:
+    items = (raw,) if raw.items is None else raw.items
+    if not items:
+        raise _Malformed(f"{name} is empty")
+    return tuple(sorted({str(_typed(Parameter(name, Kind.PATH), item)) for item in items}))
+
+
+def _items(name: str, raw: _Raw) -> Value:
+    if raw.items is None:
+        raise _Malformed(f"{name} is a list")
+    return _value_of(name, raw)
+
+
+def _number(name: str, raw: _Raw) -> Value:
+    number = None if raw.mark else number_of(raw.text)
+    if number is None:
+        raise _Malformed(f"{name} is a number")
+    return number
+
+
+_HEADING: Final = Parameter("symbol", Kind.NAME)
+"""The symbol of `defines` where it is a section or a target: no name in code."""
+_OPERATORS: Final[Mapping[str, str]] = {**dict(zip(OPERATORS, OPERATORS, strict=True)), "==": "="}
+_QUOTED_KEYS: Final = frozenset(["quote", "condition", "effect", "a", "b", "pattern", "what", "old", "new"])
+"""Keys of quotes that may stand without one: `order(a = 1, b = 2)` has two readings."""
 
 
 def _plain(text: str) -> str:
@@ -427,15 +542,54 @@ def _plain(text: str) -> str:
     return text if text.isascii() else nfkc(text)
 
 
-def _value_of(raw: _Raw) -> Value:
+def _quote(text: str) -> str:
+    """A quote, its runs of white space as one space. `OPEN` stays at its ends where no white space is beside it."""
+    text = text.strip()
+    if OPEN not in (text[:1], text[-1:]):
+        return " ".join(_plain(text).split())
+    inner = text.strip(OPEN)
+    words = " ".join(_plain(inner).split())
+    before = OPEN if words and text[0] == OPEN and not inner[0].isspace() else ""
+    return before + words + (OPEN if words and text[-1] == OPEN and not inner[-1].isspace() else "")
+
+
+def _name(text: str, parameter: Parameter, *, marked: bool) -> str:
+    """A name as the canonical form has it: `f` for `f()`, and of a symbol the parts with points between them."""
+    if parameter.kind is not Kind.PATH and not (marked and (not parameter.symbol or " " in text)):
+        text = text.removesuffix("()") or text
+    if not marked and (_MARKED.search(text) or (parameter.kind is Kind.NAME and _BRACKET.search(text))):
+        raise _Malformed(f"{parameter.name} without marks holds a sign that no name has: write it as a string")
+    if (parameter.symbol or (parameter.kind is Kind.NAME and not marked and "::" not in text)) and (
+        _QUALIFIED.fullmatch(text)
+    ):
+        text = _SEPARATOR.sub(".", text)
+    return text
+
+
+def _value_of(name: str, raw: _Raw) -> Value:
     if raw.items is not None:
-        return tuple(_value_of(item) for item in raw.items)
-    if raw.quoted:
+        return tuple([_value_of(name, item) for item in raw.items])
+    if raw.mark == "`" and (raw.text in _CONSTANTS or number_of(raw.text) is not None or _MARKED.search(raw.text)):
+        raise _Malformed(f"{name} in back-ticks may be a text or what it means: write it without, or as a string")
+    if raw.mark:
         return _plain(raw.text)
+    if _WORD.fullmatch(raw.text) is None:
+        raise _Malformed(f"{name} is a number, a constant, a list or a text: write a text as a string")
     if raw.text in _CONSTANTS:
         return _CONSTANTS[raw.text]
     number = number_of(raw.text)
     return raw.text if number is None else number
+
+
+_NAMES: Final = frozenset((Kind.NAME, Kind.IDENTIFIER, Kind.PATH))
+_OTHERS: Final[Mapping[Kind, Callable[[str, _Raw], Value]]] = {
+    Kind.OPERATOR: _operator,
+    Kind.PATHS: _paths,
+    Kind.ITEMS: _items,
+    Kind.VALUE: _value_of,
+    Kind.NUMBER: _number,
+}
+"""Kinds whose arguments are no text."""
 
 
 def _identifier(text: str) -> str | None:
@@ -456,12 +610,7 @@ def _one_line(text: str) -> str | None:
     return "is one line" if "\n" in text or "\r" in text else None
 
 
-def _fits(_: str) -> None:
-    return None
-
-
 _PROBLEMS: Final[Mapping[Kind, Callable[[str], str | None]]] = {
-    Kind.TEXT: _fits,
     Kind.NAME: _one_line,
     Kind.TIME: _one_line,
     Kind.PATH: _one_line,  # whether a path may be looked at is for the observer that walks it
@@ -520,18 +669,25 @@ def whole_or_decimal(number: Decimal) -> int | Decimal | None:
 def canonical(check: Check) -> str:
     """The one way to write a check: what `parse_check` reads back as the same check."""
     signature = TABLE[check.name]
-    written = [_written(one.kind, value) for one, value in zip(signature.parameters, check.arguments, strict=False)]
-    kinds = {one.name: one.kind for one in signature.named}
-    written += [f"{name}={_written(kinds[name], value)}" for name, value in check.named]
+    written = list(map(_written, signature.parameters, check.arguments))
+    keys = _KEYS[check.name]
+    written += [f"{name}={_written(keys[name], value)}" for name, value in check.named]
     return f"{'not ' if check.negated else ''}{check.name}({', '.join(written)})"
 
 
-def _written(kind: Kind, value: Value) -> str:
+def _written(parameter: Parameter, value: Value) -> str:
+    kind = parameter.kind
     if kind is Kind.OPERATOR:
         return str(value)
     if isinstance(value, str) and kind is not Kind.VALUE:
-        return value if _WORD.fullmatch(value) else _quoted(value)
+        return _text(value)
+    if isinstance(value, tuple) and kind is Kind.PATHS:
+        return f"[{', '.join(_text(str(path)) for path in value)}]"
     return written_value(value)
+
+
+def _text(text: str) -> str:
+    return text if _WORD.fullmatch(text) else _quoted(text)
 
 
 def written_value(value: Value) -> str:

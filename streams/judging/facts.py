@@ -11,20 +11,26 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from .checks import Check, Value
-from .commit_facts import CommitFacts, all_of, verify_commit
+from .commit_facts import CommitFacts, verify_commit
 from .moments import SECOND
 from .named_times import Stretch, compare_times, read_named_time
 from .results import Held
+from .scope_facts import SinceFacts, Standing, all_of, standing_of, verify_only_in, verify_since
 from .text_checks import NOT_FOUND, NOT_WHOLE, decided, operator_of
 from .values import compare
 
 __all__ = [
     "CommitFacts",
     "PeerFacts",
+    "SinceFacts",
+    "Standing",
+    "standing_of",
     "verify_commit",
     "verify_last_changed",
     "verify_modified",
+    "verify_only_in",
     "verify_peer",
+    "verify_since",
     "verify_subscribers",
     "verify_tree",
 ]

@@ -1,55 +1,20 @@
-"""Dates and times that a text names: which stretch of time is meant, and in which relation to it (observing.md).
+"""Dates and times that a text names: which stretch of time is meant (observing.md).
 
 `2026-05-25` is a day, `May 2026` a month, `2026-05-25T10:00Z` a minute: a time agrees with what a text names when it
-lies in that stretch. Without a zone UTC is meant. «before», «after», «since», «until», «between … and» and their kin
-are understood; «two days ago» is not, since it depends on when it is read. Times are nanoseconds since 1970 in UTC,
-so that nothing a file system tells is lost. No clock is read.
+lies in that stretch. Without a zone UTC is meant. Times are nanoseconds since 1970 in UTC, so that nothing a file
+system tells is lost. No clock is read.
 """
 
 from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
-from .literals import MONTHS, Found, literals
+from .literals import MONTHS
 
-Relation = Literal["at", "before", "after", "since", "until"]
 SECOND: Final = 1_000_000_000
 _DAY: Final = 86_400 * SECOND
-
-
-class Moment(NamedTuple):
-    """A stretch of time as a text names it.
-
-    Attributes:
-        text: the words.
-        relation: how the sentence relates to it.
-        negated: the sentence denies that relation («not since»).
-        first: its first nanosecond.
-        past: the first nanosecond after it.
-    """
-
-    text: str
-    relation: Relation
-    negated: bool
-    first: int
-    past: int
-
-    def holds(self, time: int, ignore_negation: bool = False) -> bool:
-        """Whether `time` (ns) stands in the relation that the text names; a denial's own «not» may be left out."""
-        match self.relation:
-            case "at":
-                fits = self.first <= time < self.past
-            case "before":
-                fits = time < self.first
-            case "after":
-                fits = time >= self.past
-            case "since":
-                fits = time >= self.first
-            case "until":
-                fits = time < self.past
-        return fits if ignore_negation else fits != self.negated
 
 
 class Date(NamedTuple):
@@ -122,55 +87,10 @@ def _ns(year: int, month: int, day: int) -> int:
     return (datetime(year, month, day).toordinal() - datetime(1970, 1, 1).toordinal()) * _DAY
 
 
-_NOT: Final = r"(?:not|no|never|n['’]t)\s"
-_WORDS: Final[tuple[tuple[Relation, str], ...]] = (
-    ("since", rf"{_NOT}(?:before|earlier than|older than)|(?:at|on) or after|since|starting(?: from)?"),
-    ("until", rf"{_NOT}(?:after|later than|newer than|more recent than)|(?:at|on) or before|until|till|by|up to"),
-    ("after", r"after|later than|newer than|(?:more recently|more recent|younger) than"),
-    ("before", r"before|earlier than|older than|prior to|ahead of|preceding"),
-)
-_RELATIONS: Final[tuple[tuple[Relation, re.Pattern[str]], ...]] = tuple(
-    (relation, re.compile(rf"\b(?:{words})\s*(?:(?:the|on|at|in|about)\s+)?$", re.IGNORECASE))
-    for relation, words in _WORDS
-)
 _NEGATION: Final = re.compile(
     r"\b(?:not|never|no|none|nothing|nobody|nowhere|unchanged|unmodified|untouched|neither|nor|without)\b|n['’]t\b",
     re.IGNORECASE,
 )
-_CLAUSE_END: Final = re.compile(r"[,;:]\s|\bbut\b|\band\b", re.IGNORECASE)
-_RANGE: Final = re.compile(r"\s*(?:and|to|until|till|-|–|through)\s*")
-
-
-def moments(text: str, found: list[Found] | None = None) -> list[Moment]:
-    """Every date or time with a date that a text names, in order, each in the relation in which it is named."""
-    dates = [one for one in (literals(text) if found is None else found) if one.form == "moment"]
-    result: list[Moment] = []
-    past = 0
-    for place, one in enumerate(dates):
-        named = stretch(one.text)
-        if named is None:
-            continue
-        before = text[past : one.start]
-        relation, negated = _relation(before)
-        if place and result and _RANGE.fullmatch(before) and _opens_range(text[: dates[place - 1].start]):
-            result[-1] = result[-1]._replace(relation="since")
-            relation, negated = "until", result[-1].negated
-        result.append(Moment(one.text, relation, negated, *named))
-        past = one.end
-    return result
-
-
-def _opens_range(before: str) -> bool:
-    return re.search(r"\b(?:between|from)\s*(?:the\s)?$", before, re.IGNORECASE) is not None
-
-
-def _relation(before: str) -> tuple[Relation, bool]:
-    """The relation that the words before a date name, and whether they deny it."""
-    for relation, pattern in _RELATIONS:
-        match = pattern.search(before)
-        if match:
-            return relation, negates(_CLAUSE_END.split(before[: match.start()])[-1])
-    return "at", negates(_CLAUSE_END.split(before)[-1])
 
 
 def negates(text: str) -> bool:

@@ -34,9 +34,44 @@ SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "equals": ("{name}{where} equals {value}", "{name}{where} does not equal {value}"),
     "compare": ("{name}{where} {relation} {value}", "{name}{where} {relation} {value}"),
-    "calls": ("{caller}{where} calls {callee}", "{caller}{where} does not call {callee}"),
-    "uses": ("{user}{where} uses {used}", "{user}{where} does not use {used}"),
-    "imports": ("{File} imports {module}{inside}", "{File} does not import {module}{inside}"),
+    "members": ("The members of {name}{where} are {items}", "The members of {name}{where} are not {items}"),
+    "calls": (
+        "{caller}{where} calls {callee}",
+        "The name {callee} does not occur in the body of {caller}{where}, so it is not called there",
+    ),
+    "calls argument": (
+        "{caller}{where} calls {callee} with the argument {argument}",
+        "{caller}{where} does not call {callee} with the argument {argument}",
+    ),
+    "uses": (
+        "{user}{where} uses {used}",
+        "The name {used} does not occur in the body of {user}{where}, so it is not used there",
+    ),
+    "reaches": ("{caller}{where} reaches {callee} through calls", ""),
+    "imports": (
+        "{File} imports {module}{inside}",
+        "The name {module} does not occur{where}, so it is not imported there",
+    ),
+    "raises": (
+        "{symbol}{where} raises {error}",
+        "The name {error} does not occur in {file}, so {symbol}{inside} does not raise it",
+    ),
+    "extends": ("{type}{where} extends {base}", "{type}{where} does not extend {base}"),
+    "parameter": (
+        "{symbol}{where} has the parameter {name}{declared}",
+        "{symbol}{where} does not have the parameter {name}{declared}",
+    ),
+    "field": (
+        "{owner}{where} has the field {name}{declared}",
+        "{owner}{where} does not have the field {name}{declared}",
+    ),
+    "result": (
+        "The result of {symbol}{where} has the type {type}",
+        "The result of {symbol}{where} does not have the type {type}",
+    ),
+    "when": ("In {symbol}{where} {effect} stands under the condition {condition}", ""),
+    "unless": ("In {symbol}{where} {effect} stands where the condition {condition} is false", ""),
+    "before": ("In {symbol}{where} {a} stands before {b}", ""),
     "returns": ("{symbol}{where} returns {quote}", "{symbol}{where} does not return {quote}"),
     "count": (
         "The number of occurrences of {pattern}{where} {relation} {number}",
@@ -51,14 +86,29 @@ SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
         "The only {a}{where} stands before the only {b}",
         "The only {a}{where} does not stand before the only {b}",
     ),
+    "only_in": (
+        "{identifier} occurs in tracked files under {paths} and in no other",
+        "{identifier} occurs in a tracked file that is not under {paths}",
+    ),
     "commit": ("Commit {hash} is there", "Commit {hash} is not there"),
     "commit with": ("Commit {hash} has {all}", "Commit {hash} does not have {all}"),
     "changed": ("Commit {commit} changed {path}", "Commit {commit} did not change {path}"),
     "introduced": ("Commit {commit} introduced {quote}{of}", "Commit {commit} did not introduce {quote}{of}"),
     "removed": ("Commit {commit} removed {quote}{of}", "Commit {commit} did not remove {quote}{of}"),
     "last_changed": ("{path} was last changed {when}", "{path} was not last changed {when}"),
+    "added": ("{what}{of} was added{since}", "{what}{of} was not added{since}"),
+    "deleted": ("{what}{of} was deleted{since}", "{what}{of} was not deleted{since}"),
+    "renamed": (
+        "{old} was deleted and {new} was added{since}",
+        "{old} was not deleted, or {new} was not added{since}",
+    ),
+    "touched": ("{paths} changed{since} and no other file did", ""),
+    "unchanged": ("{path} did not change{since}", "{path} changed{since}"),
     "modified": ("{path} was last modified {when}", "{path} was not last modified {when}"),
     "peer": ("The peer has {all}", "The peer does not have {all}"),
+    "passes": ("The check {check} passes", ""),
+    "fails": ("The check {check} fails", ""),
+    "output": ("The output of the check {check} contains {quote}", ""),
 }
 """For each check, or form of one: what it says, and what it says behind a `not` where it may stand there."""
 _RELATIONS: Final[Mapping[Operator, tuple[str, str]]] = {
@@ -78,6 +128,8 @@ _TIMES: Final[Mapping[Operator, str]] = {
     ">=": "no earlier than",
 }
 _NAMED: Final[Mapping[str, str]] = {
+    "type": "of the type {}",
+    "default": "with the default {}",
     "author": "the author {}",
     "date": "the date {}",
     "subject": "the subject {}",
@@ -88,7 +140,14 @@ _NAMED: Final[Mapping[str, str]] = {
 }
 
 
-def render(check: Check, *, path: str | None, lines: tuple[int, int] | None, commit: str | None) -> str:
+def render(
+    check: Check,
+    *,
+    path: str | None,
+    lines: tuple[int, int] | None,
+    commit: str | None,
+    under: Sequence[str] = (),
+) -> str:
     """The sentence of one check, with the place where it was found to hold.
 
     Args:
@@ -96,13 +155,25 @@ def render(check: Check, *, path: str | None, lines: tuple[int, int] | None, com
         path: the file that was looked at; None where none is known.
         lines: the lines of it where the check holds, from 1.
         commit: the commit that decided it.
+        under: the texts of the conditions, attributes or preprocessor lines around it (`Held.under`).
 
     Returns:
         One sentence on one line, with a full stop.
     """
     said = SENTENCES[_form(check, path)][check.negated].format_map(_fields(check, path))
-    place = _place(check, path, lines, commit)
+    place = _place(check, path, lines, commit) + _conditions(under)
     return f"{said} ({', '.join(place)})." if place else f"{said}."
+
+
+def _conditions(under: Sequence[str]) -> list[str]:
+    """What is told of the conditions: that only one branch is spoken of, and which."""
+    shown = [f"under {quotation(' '.join(nfkc(text).split())[:_LONGEST])}" for text in under if text.strip()]
+    branch = any(text.strip()[:1] not in "#@[" for text in under)
+    return (["in one branch"] if branch else []) + shown
+
+
+_LONGEST: Final = 200
+"""Characters of a condition that are shown."""
 
 
 def _form(check: Check, path: str | None) -> str:
@@ -110,6 +181,8 @@ def _form(check: Check, path: str | None) -> str:
         return f"defines {kind}" if kind in ("target", "section") else "defines kind"
     if check.name == "commit" and check.named:
         return "commit with"
+    if check.name == "calls" and check.has("argument"):
+        return "calls argument"
     # A channel has a number of subscribers; the words fit a text in which they are counted as well.
     if check.name == "count" and path is None and not check.named and check.text("pattern") == "subscribers":
         return "count subscribers"
@@ -120,15 +193,20 @@ def _fields(check: Check, path: str | None) -> dict[str, str]:
     """Every argument as it is shown, and the phrases that are made of several."""
     signature = CHECKS[check.name]
     fields = {
-        one.name: _shown(one, argument) for one, argument in zip(signature.parameters, check.arguments, strict=False)
+        parameter.name: _shown(parameter, argument)
+        for parameter, argument in zip(signature.parameters, check.arguments, strict=False)
     }
-    parameters = {one.name: one for one in signature.named}
-    named = {name: _shown(parameters[name], argument) for name, argument in check.named}
+    parameters = {parameter.name: parameter for parameter in signature.named}
+    named = {key: _shown(parameters[key], argument) for key, argument in check.named}
+    have = [_NAMED[key].format(shown) for key, shown in named.items() if key in _NAMED]
+    fields["declared"] = "".join(f" {phrase}" for phrase in have)
     if signature.content:
         fields |= _scope(check, check.path or path, named)
-    elif have := [_NAMED[one].format(shown) for one, shown in named.items() if one in _NAMED]:
+    elif have:
         fields["all"] = _listed(have, check.negated)
+    fields["argument"] = named.get("argument", "")
     fields["of"] = f" in {named['path']}" if "path" in named else ""
+    fields["since"] = f" since {named['since']}" if "since" in named else ""
     if "op" in fields:
         fields["relation"] = _RELATIONS[operator_of(check)][check.negated]
         fields["when"] = f"{_TIMES[operator_of(check)]} {fields.get('time', '')}"
@@ -177,6 +255,8 @@ _HASH: Final = re.compile(r"[0-9a-f]{7,64}")
 
 
 def _shown(parameter: Parameter, argument: Value) -> str:
+    if parameter.kind is Kind.PATHS and isinstance(argument, tuple):
+        return _listed([name(str(path)) for path in argument], negated=False)
     if parameter.kind is Kind.VALUE or not isinstance(argument, str):
         return _value(argument)
     if parameter.kind is Kind.TEXT:

@@ -9,37 +9,52 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from .checks import SYMBOL_KINDS, TABLE, Parameter, Signature
+from .checks import SYMBOL_KINDS, TABLE
 
 Format = Literal["inline", "json"]
 
-MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
-    # of each check: when it holds, and an example
-    "contains": ("the text stands there, exactly", 'contains("retry at most 5 times", path=docs/limits.md)'),
-    "absent": ("the identifier stands nowhere in it", "absent(parse_time, path=src/clock.py)"),
-    "exists": ("the file is there", "exists(src/limits.py)"),
-    "missing": ("there is no such file", "missing(setup.py)"),
-    "defines": (
-        f"it is defined there; kind is one of {', '.join(SYMBOL_KINDS)}",
-        "defines(retry, function, path=src/limits.py)",
-    ),
-    "equals": ("the constant, default, key or field has that value", "equals(MAX_RETRIES, 5, path=src/limits.py)"),
-    "compare": ("its value compares so; op is = != < <= > >=", "compare(MAX_RETRIES, <, 10, path=src/limits.py)"),
-    "calls": ("the body of caller calls callee", "calls(retry, sleep, path=src/limits.py)"),
-    "uses": ("the body of user names used", "uses(retry, MAX_RETRIES, path=src/limits.py)"),
-    "imports": ("the module is imported there", "imports(time, path=src/limits.py)"),
-    "returns": ("it returns that expression", 'returns(retry, "attempt + 1", path=src/limits.py)'),
-    "count": ("the fixed text occurs that often", 'count("TODO", =, 3, path=src/limits.py)'),
-    "line": ("that line has the text", 'line(src/limits.py, 12, "MAX_RETRIES = 5")'),
-    "order": ("a stands before b, and each stands there once", 'order("import time", "def retry", path=src/limits.py)'),
-    "commit": ("git has that commit, with that author, date or subject", "commit(1a2b3c4, date=2026-05-25)"),
-    "changed": ("the commit changed the file", "changed(src/limits.py, 1a2b3c4)"),
-    "introduced": ("the commit added the text", 'introduced("MAX_RETRIES = 5", 1a2b3c4, path=src/limits.py)'),
-    "removed": ("the commit took the text away", 'removed("MAX_RETRIES = 3", 1a2b3c4, path=src/limits.py)'),
-    "last_changed": ("git last changed the file then", "last_changed(src/limits.py, >, 2026-05-01)"),
-    "modified": ("the file was last written then", "modified(src/limits.py, <, 2026-06-01)"),
-    "peer": ("a process of these ids listens on the socket", "peer(user=postgres)"),
+EXAMPLES: Final[Mapping[str, tuple[str, str]]] = {
+    # of each check: an example with all that it takes, and when it holds
+    "contains": ('contains("retry at most 5 times", path=docs/limits.md)', "the text stands there, exactly"),
+    "absent": ("absent(parse_time, path=src/clock.py)", "the identifier stands nowhere in it"),
+    "exists": ("exists(src/limits.py)", "the file is there"),
+    "missing": ("missing(setup.py)", "there is no such file"),
+    "defines": ("defines(retry, function, path=src/limits.py)", f"defined there; one of {', '.join(SYMBOL_KINDS)}"),
+    "equals": ("equals(MAX_RETRIES, 5, path=src/limits.py)", "the constant, default or key has that value"),
+    "compare": ("compare(MAX_RETRIES, <, 10, path=src/limits.py)", "so its value compares: = != < <= > >="),
+    "members": ('members(COLOURS, ["red", "blue"], path=src/ui.py)', "the list or enumeration has exactly these"),
+    "calls": ('calls(Job.run, Job.stop, argument="now", path=src/job.py)', "the body calls it, with that argument"),
+    "uses": ("uses(retry, MAX_RETRIES, path=src/limits.py)", "the body names it"),
+    "reaches": ("reaches(main, Job.stop, path=src/job.py)", "by calls of calls in that file"),
+    "imports": ("imports(time, path=src/limits.py)", "the module is imported there"),
+    "returns": ('returns(retry, "attempt + 1", path=src/limits.py)', "it returns that expression"),
+    "raises": ("raises(retry, TimeoutError, path=src/limits.py)", "it raises that error"),
+    "extends": ("extends(Job, Task, path=src/job.py)", "that type is its base"),
+    "parameter": ("parameter(retry, limit, type=int, default=5, path=src/limits.py)", "it takes that parameter"),
+    "field": ("field(Job, name, type=str, default=null, path=src/job.py)", "the type has that field"),
+    "result": ("result(retry, int, path=src/limits.py)", "the declared type of what it returns"),
+    "when": ('when(retry, "limit == 0", "return None", path=src/limits.py)', "code that runs under a condition"),
+    "unless": ('unless(retry, "ready", "sleep(1)", path=src/limits.py)', "code that runs where it is false"),
+    "before": ('before(retry, "sleep(1)", "send()", path=src/limits.py)', "the one stands before the other"),
+    "count": ('count("TODO", =, 3, path=src/limits.py)', "the fixed text occurs that often"),
+    "line": ('line(src/limits.py, 12, "MAX_RETRIES = 5")', "that line has the text"),
+    "order": ('order("import time", "def retry", path=src/limits.py)', "each stands there once, in this order"),
+    "only_in": ("only_in(MAX_RETRIES, [src/limits.py, tests])", "the identifier occurs in no other file"),
+    "commit": ('commit(1a2b3c4, author="Jo Doe", date=2026-05-25, subject="Fix it")', "git has it, with these"),
+    "changed": ("changed(src/limits.py, 1a2b3c4)", "the commit changed the file"),
+    "introduced": ('introduced("MAX_RETRIES = 5", 1a2b3c4, path=src/limits.py)', "before that commit it stood nowhere"),
+    "removed": ('removed("MAX_RETRIES = 3", 1a2b3c4, path=src/limits.py)', "since that commit it stands nowhere"),
+    "last_changed": ("last_changed(src/limits.py, >, 2026-05-01)", "git last changed the file then"),
+    "added": ("added(retry, path=src/limits.py, since=1a2b3c4)", "new since then: a definition, a text or a file"),
+    "deleted": ("deleted(retry_once, path=src/limits.py, since=1a2b3c4)", "gone since then"),
+    "renamed": ("renamed(retry_once, retry, since=1a2b3c4)", "the one is gone and the other is new"),
+    "touched": ("touched([src/limits.py, tests], since=1a2b3c4)", "exactly these changed"),
+    "unchanged": ("unchanged(src/job.py, since=1a2b3c4)", "the file did not change"),
+    "modified": ("modified(src/limits.py, <, 2026-06-01)", "the file was last written then"),
+    "peer": ("peer(uid=26, gid=26, pid=4242, user=postgres)", "a process of these ids listens on the socket"),
 }
+UNTAUGHT: Final = frozenset(("passes", "fails", "output"))
+"""Checks that need a runner, which decides them where one is set up."""
 
 SENTENCE: Final = "`MAX_RETRIES` in src/limits.py is 5."
 """What the examples of both forms state."""
@@ -50,16 +65,16 @@ A check is one proposition from the list below. Programs with access of their ow
 and only what they verify is admitted.
 
 Rules:
-1. State one fact per sentence, and give the sentence checks that say the same as its words. \
-Name in the sentence every name, path and value that its checks name.
+1. State one fact per sentence, and attach checks that say all of it: name in the sentence each name, path and value \
+that they name, and nothing else.
 2. Use only the checks of the list. A sentence with any other check is not admitted.
 3. Copy names, paths, values and quotes exactly from what you read. Never guess them.
 4. Attach only checks that you believe to hold because you looked. Without one, say that you did not verify it.
-5. Name each place that you consulted as an annotation, and no other. An invented one leads to rejection. \
-Two kinds of places are needed, such as the file itself and a search or the history.
-6. Write quotes as JSON strings. Names, paths and numbers need no quotes. Put path=… last where the check allows it."""
+5. Name each place that you consulted as an annotation, with the lines or the pattern, and no other. \
+An invented one leads to rejection. Two kinds of places are needed, such as the file itself and a search or the history.
+6. Write a method as Type.method, and quotes as JSON strings; an end with … may cut a word."""
 
-_LIST: Final = "Checks (`not ` may stand before each, except for {}):"
+_LIST: Final = "Checks (`not ` may stand before each, except for {}; what an example has behind a `=` may be left out):"
 
 _INLINE: Final = f"""\
 Form: write the annotations behind the sentence, each in square brackets, and the checks in the first one. \
@@ -90,17 +105,9 @@ def instructions(form: Format) -> str:
     Returns:
         Plain text without a line end behind it.
     """
-    without_not = ", ".join(name for name, signature in TABLE.items() if not signature.negatable)
-    listed = [_LIST.format(without_not), *(_line(name, signature) for name, signature in TABLE.items())]
-    return "\n\n".join([_HEAD, "\n".join(listed), _PLACES, _INLINE if form == "inline" else _JSON])
-
-
-def _line(name: str, signature: Signature) -> str:
-    parameters = [_parameter(one) for one in signature.parameters]
-    named = [f"{one.name}=…" for one in signature.named if one.name not in ("in", "lines")]
-    meaning, example = MEANINGS[name]
-    return f"- {name}({', '.join([*parameters, *named])}): {meaning}. Example: {example}"
-
-
-def _parameter(parameter: Parameter) -> str:
-    return f"[{parameter.name}]" if parameter.optional else parameter.name
+    taught = [signature for name, signature in TABLE.items() if name not in UNTAUGHT]
+    without_not = ", ".join(signature.name for signature in taught if not signature.negatable)
+    rows = [f"- {': '.join(EXAMPLES[signature.name])}" for signature in taught]
+    return "\n\n".join(
+        [_HEAD, "\n".join([_LIST.format(without_not), *rows]), _PLACES, _INLINE if form == "inline" else _JSON]
+    )

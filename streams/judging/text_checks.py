@@ -1,9 +1,9 @@
 """The checks on text: `contains`, `absent`, `count`, `line` and `order`, for any file in any language (docs/checks.md).
 
 Text is in NFKC on both sides, and for a quote every run of white space is one space, line ends included. A quote's ends
-cut no identifier and no number: `1.2` does not stand in `1.2.3`, nor `foo` in `foobar`. What would be true or false
-only if the text were whole, unambiguous or free of look-alikes stays undecided. Every step is linear in the text, or
-stops at a bound. Nothing is read here.
+cut no identifier and no number, but for an end with `…`: `1.2` does not stand in `1.2.3`, nor `foo` in `foobar`, and
+`foo…` does. What would be true or false only if the text were whole, unambiguous or free of look-alikes stays
+undecided. Every step is linear in the text, or stops at a bound. Nothing is read here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from ...codecs.unicode_text import STRIPPED, nfkc, settle, unicodedata2
-from .checks import Check, Operator
+from .checks import OPEN, Check, Operator
 from .results import Held, Source
 from .values import compare
 
@@ -63,33 +63,41 @@ def _region(source: Source) -> _Region:
 
 
 def _contains(check: Check, source: Source, region: _Region) -> Held:
-    quote, text = flat(check.text("quote")), flat(region.text)
-    found = find_quote(quote, text, open_end=region.open_end)
-    if found is None:
+    quote, text = quote_of(check), flat(region.text)
+    places = find_quote(quote, text, open_end=region.open_end)
+    if places is None:
         return TOO_LARGE
-    return Held(True, lines=_lines_of(region, text, found[0], found[0] + len(quote))) if found else NOT_FOUND
+    return Held(True, lines=_span(region, text, places[0], quote)) if places else NOT_FOUND
 
 
 def _absent(check: Check, source: Source, region: _Region) -> Held:
     if not region.whole:
         return NOT_WHOLE
     identifier, text = check.text("identifier"), region.text
-    found = find_quote(identifier, text)
-    if found is None:
+    places = find_quote(identifier, text)
+    if places is None:
         return TOO_LARGE
-    if found:
-        number = region.first + text.count("\n", 0, found[0])
-        return Held(False, "differs", (number, number))
-    return AMBIGUOUS if _looks_like(identifier, text) else Held(True, lines=source.lines)
+    if places:
+        number = region.first + text.count("\n", 0, places[0])
+        return Held(False, "differs", (number, number), found=_shown(text.split("\n")[number - region.first]))
+    return AMBIGUOUS if looks_like(identifier, text) else Held(True, lines=source.lines)
 
 
-def _looks_like(identifier: str, text: str) -> bool:
-    """Whether it stands inside of another word, in look-alikes or with invisible characters, or in escapes."""
-    if identifier in text or (not text.isascii() and identifier in settle(text)):
+def looks_like(identifier: str, text: str) -> bool:
+    """Whether it stands inside of another word or in other letter case, in look-alikes, with invisible characters, or
+    in escapes."""
+    identifier = identifier.casefold()
+    if identifier in text.casefold() or (not text.isascii() and identifier in settle(text).casefold()):
         return True
-    return "\\" in text and identifier in _ESCAPED.sub(_unescaped, text)
+    return "\\" in text and identifier in _ESCAPED.sub(_unescaped, text).casefold()
 
 
+def _shown(line: str) -> str:
+    """A line as `Held.found` tells it."""
+    return line.strip()[:_LONGEST_FOUND]
+
+
+_LONGEST_FOUND: Final = 200
 _ESCAPED: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|x([0-9A-Fa-f]{2})|U([0-9A-Fa-f]{8}))")
 
 
@@ -102,7 +110,9 @@ def _count(check: Check, source: Source, region: _Region) -> Held:
     """Occurrences that do not overlap, also inside of longer words; white space counts as it stands there."""
     if not region.whole:
         return NOT_WHOLE
-    pattern = flat(check.text("pattern"))
+    pattern = quote_of(check, "pattern")
+    if OPEN in pattern:
+        return AMBIGUOUS  # it counts inside of words anyway, so the sign may be one of the text
     number = region.text.count(pattern)
     if " " in pattern and flat(region.text).count(pattern) != number:
         return AMBIGUOUS  # some are written with other white space, and a check cannot say which it means
@@ -110,7 +120,7 @@ def _count(check: Check, source: Source, region: _Region) -> Held:
 
 
 def _line(check: Check, source: Source, region: _Region) -> Held:
-    number, quote = check.value("number"), flat(check.text("quote"))
+    number, quote = check.value("number"), quote_of(check)
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         return Held(None, "incomparable")
     if source.lines is not None and not source.lines[0] <= number <= source.lines[1]:
@@ -118,30 +128,55 @@ def _line(check: Check, source: Source, region: _Region) -> Held:
     lines = source.text.split("\n")
     if not lines[-1]:
         lines.pop()
-    if number > len(lines):
-        return Held(False, "differs") if source.whole else NOT_WHOLE
-    found = find_quote(quote, flat(lines[number - 1]), open_end=not source.whole and number == len(lines))
-    if found is None:
+    line = flat(lines[number - 1]) if number <= len(lines) else ""
+    places = find_quote(quote, line, open_end=not source.whole and number == len(lines))
+    if places is None:
         return TOO_LARGE
-    if found:
+    if places:
         return Held(True, lines=(number, number))
-    return Held(False, "differs", (number, number)) if source.whole else NOT_WHOLE
+    if not source.whole:
+        return NOT_WHOLE
+    shown = _shown(lines[number - 1]) if number <= len(lines) else None
+    elsewhere = _elsewhere(quote, source, number)
+    if elsewhere is not None:
+        return elsewhere._replace(found=shown)
+    return Held(False, "differs", None if shown is None else (number, number), found=shown)
+
+
+def _elsewhere(quote: str, source: Source, number: int) -> Held | None:
+    """What comes of a quote that its line does not have: undecided where the file has it, in any white space or letter
+    case; None where it stands nowhere."""
+    whole = _Region(nfkc(source.text), 1, True, False)
+    text = flat(whole.text)
+    places = find_quote(quote, text, most=_MOST_PLACES)
+    if places is None:
+        return TOO_LARGE
+    if places:
+        spans = [_span(whole, text, at, quote) for at in places]
+        return Held(None, "moved", min(spans, key=lambda lines: abs(lines[0] - number)))
+    squeezed = inner(quote).replace(" ", "").casefold()
+    return AMBIGUOUS if squeezed in settle(text).replace(" ", "").casefold() else None
+
+
+_MOST_PLACES: Final = 8
+"""Places of a quote of which the nearest is told."""
 
 
 def _order(check: Check, source: Source, region: _Region) -> Held:
     if not region.whole:
         return NOT_WHOLE  # another one may stand in what is missing
-    text, ends = flat(region.text), list[tuple[int, int]]()
-    for quote in (flat(check.text("a")), flat(check.text("b"))):
-        found = find_quote(quote, text, most=2)
-        if found is None:
+    text, spans = flat(region.text), list[tuple[int, int]]()
+    for quote in (quote_of(check, "a"), quote_of(check, "b")):
+        places = find_quote(quote, text, most=2)
+        if places is None:
             return TOO_LARGE
-        if len(found) != 1:
-            return AMBIGUOUS if found else NOT_FOUND
-        ends.append((found[0], found[0] + len(quote)))
-    if ends[0][1] > ends[1][0]:
-        return NOT_FOUND
-    return Held(True, lines=_lines_of(region, text, ends[0][0], ends[1][1]))
+        if len(places) != 1:
+            return AMBIGUOUS if places else NOT_FOUND
+        spans.append((places[0], places[0] + len(inner(quote))))
+    (start, end), (other, past) = spans
+    if end <= other:
+        return Held(True, lines=_lines_of(region, text, start, past))
+    return Held(False, "differs", _lines_of(region, text, other, end)) if past <= start else NOT_FOUND
 
 
 _VERIFIERS: Final[Mapping[str, Callable[[Check, Source, _Region], Held]]] = {
@@ -173,11 +208,25 @@ def flat(text: str) -> str:
     return " ".join(nfkc(text).split())
 
 
+def quote_of(check: Check, parameter: str = "quote") -> str:
+    """A quote of a check as `flat` returns a text, with the `…` at its ends."""
+    quote = check.text(parameter)
+    if OPEN not in (quote[:1], quote[-1:]):
+        return flat(quote)
+    return OPEN * (quote[0] == OPEN) + flat(inner(quote)) + OPEN * (quote[-1] == OPEN)
+
+
+def inner(quote: str) -> str:
+    """A quote without the `…` at its ends: what stands in the text."""
+    return quote.strip(OPEN)
+
+
 def find_quote(quote: str, text: str, *, most: int = 1, open_end: bool = False) -> list[int] | None:
-    """Where a quote stands without cutting an identifier or a number.
+    """Where a quote stands without cutting an identifier or a number, but for an end that has `…`.
 
     Args:
-        quote: as `flat` returns it, like `text`; `text` may hold line ends where the quote has no white space.
+        quote: as `quote_of` returns it, and `text` as `flat` does; `text` may hold line ends where the quote has no
+            white space.
         text: what is searched.
         most: how many places are wanted.
         open_end: a quote that ends where the text ends is passed over.
@@ -187,14 +236,16 @@ def find_quote(quote: str, text: str, *, most: int = 1, open_end: bool = False) 
     """
     found: list[int] = []
     steps = 0
+    open_start, open_end_too = quote[:1] == OPEN, quote[-1:] == OPEN
+    quote = inner(quote)
     at = text.find(quote) if quote else -1
     while at >= 0:
         end = at + len(quote)
         skip = at + 1
-        if cuts(text, at):
+        if not open_start and cuts(text, at):
             run = _run().match(text, at)
             skip = run.end() if run else skip  # nothing else begins inside this word
-        elif not cuts(text, end) and not (open_end and end == len(text)):
+        elif open_end_too or (not cuts(text, end) and not (open_end and end == len(text))):
             found.append(at)
             if len(found) == most:
                 break
@@ -262,6 +313,10 @@ def cuts(text: str, place: int) -> bool:
     if _invisible().match(text, place) or _invisible().match(text, place - 1):
         return True
     return unicodedata2.category(after)[0] == "M"
+
+
+def _span(region: _Region, text: str, at: int, quote: str) -> tuple[int, int]:
+    return _lines_of(region, text, at, at + len(inner(quote)))
 
 
 def _lines_of(region: _Region, text: str, start: int, end: int) -> tuple[int, int]:

@@ -3,7 +3,8 @@
 
 What a check declares is held against what was found. Arithmetic is exact, and nothing is converted. True and False are
 given only where they are exact: two values that mean the same in one reading and not in another, such as the number 30
-and the quantity `30s`, or `1.0` and `"1.0"`, come to None, so that neither a check nor its `not` rests on them.
+and the quantity `30s`, `1.0` and `"1.0"`, or two fractions that one floating-point number may stand for, come to None,
+so that neither a check nor its `not` rests on them.
 No file is read here, and no clock.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from decimal import Decimal
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from typing import Final, NamedTuple, TypeGuard
 
@@ -125,7 +126,7 @@ def compare(op: Operator, declared: Value, found: Value) -> bool | None:
         found = str(found) if number is None else number
     if isinstance(declared, str) and isinstance(found, str):
         return _order_of_strings(op, nfkc(declared), nfkc(found))
-    if _is_number(declared) and _is_number(found):
+    if _is_number(declared) and _is_number(found) and not _may_round(declared, found):
         return RELATIONS[op](_sign(declared, found))
     return None
 
@@ -143,7 +144,25 @@ def _sign(declared: Number, found: Number) -> int:
 
 
 def _same_numbers(declared: Number, found: Number) -> bool | None:
-    return declared == found if _is_number(declared) and _is_number(found) else None
+    if not (_is_number(declared) and _is_number(found)) or _may_round(declared, found):
+        return None
+    negative_zero = isinstance(found, Decimal) and found.is_zero() and found.is_signed()
+    return None if negative_zero and declared == 0 else declared == found
+
+
+def _may_round(declared: Number, found: Number) -> bool:
+    """Whether a fraction of more than 15 digits agrees with the other number in the first 15: as floating-point numbers
+    the two may be the same, or one of them another than it says."""
+    one, other = Decimal(declared), Decimal(found)
+    written = [number for number in (declared, found) if isinstance(number, Decimal)]
+    if not any(len(bytes(number.as_tuple().digits).rstrip(b"\0")) > _EXACT_DIGITS for number in written):
+        return False
+    difference = _WIDE.subtract(one, other)
+    return difference.is_zero() or difference.adjusted() - max(one.adjusted(), other.adjusted()) <= -_EXACT_DIGITS
+
+
+_EXACT_DIGITS: Final = 15
+_WIDE: Final = Context(prec=40, Emin=MIN_EMIN, Emax=MAX_EMAX)
 
 
 def _same_lists(declared: tuple[Value, ...], found: tuple[Value, ...]) -> bool | None:
@@ -179,8 +198,11 @@ def _same_strings(declared: str, found: str) -> bool | None:
 
 def _text_and_other(declared: str, found: Value) -> bool | None:
     """A declared text against a number, a boolean or null; `"30"` is not 30, but 30 may be `30s`, or a date."""
-    if found is None or isinstance(found, bool):
-        return False
+    if found is None:
+        return None if declared in _NULL_NAMES else False
+    if isinstance(found, bool):
+        reads_like = declared.casefold() in (_TRUE if found else _FALSE)
+        return None if reads_like and declared not in _BOOLEANS else False
     return None if _quantity(nfkc(declared)) or read_time(declared) else False
 
 
@@ -191,6 +213,9 @@ def _word_and_text(declared: Value, found: str) -> bool | None:
 
 _TRUE: Final = frozenset(("true", "yes", "on", "1", "y", "t", "enabled"))
 _FALSE: Final = frozenset(("false", "no", "off", "0", "n", "f", "disabled", ""))
+_BOOLEANS: Final = frozenset(("true", "True", "false", "False"))
+"""Texts that a check writes in quotes alone, and so means as texts."""
+_NULL_NAMES: Final = frozenset(("NULL", "Null", "NIL", "Nil", "nullptr", "undefined", "~"))
 _NULLS: Final = frozenset(("null", "none", "nil", "~", ""))
 _NUMBER_LIKE: Final = re.compile(r"[+-]?[0-9][0-9.,_' ]*(?:[eE][+-]?[0-9]+)?[fFlLuUnN]{0,3}|\.[0-9]+")
 

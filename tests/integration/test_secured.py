@@ -205,6 +205,7 @@ async def test_a_wrong_password_is_one_sentence(secured: tuple[RealBroker, Path]
 
     assert done.returncode == 3, done.stderr
     assert "not-the-password" not in done.stderr
+    assert "refuses the user or the password; check broker_user and broker_password_file" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
 
 
@@ -215,6 +216,22 @@ async def test_a_broker_that_another_authority_vouches_for_is_not_believed(
     broker, folder = secured
     settings = as_user(broker, folder, "worker", prefix)
 
-    with pytest.raises(UnreachableError):
+    with pytest.raises(UnreachableError, match=r"has a certificate that is not accepted: .*; check broker_ca"):
         async with open_producer(replace(settings, broker_ca="system")):
+            pass
+
+
+async def test_a_client_that_asks_in_another_way_than_the_listener_is_told_so(
+    secured: tuple[RealBroker, Path], prefix: str
+):
+    """Without TLS, and without a user."""
+    broker, folder = secured
+    settings = as_user(broker, folder, "worker", prefix)
+    nobody = replace(settings, broker_user=None, broker_password_file=None)
+
+    with pytest.raises(UnreachableError, match="closed the connection without an answer; set broker_ca"):
+        async with open_producer(replace(nobody, broker_ca=None)):
+            pass
+    with pytest.raises(UnreachableError, match=r"127\.0\.0\.1:.* (?:closed the connection|expects a user)"):
+        async with open_producer(nobody):
             pass

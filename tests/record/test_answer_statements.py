@@ -82,7 +82,7 @@ def test_numbers_of_footnotes_and_heads_of_alerts_belong_to_no_statement(markdow
 
 
 def test_blocks_of_every_kind_give_their_sentences() -> None:
-    """Paragraphs, list items, quotations and cells do; headings, code and HTML do not."""
+    """Paragraphs, list items, alerts and cells do; headings, code, quotations and HTML do not."""
     markdown = """# `A` is 1
 
 `B` is 2. `C` is
@@ -94,6 +94,10 @@ Setext `D` is 4
 - `E` is 5
   - [x] `F` is 6
 
+> `G` is 70, and
+> more.
+
+> [!NOTE]
 > `G` is 7, and
 > more.
 
@@ -242,3 +246,23 @@ def test_what_is_beyond_the_bounds_is_left_out(monkeypatch: pytest.MonkeyPatch) 
     assert len(texts(line * 10)) == 1
     assert texts("> " * (markdown_blocks.MAX_NESTING + 1) + "`a` is 3.") == []
     assert texts("`a` is 3.\n\n" + "> " * 40 + "`b` is 3.")[:1] == ["`a` is 3."]
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted"),
+    [
+        ("<think>Perhaps.\n\n`A` is 1.\n</think>\n\n`B` is 2.", ["`B` is 2."]),
+        ("`A` is 1.\n\n</think>\n\n`B` is 2.", ["`A` is 1.", "`B` is 2."]),  # never opened: all is said
+        ("`A` is 1.\n\n<thinking>\n`C` is 3.\n</thinking>\n\n`B` is 2.", ["`A` is 1.", "`B` is 2."]),
+        ("`A` is 1.\n\n<think>\n\n`B` is 2.", ["`A` is 1.", "`B` is 2."]),  # never closed: all is said
+        ("The tag `<think>` and `</think>` are written.", ["The tag `<think>` and `</think>` are written."]),
+        ("You wrote:\n\n> `A` is 1.\n\n`A` is 2.", ["`A` is 2."]),
+    ],
+)
+def test_reasoning_and_quotations_are_not_the_agents_words(answer: str, wanted: list[str]) -> None:
+    assert texts(answer) == wanted
+
+
+def test_many_tags_that_are_never_closed_are_read_in_linear_time() -> None:
+    answer = "<think>\n" * 60_000 + "</reasoning>"
+    assert markdown_blocks.without_reasoning(answer) == answer

@@ -51,7 +51,8 @@ def record(
     FILE is a transcript, the folder of an OpenHands conversation, a file of OpenTelemetry's GenAI spans (OTLP JSON, one
     object or one a line), or - for standard input. With --root files are read
     to complete what results show in part. What cannot be read is told on standard error, line by line; the rest is
-    recorded, and the exit status is 1. Ctrl-C ends --follow; the turn that is open is recorded first.
+    recorded, and the exit status is 1, or 2 where nothing was read. Ctrl-C ends --follow; the turn that is open is
+    recorded first.
 
     \b
     Example:
@@ -89,7 +90,7 @@ def record(
     finally:
         sink.close()
     if reporter.problems:
-        sys.exit(1)
+        sys.exit(2 if reporter.nothing_read else 1)
 
 
 def _record_spans(file: str, emitter: str, sink: Sink, folder: str | None, streamed: bool) -> None:
@@ -111,7 +112,7 @@ def _record_spans(file: str, emitter: str, sink: Sink, folder: str | None, strea
     finally:
         sink.close()
     if reporter.problems:
-        sys.exit(1)
+        sys.exit(2 if reporter.nothing_read else 1)
 
 
 class _ProblemReporter:
@@ -119,6 +120,7 @@ class _ProblemReporter:
 
     def __init__(self, name: str) -> None:
         self._name, self.problems = "standard input" if name == "-" else name, 0
+        self.nothing_read = False
 
     def readable(self, events: Iterable[Event]) -> Iterator[Event]:
         from ...record import Problem
@@ -126,6 +128,7 @@ class _ProblemReporter:
         for event in events:
             if isinstance(event, Problem):
                 self.problems += 1
+                self.nothing_read = self.nothing_read or event.nothing_read
                 click.echo(printable(f"sluice: {self._name}:{event.line}: {event.sentence}"), err=True)
             else:
                 yield event

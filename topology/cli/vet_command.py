@@ -59,7 +59,7 @@ def vet(
     FILE is the transcript of a session, or an answer in Markdown; - is standard input; there may be several. Without
     one the newest session of a coding agent for this directory is taken. All turns of a session are vetted. The
     observers look at the working tree of --root, by default the git checkout that this directory is in. Exit status 1
-    where a statement is contradicted.
+    where a statement is contradicted, 2 where nothing of a file could be read.
 
     With --json each line is the last output record of one statement, with what vetting adds: file, turn, statement,
     seen, missing, and shown and not_checked where it is admitted in part. The summary goes to standard error.
@@ -89,12 +89,13 @@ def vet(
     if broker is not None:
         _send(job, broker)
         return
-    tally, contradicted = Tally(), False
+    tally, contradicted, is_unread = Tally(), False, False
     kept: list[Verdict] = []
     with seldom_collected(), Running(job, processes_for(job)) as running, _progress(_size(job)) as read:
         for one in running.results(read):
             if isinstance(one, Unread):
                 _report(one)
+                is_unread = is_unread or one.nothing_read
                 continue
             for verdict in one.verdicts:
                 contradicted = contradicted or verdict.status == CONTRADICTED
@@ -111,8 +112,8 @@ def vet(
             click.echo(printable(f"sluice: {line}"), err=True)
     else:
         _show(kept)
-    if contradicted:
-        sys.exit(1)
+    if contradicted or is_unread:
+        sys.exit(1 if contradicted else 2)
 
 
 def _configured(ctx: click.Context) -> bool:

@@ -22,6 +22,7 @@ from weakref import WeakMethod
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import AIOKafkaClient, ConnectionGroup
+from aiokafka.conn import create_conn
 from aiokafka.consumer import fetcher as aiokafka_fetcher
 from aiokafka.consumer.fetcher import READ_COMMITTED, Fetcher, FetchError, PartitionRecords
 from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
@@ -30,6 +31,7 @@ from aiokafka.errors import GroupAuthorizationFailedError
 from aiokafka.producer.sender import CoordinationType, TxnOffsetCommitHandler
 from aiokafka.protocol.admin import ApiVersionResponse_v0
 from aiokafka.protocol.api import Request, RequestStruct, Response
+from aiokafka.protocol.metadata import MetadataRequest
 from aiokafka.protocol.types import (
     Array,
     Boolean,
@@ -77,6 +79,7 @@ __all__ = [
     "assignment_settled",
     "calc_crc32c",
     "client_of",
+    "connect_to",
     "connection_methods",
     "coordinator_of",
     "drop_records",
@@ -94,7 +97,9 @@ __all__ = [
     "is_fetched",
     "is_fetcher_closed",
     "is_leaving",
+    "keep_bootstrapped",
     "let_go",
+    "metadata_by",
     "move_position",
     "next_answer",
     "old_records",
@@ -104,6 +109,7 @@ __all__ = [
     "real_client_of",
     "records_in",
     "rejoin_of",
+    "replace_bootstrap",
     "replace_connection_methods",
     "replace_heartbeat",
     "replace_offsets_commit",
@@ -155,6 +161,60 @@ def replace_connection_methods(
         metadata: of the cluster and the topics; says whether there was an answer.
     """
     client._get_conn, client._metadata_update = connection, metadata
+
+
+async def connect_to(client: Any, host: str, port: int) -> Any:
+    """A new connection to an address, by a client's options.
+
+    Args:
+        client: an `AIOKafkaClient`.
+        host: of the address.
+        port: of the address.
+    """
+    return await create_conn(
+        host,
+        port,
+        client_id=client._client_id,
+        request_timeout_ms=client._request_timeout_ms,
+        ssl_context=client._ssl_context,
+        security_protocol=client._security_protocol,
+        max_idle_ms=client._connections_max_idle_ms,
+        sasl_mechanism=client._sasl_mechanism,
+        sasl_plain_username=client._sasl_plain_username,
+        sasl_plain_password=client._sasl_plain_password,
+    )
+
+
+async def metadata_by(connection: Any) -> Any:
+    """The cluster's brokers, as the broker of this connection names them."""
+    return await connection.send(MetadataRequest([]))
+
+
+def keep_bootstrapped(client: Any, connection: Any, metadata: Any) -> None:
+    """Gives a client its first metadata, and closes the connection that they came by once brokers are known.
+
+    Args:
+        client: an `AIOKafkaClient`.
+        connection: to the address that answered.
+        metadata: its answer.
+    """
+    client.cluster.update_metadata(metadata)
+    if client.cluster.brokers():
+        connection.close()
+    else:  # a cluster without topics may name no brokers yet
+        client._conns["bootstrap", ConnectionGroup.DEFAULT] = connection
+    if client._sync_task is None:
+        client._sync_task = asyncio.create_task(client._md_synchronizer())
+
+
+def replace_bootstrap(client: Any, bootstrap: Callable[[], Awaitable[None]]) -> None:
+    """Has a client find its cluster by this function.
+
+    Args:
+        client: an `AIOKafkaClient`.
+        bootstrap: gives it its first metadata, or raises a `KafkaError`.
+    """
+    client.bootstrap = bootstrap
 
 
 def is_connected(client: Any, node: Any, group: ConnectionGroup) -> bool:

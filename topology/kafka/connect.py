@@ -21,7 +21,8 @@ from aiokafka.partitioner import DefaultPartitioner
 from ...codecs.errors import UnreachableError, UsageError
 from ..settings.settings import Settings, bootstrap
 from .aiokafka_inside import AskingAnyNode, client_of
-from .reconnect import paced
+from .bootstrapping import START, sentence_of
+from .reconnect import causes_of, paced
 from .security import client_options
 
 CONNECT_SECONDS = 8.0
@@ -38,12 +39,22 @@ def quiet() -> None:
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL + 1)
 
 
-def unreachable(settings: Settings, error: BaseException) -> UnreachableError:
-    """The sentence for a broker that does not answer, or that answers with a refusal."""
+def unreachable(settings: Settings, error: BaseException, client: object = None) -> UnreachableError:
+    """The sentence for a broker that does not answer, or that answers with a refusal.
+
+    Args:
+        settings: the broker.
+        error: that was raised.
+        client: whose attempts failed; its causes, one for each address, are told.
+    """
+    causes = causes_of(client)
+    if causes:
+        cause = sentence_of(causes)
+        return UnreachableError(f"no Kafka broker answers: {cause.words}", path=settings.broker, hint=cause.hint)
     # A failed connection has nothing to add but aiokafka's own words for the address.
     said = "" if isinstance(error, KafkaConnectionError | OSError) else str(error).strip()
     what = f"the Kafka broker refuses: {said[:200]}" if said else "no Kafka broker answers"
-    return UnreachableError(what, path=settings.broker, hint="check --broker; `sluice broker run` starts a broker")
+    return UnreachableError(what, path=settings.broker, hint=START)
 
 
 @contextmanager
@@ -75,7 +86,7 @@ async def _start(client: C, settings: Settings) -> C:
         async with asyncio.timeout(CONNECT_SECONDS):
             await client.start()
     except (KafkaError, OSError, EOFError) as error:  # a TimeoutError is an OSError
-        raise unreachable(settings, error) from None
+        raise unreachable(settings, error, client) from None
     return client
 
 

@@ -21,9 +21,10 @@ tests/topology/kafka/test_reconnect.py fails where a client connects, or asks fo
 from __future__ import annotations
 
 from asyncio import Lock, sleep, timeout
+from collections.abc import Mapping
 from time import monotonic
 from typing import Any, Final, TypeVar
-from weakref import WeakMethod, proxy
+from weakref import WeakKeyDictionary, WeakMethod, proxy
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
@@ -34,8 +35,10 @@ from .aiokafka_inside import (
     connection_methods,
     is_connected,
     real_client_of,
+    replace_bootstrap,
     replace_connection_methods,
 )
+from .bootstrapping import Cause, bootstrap
 
 FIRST_SECONDS: Final = 0.1
 LONGEST_SECONDS: Final = 1.0
@@ -55,7 +58,19 @@ def paced(client: C) -> C:
     if kafka is not None:  # not a test's stand-in, which connects to nobody
         pace = _Pace(kafka)
         replace_connection_methods(kafka, pace.connection, pace.metadata)
+        replace_bootstrap(kafka, pace.bootstrap)
+        _PACES[kafka] = pace
     return client
+
+
+def causes_of(client: object) -> Mapping[str, Cause]:
+    """Why the addresses of a paced client gave no answer; empty once one did, and for a test's stand-in."""
+    kafka = real_client_of(client)
+    pace = None if kafka is None else _PACES.get(kafka)
+    return {} if pace is None else pace.causes
+
+
+_PACES: Final[WeakKeyDictionary[Any, _Pace]] = WeakKeyDictionary()
 
 
 class _Node:
@@ -83,6 +98,11 @@ class _Pace:
         self._connect_of, self._update_of = connection_methods(kafka)
         self._away: dict[Any, _Node] = {}
         self._leaderless_until = self._find_at = 0.0
+        self.causes: dict[str, Cause] = {}
+
+    async def bootstrap(self) -> None:
+        """Finds the cluster by the given addresses (bootstrapping.py)."""
+        await bootstrap(self._kafka, self.causes)
 
     async def connection(
         self, node_id: Any, *, group: ConnectionGroup = ConnectionGroup.DEFAULT, no_hint: bool = False

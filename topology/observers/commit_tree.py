@@ -26,6 +26,10 @@ class CommitTree:
         self._root, self._denied, self._contents, self._repository = root, denied, contents, repository
         self.tip = commit
 
+    def at(self, commit: Commit) -> CommitTree:
+        """The files of another commit of the same repository."""
+        return CommitTree(self._root, self._denied, self._contents, self._repository, commit)
+
     @property
     def commit(self) -> Commit | None:
         """See `Tree`."""

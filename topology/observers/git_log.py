@@ -48,7 +48,7 @@ def git_log(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
     if site.repository is None or not isinstance(tree, CommitTree) or view.reference is None:
         raise CannotLook(NO_REPOSITORY)
     where = locate(ask, tree)
-    history = History(ask, site.repository, site.denied, tree.tip, view.reference, exact=exact)
+    history = History(ask, site.repository, site.denied, tree, view.reference, exact=exact)
     made_up = _made_up(ask, history)
     if made_up is not None:
         return made_up

@@ -11,12 +11,13 @@ from typing import Final
 
 from ...streams.judging.checks import Check
 from ...streams.judging.commit_facts import CommitFacts, verify_commit
-from ...streams.judging.facts import verify_last_changed
+from ...streams.judging.facts import Standing, verify_last_changed
 from ...streams.judging.results import Held, Source, opposite
 from ...streams.judging.text_checks import NOT_FOUND
 from ...streams.judging.verify import BARE, verify_content
 from .ask import Ask, CannotLook
-from .commit_tree import changed_by
+from .changed_since import standing
+from .commit_tree import CommitTree, changed_by
 from .commits import Change, Commit, read_commits
 from .denied import Denied
 from .place_findings import OTHER, dated
@@ -35,15 +36,16 @@ class History:
         ask: the question.
         repository: theirs.
         denied: the names that are never looked at.
-        tip: the newest commit that the checks speak of.
+        tree: of the newest commit that the checks speak of.
         reference: the one that `ref` names: what an annotation declares has to be reached from there.
         exact: the annotation names the tip.
     """
 
     def __init__(
-        self, ask: Ask, repository: Repository, denied: Denied, tip: Commit, reference: Commit, *, exact: bool
+        self, ask: Ask, repository: Repository, denied: Denied, tree: CommitTree, reference: Commit, *, exact: bool
     ) -> None:
-        self.ask, self.repository, self.tip, self.exact = ask, repository, tip, exact
+        self.ask, self.repository, self.tip, self.exact = ask, repository, tree.tip, exact
+        self._tree = tree
         self._reference = reference
         self.budget, self._denied = ask.budget, denied
         self._facts: dict[str, CommitFacts] = {}
@@ -78,7 +80,17 @@ class History:
         if len(found) != 1:
             return None
         commit = self.repository.commit(found[0], self.budget)
-        return None if commit is None else self.facts(commit, changes=check.name != "commit")
+        if commit is None:
+            return None
+        facts = self.facts(commit, changes=check.name == "changed")
+        if check.name not in ("introduced", "removed") or self.is_end(commit.name):
+            return facts
+        parent = self.repository.commit(commit.parents[0], self.budget) if commit.parents else None
+        if parent is None and commit.parents:
+            return facts
+        asked = (check.text("quote"), check.path)
+        before = Standing({}, True) if parent is None else standing(*asked, self._tree.at(parent), self.budget)
+        return facts._replace(before=before, after=standing(*asked, self._tree.at(commit), self.budget))
 
     def said(self, check: Check) -> Held:
         """Whether a quote stands in a commit's message: of the one that the annotation names, else of the newest one
@@ -116,17 +128,8 @@ class History:
         return facts
 
     def _with_changes(self, facts: CommitFacts, found: Iterable[Change]) -> CommitFacts:
-        changed: dict[str, None] = {}
-        added: dict[str, tuple[str, ...] | None] = {}
-        removed: dict[str, tuple[str, ...] | None] = {}
-        for change in found:
-            closed = self.is_closed(change)
-            for path in change.paths:
-                if not self._denied.holds(path):
-                    changed[path] = None
-                _add(added, path, None if closed else change.added)
-                _add(removed, path, None if closed else change.removed)
-        return facts._replace(changed=tuple(changed), added=added, removed=removed)
+        paths = (path for change in found for path in change.paths if not self._denied.holds(path))
+        return facts._replace(changed=tuple(dict.fromkeys(paths)))
 
     def is_closed(self, change: Change) -> bool:
         """Whether a change is in a file that is never looked at."""
@@ -166,9 +169,3 @@ class History:
                 return prefix
             found.append(reached)
         return found
-
-
-def _add(pieces: dict[str, tuple[str, ...] | None], path: str, runs: tuple[str, ...] | None) -> None:
-    """More runs of lines of a file; one that cannot be told makes all of them unknown."""
-    before = pieces.get(path, ())
-    pieces[path] = None if before is None or runs is None else (*before, *runs)

@@ -79,11 +79,12 @@ class Job(NamedTuple):
 
 
 class Unread(NamedTuple):
-    """What could not be read of a file: the line, and one sentence."""
+    """What could not be read of a file: the line, and one sentence; `nothing_read`: no line of the file was read."""
 
     name: str
     line: int
     sentence: str
+    nothing_read: bool = False
 
 
 class Told(NamedTuple):
@@ -168,7 +169,7 @@ def told(
 
 def _named(name: str, one: Turn | Problem) -> Told | Unread:
     if isinstance(one, Problem):
-        return Unread(name, one.line, one.sentence)
+        return Unread(name, one.line, one.sentence, one.nothing_read)
     return Told(name, one.number, one.emissions)
 
 

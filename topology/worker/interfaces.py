@@ -6,7 +6,7 @@ The interface of folds and of stored topics is in `ledger/interfaces.py`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from ...codecs.blocks import Event, Output
 from ..kafka.fetched import Bounds
@@ -47,13 +47,17 @@ class Inputs(Protocol):
         ...
 
 
+PHASES: Final = ("taking-over", "running", "suspended", "waiting", "stopped", "failed")
+"""The states of a lane."""
+
+
 class LaneStatus(NamedTuple):
     """A lane for people and probes, as it is now.
 
     Attributes:
         fold: the name of its group: `adjudicate`, `bind` or `frame`.
         lane: the partition number.
-        phase: one of taking-over, running, suspended, waiting, stopped, failed.
+        phase: one of `PHASES`.
         height: of its newest block, from 0; -1 before the first.
         time, watermark: of that block, Unix ms.
         held: how many bytes of records wait for a block, or are on their way.

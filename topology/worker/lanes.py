@@ -96,6 +96,11 @@ class Lanes:
         self._watching: asyncio.Task[None] | None = None
 
     @property
+    def is_member(self) -> bool:
+        """Whether the group has assigned lanes here, or none, and has answered within a session."""
+        return self.assigned and self._given_up is None
+
+    @property
     def numbers(self) -> frozenset[int]:
         """The partition numbers whose lanes are assigned here."""
         return frozenset(number for _, number in self._wanted)

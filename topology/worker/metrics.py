@@ -18,7 +18,7 @@ from ...codecs.blocks import INPUT_KINDS, Output, by_topic, stretches
 from ...codecs.statuses import count_told, told_in
 from ...streams.adjudication.outputs import DEAD_LETTERS, VERDICTS
 from ..kafka.transactions import FencedError
-from .interfaces import Committed, LaneStatus
+from .interfaces import PHASES, Committed, LaneStatus
 
 OF_LANE = ("fold", "lane")
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -35,12 +35,17 @@ class Metrics:
     Args:
         lanes: each lane that is here, as it stands; asked at every scrape.
         clock: Unix milliseconds.
+        is_member: whether the consumer group has this worker; asked at every scrape.
+        wanted: how many lanes the whole installation has.
     """
 
     def __init__(
         self,
         lanes: Callable[[], Sequence[LaneStatus]],
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        *,
+        is_member: Callable[[], bool] = lambda: False,
+        wanted: int = 0,
     ) -> None:
         self.registry = registry = CollectorRegistry()
 
@@ -64,7 +69,7 @@ class Metrics:
         self._recovery = histogram(
             "sluice_recovery_seconds", "Taking a lane over, until it runs", (*SECONDS, 30, 60, 300)
         )
-        registry.register(_OfLanes(lanes, clock))
+        registry.register(_OfLanes(lanes, clock, is_member, wanted))
 
     def committed(self, fold: str, lane: int, block: Committed) -> None:
         lane_id = (fold, str(lane))
@@ -137,10 +142,26 @@ def _inputs_of(block: Committed) -> Mapping[int, int]:
 class _OfLanes(Collector):
     """What is read off the lanes at a scrape."""
 
-    def __init__(self, lanes: Callable[[], Sequence[LaneStatus]], clock: Callable[[], int]) -> None:
-        self._lanes, self._clock = lanes, clock
+    def __init__(
+        self,
+        lanes: Callable[[], Sequence[LaneStatus]],
+        clock: Callable[[], int],
+        is_member: Callable[[], bool],
+        wanted: int,
+    ) -> None:
+        self._lanes, self._clock, self._is_member, self._wanted = lanes, clock, is_member, wanted
 
     def collect(self) -> Iterable[Metric]:
+        """Returns what a scrape gets. The series without a lane are there also while no lane is."""
+        states = Tally(one.phase for one in self._lanes())
+        by_state = GaugeMetricFamily("sluice_lanes", "Lanes of this worker by their state", labels=["state"])
+        for state in PHASES:
+            by_state.add_metric([state], states[state])
+        member = GaugeMetricFamily("sluice_member", "Whether the consumer group has this worker", self._is_member())
+        wanted = GaugeMetricFamily("sluice_lanes_wanted", "Lanes of the whole installation", self._wanted)
+        return by_state, member, wanted, *self._of_each()
+
+    def _of_each(self) -> Iterable[Metric]:
         lag = GaugeMetricFamily("sluice_lag_records", "Offsets that are in no block", labels=[*OF_LANE, "topic"])
         late = GaugeMetricFamily(
             "sluice_lag_seconds", "Since when an input has not been read to its end", labels=[*OF_LANE, "topic"]

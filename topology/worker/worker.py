@@ -96,7 +96,11 @@ class Worker:
         if self._traces is not None:
             meters.append(tracing.Traces(self._traces))
         if self._settings.web_port is not None:
-            metrics = Metrics(lambda: self.lanes)
+            metrics = Metrics(
+                lambda: self.lanes,
+                is_member=lambda: self._app is not None and self._app.lanes.is_member,
+                wanted=self._settings.partitions * len(folds()),
+            )
             meters.append(metrics)
             self._web = Web(
                 self._settings.web_host,
@@ -176,6 +180,8 @@ class Worker:
             return "waiting until this clock agrees with the brokers'"
         if self._app is None or not self._app.lanes.assigned:
             return "waiting for the group to say which lanes are here"
+        if not self._app.lanes.is_member:
+            return "the group's coordinator has not answered for a session, so the lanes were given up"
         failed = [f"{one.fold} lane {one.lane} has failed: {one.reason}" for one in self.lanes if one.phase == "failed"]
         if failed:
             return "\n".join(failed)

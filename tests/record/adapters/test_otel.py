@@ -378,6 +378,48 @@ def test_a_file_is_recorded_as_live_spans_are(tmp_path: Path, indent: int | None
     assert record.headers == (("traceparent", b"00-0af7651916cd43dd8448eb211c80319c-0000000000000001-01"),)
 
 
+SILENT = {"gen_ai.operation.name": "invoke_agent"}
+OLDER_TOOL = {
+    "gen_ai.operation.name": "execute_tool",
+    "gen_ai.tool.name": "Read",
+    "gen_ai.tool.parameters": '{"file_path": "limits.py"}',
+    "gen_ai.tool.result": "MAX_RETRIES = 5",
+}
+LOG = {"traceId": "0AF7651916CD43DD8448EB211C80319C", "attributes": attributes({"gen_ai.output.messages": said("x")})}
+
+
+@pytest.mark.parametrize(
+    ("telemetry", "sentence"),
+    [
+        (otlp(SILENT, {"gen_ai.completion.0.content": ANSWER}), "2 GenAI spans, no content that is read."),
+        (otlp({"openinference.span.kind": "AGENT", "output.value": ANSWER}), "0 GenAI spans and 1 other span"),
+        ({"resourceLogs": [{"scopeLogs": [{"logRecords": [LOG, LOG]}]}]}, "0 GenAI spans and 2 other spans or log"),
+        ({"resourceSpans": []}, "0 GenAI spans, no content that is read."),
+        (otlp(SILENT, OLDER_TOOL), "2 GenAI spans, no content that is read."),
+    ],
+)
+def test_telemetry_without_a_text_that_is_read_is_a_problem(
+    tmp_path: Path, telemetry: dict[str, Any], sentence: str
+) -> None:
+    path = tmp_path / "traces.json"
+    path.write_text(json.dumps(telemetry))
+    sink = MemorySink()
+    (problem,) = record_otlp(Recorder(emitter="coding-agent", sink=sink), path)
+    assert problem.nothing_read
+    assert problem.sentence.startswith(sentence)
+
+
+def test_a_live_trace_without_a_text_that_is_read_is_logged(live: Live, caplog: pytest.LogCaptureFixture) -> None:
+    live.tracer.start_span("chat", attributes={"gen_ai.completion.0.content": ANSWER}).end()
+    assert live.processor.unread == 1
+    assert "1 GenAI span, no content that is read." in caplog.text
+
+
+def test_names_of_earlier_conventions_are_read() -> None:
+    (call,) = calls(trace_of(AGENT, OLDER_TOOL))
+    assert (call.name, call.arguments, call.result) == ("Read", {"file_path": "limits.py"}, "MAX_RETRIES = 5")
+
+
 def test_a_trace_may_lie_in_several_lines_and_a_bad_line_loses_only_itself(tmp_path: Path) -> None:
     (spans,) = (one["spans"] for one in SAMPLE["resourceSpans"][0]["scopeSpans"])
     lines = [

@@ -281,3 +281,23 @@ def test_a_call_of_an_earlier_turn_may_be_made_again() -> None:
 def test_the_first_of_two_results_that_wait_for_a_call_counts() -> None:
     found = events(answer(text("So.")), prompt([result("c1", "first"), result("c1", "second")]), answer(use("c1")))
     assert [call.result for call in calls(found)] == ["first"]
+
+
+@pytest.mark.parametrize("form", ["lines", "array", "indented array"])
+def test_the_output_of_a_run_without_a_terminal(form: str) -> None:
+    """`claude -p --output-format stream-json`, and an execution file: the directory stands in the first record only."""
+    records = [
+        {"type": "system", "subtype": "init", "cwd": "/w/shop", "session_id": "s"},
+        answer(use("c1", file_path="/w/shop/a.py"), session_id="s"),
+        {"type": "user", "message": {"role": "user", "content": [result("c1", "X = 1")]}, "session_id": "s"},
+        answer(text("`X` is 1."), message="m2", session_id="s"),
+        {"type": "result", "subtype": "success", "result": "`X` is 1.", "session_id": "s"},
+    ]
+    if form == "lines":
+        found = events(*records)
+    else:
+        document = json.dumps(records, indent=2 if form == "indented array" else None).encode()
+        found = list(claude_code.read(document.splitlines(keepends=True)))
+    assert [(call.name, call.cwd, call.result) for call in calls(found)] == [("Read", "/w/shop", "X = 1")]
+    assert said(found) == ["`X` is 1."]
+    assert not [event for event in found if isinstance(event, Problem)]

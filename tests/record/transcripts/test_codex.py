@@ -177,6 +177,26 @@ def test_commands_that_only_the_event_log_has_are_reported_but_not_those_of_the_
     ]
 
 
+@pytest.mark.parametrize(
+    ("written", "path"),
+    [
+        ("/w/shop", "/w/shop"),
+        ("file:///w/shop", "/w/shop"),
+        ("file://localhost/w/a%20b", "/w/a b"),
+        ("sub", "/w/sub"),
+        ("file://[", "/w"),
+    ],
+)
+def test_a_directory_may_be_written_as_a_uri(written: str, path: str) -> None:
+    """Codex 0.146 and later write the directory of a command as a `file:` URI."""
+    command = {"command": ["ls"], "exit_code": 0, "aggregated_output": "", "cwd": written}
+    meta = {"timestamp": None, "type": "session_meta", "payload": {"cwd": "file:///w"}}
+    (found,) = calls(
+        events(meta, PROMPT, event_msg("item_completed", item={"type": "CommandExecution", "id": "n1", **command}))
+    )
+    assert found.cwd == path
+
+
 def test_calls_of_every_kind() -> None:
     found = events(
         {"type": "session_meta", "payload": {"cwd": "/a"}},

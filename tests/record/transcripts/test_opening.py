@@ -67,6 +67,8 @@ def test_directories() -> None:
         (b'{"timestamp":"t","type":"session_meta","payload":{}}', "codex"),
         (b'{"id":"x","timestamp":"t","instructions":null}\n', "codex"),
         (b'{"record_type":"state"}\n', "codex"),
+        (b'{"type":"system","subtype":"init","session_id":"s","cwd":"/a"}\n', "claude-code"),
+        (b'[\n  {\n    "type": "system",\n    "subtype": "init",\n    "session_id": "s"', "claude-code"),
         (b'{"id":1,"source":"user","action":"message","args":{}}\n', "openhands"),
         (b'[{"id":"e","source":"agent","kind":"SystemPromptEvent"', "openhands"),
         (b'{"trajectory": [{"source": "user", "action": "message", "args": {"thought": ""', "openhands"),
@@ -79,7 +81,17 @@ def test_first_bytes(head: bytes, format: Format) -> None:
     assert detect(head) == format
 
 
-@pytest.mark.parametrize("head", [b"", b"\n\n", b"# An answer\n\nIt is so.\n", b"{}", b"[]", b"[1, 2]", b'{"type": 7}'])
+GEMINI = b"""{"sessionId": "3b", "projectHash": "5e", "startTime": "2026-09-30T08:00:00Z", "kind": "main"}
+{"id": "1", "timestamp": "2026-09-30T08:00:00Z", "type": "user", "content": [{"text": "How many?"}]}
+{"id": "2", "timestamp": "2026-09-30T08:00:05Z", "type": "gemini", "content": [{"text": "`A` is 5."}]}
+"""
+ATIF = b"""{"schema_version": "ATIF-v1.7", "session_id": "s", "agent": {"name": "claude-code"}, "steps": [
+  {"step_id": 2, "source": "agent", "message": "`A` is 5.", "observation": {"results": []}}]}"""
+
+
+@pytest.mark.parametrize(
+    "head", [b"", b"\n\n", b"# An answer\n\nIt is so.\n", b"{}", b"[]", b"[1, 2]", b'{"type": 7}', GEMINI, ATIF]
+)
 def test_what_is_none_says_so(head: bytes) -> None:
     with pytest.raises(TranscriptError, match="is no transcript of claude-code, codex, openhands, swe-agent"):
         detect(head)
@@ -156,6 +168,7 @@ def test_a_format_that_is_named_wins_over_what_a_file_looks_like() -> None:
         Problem(
             line=1,
             sentence="None of the 30 lines here has a known form: it may be another format, or of a later version.",
+            nothing_read=True,
         )
     ]
 

@@ -12,15 +12,20 @@ from sluice.streams.judging.checks import Check, parse_check
 from sluice.streams.judging.facts import (
     CommitFacts,
     PeerFacts,
+    SinceFacts,
+    Standing,
+    standing_of,
     verify_commit,
     verify_last_changed,
     verify_modified,
+    verify_only_in,
     verify_peer,
+    verify_since,
     verify_subscribers,
     verify_tree,
 )
 from sluice.streams.judging.moments import SECOND
-from sluice.streams.judging.results import Held
+from sluice.streams.judging.results import Held, Source
 
 HASH = "4f2a91c0" + "d" * 32
 DIFFERS = Held(False, "differs")
@@ -68,8 +73,6 @@ FACTS = CommitFacts(
     committed=(ns("2026-06-01T12:00:00"), 0),
     message="Fix  the retry\tlimit (#12)\n\nIt was 41.\nCo-authored-by: Max Power <max@example.org>\n",
     changed=("codecs/records.py", "docs/index.md", "cafe\u0301.txt"),
-    added={"codecs/records.py": ["retry limit 42\nsecond line", "alone"], "docs/index.md": ["alone here"]},
-    removed={"codecs/records.py": ["retry limit 41"], "docs/index.md": []},
 )
 
 
@@ -187,11 +190,12 @@ def test_a_commit_changed_the_paths_that_it_changed():
         True, path="codecs/records.py", commit=HASH
     )
     assert commit("changed(README.md, 4f2a91c)") is False
-    assert commit("changed(records.py, 4f2a91c)") is False
+    assert commit("changed(other/records.py, 4f2a91c)") is False
 
 
 def test_a_path_that_may_mean_a_changed_one_is_undecided():
-    """A directory, another form of Unicode, a path that goes up."""
+    """A directory, a file without its folder, another form of Unicode, a path that goes up."""
+    assert commit("changed(records.py, 4f2a91c)") is None
     assert commit("changed(codecs, 4f2a91c)") is None
     assert commit('changed("café.txt", 4f2a91c)') is None
     assert commit("changed(docs/../docs/index.md, 4f2a91c)") is None
@@ -201,87 +205,180 @@ def test_a_path_that_may_mean_a_changed_one_is_undecided():
 
 # ---------------------------------------------------------------- introduced, removed
 
-
-def test_a_quote_is_introduced_where_it_was_added_and_not_removed():
-    """The file is told where it is one; several files are no file."""
-    held = verify_commit(read('introduced("retry limit 42", 4f2a91c)'), FACTS)
-    assert held == Held(True, path="codecs/records.py", commit=HASH)
-    assert verify_commit(read("introduced(alone, 4f2a91c)"), FACTS) == Held(True, commit=HASH)
-    assert commit("introduced(alone, 4f2a91c, path=docs/index.md)") is True
-    assert commit('introduced("42 second", 4f2a91c)') is True
+NONE, ONE, TWO = Standing({}, True), Standing({"a": 1}, True), Standing({"a": 2}, True)
+OTHER, CUT = Standing({"b": 1}, True), Standing({"a": 1}, False)
 
 
-def test_what_a_commit_removed_it_did_not_introduce():
-    """And the other way round; the ends of a quote cut no number."""
-    assert commit('introduced("retry limit 41", 4f2a91c)') is False
-    assert commit('removed("retry limit 41", 4f2a91c)') is True
-    assert commit('removed("retry limit 42", 4f2a91c)') is False
-    assert commit("introduced(4, 4f2a91c)") is False
-    assert commit("introduced(elsewhere, 4f2a91c)") is False
-    assert commit('introduced("retry limit 42", 4f2a91c, path=docs/index.md)') is False
-    assert commit('introduced("retry limit 42", 4f2a91c, path=README.md)') is False
+@pytest.mark.parametrize(
+    ("before", "after", "introduced", "removed"),
+    [
+        (NONE, ONE, True, False),
+        (ONE, NONE, False, True),
+        (ONE, ONE, False, False),  # a line that moved, or another one that changed
+        (ONE, TWO, None, False),
+        (ONE, OTHER, False, False),  # it moved to another file
+        (NONE, NONE, None, None),  # it may be written otherwise
+        (NONE, CUT, True, None),
+        (Standing({}, False), ONE, None, None),
+        (CUT, NONE, None, True),
+        (CUT, ONE, None, None),
+        (None, ONE, None, None),
+        (NONE, None, None, None),
+    ],
+)
+def test_a_text_is_introduced_where_it_stood_nowhere_before(
+    before: Standing | None, after: Standing | None, introduced: bool | None, removed: bool | None
+):
+    """And removed the other way round; what was not looked at refutes nothing."""
+    facts = FACTS._replace(before=before, after=after)
+    assert commit("introduced(x, 4f2a91c)", facts) is introduced
+    assert commit("removed(x, 4f2a91c)", facts) is removed
 
 
-def test_a_line_that_was_moved_or_indented_anew_was_not_introduced():
-    """It was there before: that is exact within one file."""
-    facts = FACTS._replace(added={"a": ["    x = 1"]}, removed={"a": ["x  =  1"]})
-    assert commit('introduced("x = 1", 4f2a91c)', facts) is False
-    assert commit('removed("x = 1", 4f2a91c)', facts) is False
+def test_the_file_into_which_a_text_came_is_told_where_it_is_one():
+    """Of several none is; a quote with an ellipsis may mean that sign, and is not refuted."""
+    held = verify_commit(read("introduced(x, 4f2a91c)"), FACTS._replace(before=NONE, after=ONE))
+    assert held == Held(True, path="a", commit=HASH)
+    several = FACTS._replace(before=NONE, after=Standing({"a": 1, "b": 1}, True))
+    assert verify_commit(read("introduced(x, 4f2a91c)"), several) == Held(True, commit=HASH)
+    assert commit('introduced("x…", 4f2a91c)', FACTS._replace(before=ONE, after=ONE)) is None
 
 
-def test_a_line_that_moved_from_one_file_to_another_is_introduced_in_that_one_alone():
-    """Of the repository as a whole it is neither."""
-    facts = FACTS._replace(added={"a": ["alpha"], "b": []}, removed={"a": [], "b": ["alpha"]})
-    assert commit("introduced(alpha, 4f2a91c)", facts) is None
-    assert commit("introduced(alpha, 4f2a91c, path=a)", facts) is True
-    assert commit("introduced(alpha, 4f2a91c, path=b)", facts) is False
-    assert commit("removed(alpha, 4f2a91c)", facts) is None
-    assert commit("removed(alpha, 4f2a91c, path=b)", facts) is True
-    both = FACTS._replace(added={"a": ["alpha"], "b": ["alpha"]}, removed={"b": ["alpha"]})
-    assert commit("introduced(alpha, 4f2a91c)", both) is None
+@pytest.mark.parametrize(
+    ("quote", "texts", "standing"),
+    [
+        ("x = 1", {"a": "x  =\n1; x = 1", "b": "x = 12"}, Standing({"a": 2}, False)),
+        ("x", {"a": "x", "b": "y"}, Standing({"a": 1}, True)),
+        ("x", {"a": "xy"}, Standing({}, False)),
+        ("x…", {"a": "xy"}, Standing({"a": 1}, True)),
+        ("x", {"a": "X"}, Standing({}, False)),
+        ("x", {"a": "\\u0078"}, Standing({}, False)),
+        ("x", {}, Standing({}, True)),
+    ],
+)
+def test_a_text_that_may_stand_in_another_form_leaves_the_scope_not_whole(
+    quote: str, texts: dict[str, str], standing: Standing
+):
+    """A part of a word, another letter case, an escape."""
+    assert standing_of(quote, [Source(path, text) for path, text in texts.items()], whole=True) == standing
 
 
-def test_a_quote_over_the_edge_of_what_was_changed_is_undecided():
-    """Its other half may stand in a line that the commit left alone: it was there, or it came, and no one can tell."""
-    facts = FACTS._replace(added={"a": ["new first\nthe retry"]}, removed={"a": ["gone"]})
-    assert commit('introduced("retry limit 42", 4f2a91c)', facts) is None
-    assert commit('introduced("call(retry limit 42", 4f2a91c)', facts) is False
-    facts = FACTS._replace(added={"a": ["retry limit 42"]}, removed={"a": ["x, (retry"]})
-    assert commit('introduced("(retry limit 42", 4f2a91c)', facts._replace(added={"a": ["(retry limit 42"]})) is None
-    facts = FACTS._replace(added={"a": ["limit"]}, removed={})
-    assert commit('introduced("retry limit 42", 4f2a91c)', facts) is None
-
-
-def test_runs_of_lines_apart_do_not_stand_together():
-    """Between them the file has lines that the commit left alone."""
-    facts = FACTS._replace(added={"a": ["alpha", "beta"]}, removed={})
-    assert commit('introduced("alpha beta", 4f2a91c)', facts) is not True
-
-
-def test_a_file_whose_lines_are_not_known_leaves_the_rest_undecided():
-    """A binary file may hold anything; what is known to be introduced is so all the same, if nothing else lost it."""
-    facts = FACTS._replace(added={"a": ["alpha"], "b.png": None}, removed={"a": []})
-    assert commit("introduced(alpha, 4f2a91c)", facts) is True
-    assert commit("introduced(beta, 4f2a91c)", facts) is None
-    assert commit("introduced(alpha, 4f2a91c)", facts._replace(removed={"b.png": None})) is None
-    assert commit("introduced(beta, 4f2a91c, path=a)", facts) is False
-    for part in ("added", "removed"):
-        assert commit("introduced(alpha, 4f2a91c)", facts._replace(**{part: None})) is None
-
-
-def test_lines_made_to_match_everywhere_leave_a_quote_undecided():
+def test_a_file_that_was_cut_or_has_too_much_leaves_the_scope_not_whole():
     """A bound is no verdict."""
-    facts = FACTS._replace(added={"a": ["ab " * 300_000]}, removed={})
-    assert verify_commit(read("introduced(a, 4f2a91c)"), facts) == Held(None, "too-large", commit=HASH)
+    assert standing_of("x", [Source("a", "y", whole=False)], whole=True) == Standing({}, False)
+    assert standing_of("x", [], whole=False) == Standing({}, False)
+    assert standing_of("a", [Source("a", "ab " * 300_000)], whole=True) == Standing({}, False)
+    assert standing_of("x", [Source("a", "x " * 20_000)], whole=True) == Standing({"a": 10_000}, False)
 
 
-def test_a_path_in_another_form_is_undecided_for_lines_as_well():
-    """A directory is no file, and a form of Unicode is no other path."""
-    facts = FACTS._replace(added={"docs/e\u0301": ["alpha"]}, removed={})
-    assert commit("introduced(alpha, 4f2a91c, path=docs)", facts) is None
-    assert commit('introduced(alpha, 4f2a91c, path="docs/é")', facts) is None
-    assert commit("introduced(alpha, 4f2a91c, path=../docs)", facts) is None
-    assert commit("introduced(alpha, 4f2a91c, path=other)", facts) is False
+# ---------------------------------------------------------------- a scope, and what changed in it
+
+
+@pytest.mark.parametrize(
+    ("paths", "files", "whole", "holds"),
+    [
+        ("[src]", {"src/a": True, "b": False}, True, True),
+        ("[src]", {"src/a": True, "b": True}, False, False),
+        ("[src]", {"src/a": True, "srcs": True}, True, False),
+        ("[src]", {"src/a": True, "b": None}, True, None),
+        ("[src]", {"src/a": True}, False, None),
+        ("[src]", {"b": False}, True, None),
+        ("[src, docs]", {"src/a": True}, True, None),
+        ("[a.py]", {"src/a.py": True}, True, None),  # it may be the one that is meant
+        ("[./src/]", {"src/a": True}, True, True),
+        ("[../src]", {"src/a": True}, True, None),
+    ],
+)
+def test_an_identifier_is_only_in_some_paths(
+    paths: str, files: dict[str, bool | None], whole: bool, holds: bool | None
+):
+    """A file elsewhere that has it refutes; a scope that was not read whole proves nothing."""
+    assert verify_only_in(read(f"only_in(x, {paths})"), files.items(), whole=whole).holds is holds
+
+
+DEF, NO_DEF = Standing({"a": 2}, True, ("a:f",)), Standing({"a": 1}, True, ())
+GONE = Standing({}, True, ())
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "added", "deleted"),
+    [
+        (GONE, DEF, True, False),
+        (DEF, GONE, False, True),
+        (DEF, DEF, False, False),
+        (DEF, NO_DEF, False, True),  # the name stays in a comment
+        (NO_DEF, DEF, True, False),
+        (DEF, Standing({"b": 1}, True, ("b:f",)), None, None),  # it moved
+        (DEF, Standing({"a": 3}, True, ("a:f", "a:C.f")), None, False),
+        (NONE, ONE, True, False),
+        (ONE, ONE, None, None),  # without definitions a name that stays says nothing
+        (ONE, NONE, False, True),
+        (NONE, NONE, None, None),
+        (Standing({}, True, ("f.py",)), GONE, False, True),  # a file
+        (DEF, Standing({}, False), None, None),
+        (DEF, None, None, None),
+    ],
+)
+def test_what_is_there_now_and_was_nowhere_before_was_added(
+    before: Standing, after: Standing | None, added: bool | None, deleted: bool | None
+):
+    """And deleted the other way round; a rename is both."""
+    there = {} if after is None else {"f": after}
+    facts = SinceFacts(True, {"f": before, "g": GONE}, there | {"g": DEF}, untracked=frozenset())
+    assert verify_since(read("added(f, since=4f2a91c)"), facts).holds is added
+    assert verify_since(read("deleted(f, since=4f2a91c)"), facts).holds is deleted
+    assert verify_since(read("renamed(f, g, since=4f2a91c)"), facts).holds is deleted
+    untracked = facts._replace(untracked=frozenset(["new"]))
+    assert verify_since(read("deleted(f)"), untracked).holds is (None if deleted else deleted)
+    assert verify_since(read("deleted(f, path=a)"), untracked).holds is deleted
+
+
+def test_nothing_follows_from_a_commit_that_is_no_ancestor():
+    """Nor from one that is not there."""
+    facts = SinceFacts(None, {"f": GONE}, {"f": DEF}, frozenset(["a"]), frozenset(), True)
+    for check in ("added(f)", "deleted(f)", "renamed(f, f)", "touched([a])", "unchanged(a)"):
+        assert verify_since(read(check), facts) == Held(None, "incomparable")
+        assert verify_since(read(check), facts._replace(is_ancestor=False)).holds is None
+        assert verify_since(read(check), None) == Held(None, "not-found")
+
+
+@pytest.mark.parametrize(
+    ("check", "changed", "untracked", "holds"),
+    [
+        ("touched([a, src])", {"a", "src/b"}, set(), True),
+        ("touched([a])", {"a", "b"}, {"new"}, False),
+        ("touched([a, b])", {"a"}, set(), False),
+        ("touched([a])", {"a"}, {"new"}, None),
+        ("touched([a])", {"a"}, None, None),
+        ("touched([a])", None, set(), None),
+        ("touched([a.py])", {"src/a.py"}, set(), None),
+        ("touched([../a])", {"a"}, set(), None),
+        ("unchanged(a)", {"b"}, {"new"}, True),
+        ("unchanged(src)", {"src/b"}, set(), False),
+        ("unchanged(src)", {"b"}, {"src/new"}, None),
+        ("unchanged(a)", {"b"}, None, None),
+        ("unchanged(a)", None, set(), None),
+        ("unchanged(/a)", set(), set(), None),
+    ],
+)
+def test_the_paths_that_changed_are_told_whole_or_refute(
+    check: str, changed: set[str] | None, untracked: set[str] | None, holds: bool | None
+):
+    """Files that are neither tracked nor ignored may have been touched too."""
+    facts = SinceFacts(
+        True,
+        changed=None if changed is None else frozenset(changed),
+        untracked=None if untracked is None else frozenset(untracked),
+        there=True,
+    )
+    assert verify_since(read(check), facts).holds is holds
+
+
+def test_a_path_that_is_not_there_is_not_unchanged():
+    """It may be another one's name."""
+    facts = SinceFacts(True, changed=frozenset(), untracked=frozenset(), there=False)
+    assert verify_since(read("unchanged(a)"), facts) == Held(None, "path-missing")
+    assert verify_since(read("unchanged(a)"), facts._replace(there=None)) == Held(None, "not-whole")
 
 
 # ---------------------------------------------------------------- times of files
@@ -416,16 +513,30 @@ def test_any_other_check_is_not_for_a_channel_to_decide(check: str):
 
 # ---------------------------------------------------------------- laws
 
-RUNS = st.dictionaries(st.sampled_from(["a", "b"]), st.lists(st.text("ab \n", max_size=8), max_size=3))
+COUNTS = st.builds(Standing, st.dictionaries(st.sampled_from("ab"), st.integers(1, 2)), st.booleans())
+DEFINED = st.builds(
+    Standing,
+    st.dictionaries(st.sampled_from("ab"), st.integers(1, 2)),
+    st.booleans(),
+    st.none() | st.lists(st.sampled_from(["a:f", "b:f"]), max_size=2).map(tuple),
+)
 
 
-@given(RUNS, RUNS, st.text("ab ", min_size=1, max_size=5).filter(str.strip), st.sampled_from(["", ", path=a"]))
-def test_what_is_introduced_is_not_removed_and_removing_is_the_mirror(
-    added: dict[str, list[str]], removed: dict[str, list[str]], quote: str, path: str
-):
-    """One commit cannot have done both, and turned round it has done the other."""
-    facts = FACTS._replace(added=added, removed=removed)
-    mirror = FACTS._replace(added=removed, removed=added)
-    introduced, gone = (commit(f'{name}("{quote}", 4f2a91c{path})', facts) for name in ("introduced", "removed"))
-    assert not (introduced and gone)
-    assert gone is commit(f'introduced("{quote}", 4f2a91c{path})', mirror)
+@given(DEFINED, DEFINED)
+def test_adding_is_deleting_turned_round_and_never_both(before: Standing, after: Standing):
+    """One time cannot be both before and after the other."""
+    facts = SinceFacts(True, {"f": before}, {"f": after}, untracked=frozenset())
+    mirror = facts._replace(before=facts.after, after=facts.before)
+    added, deleted = (verify_since(read(f"{name}(f)"), facts).holds for name in ("added", "deleted"))
+    assert not (added and deleted)
+    assert deleted is verify_since(read("added(f)"), mirror).holds
+
+
+@given(COUNTS, COUNTS)
+def test_what_is_introduced_is_not_removed(before: Standing, after: Standing):
+    """And only what was searched whole before is introduced."""
+    facts = FACTS._replace(before=before, after=after)
+    if commit("introduced(x, 4f2a91c)", facts):
+        assert before.whole
+        assert not before.counts
+        assert not commit("removed(x, 4f2a91c)", facts)

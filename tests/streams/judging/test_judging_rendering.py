@@ -76,9 +76,25 @@ def said(text: str, path: str | None = None) -> str:
         ("compare(N, >, 1)", "`N` in `a.py` is more than 1."),
         ("not compare(N, >=, 30s)", "`N` in `a.py` is not at least «30s»."),
         ("calls(f, g)", "`f` in `a.py` calls `g`."),
-        ("not calls(f, g)", "`f` in `a.py` does not call `g`."),
+        (
+            "not calls(f, g)",
+            "The name `g` does not occur in the body of `f` in `a.py`, so it is not called there.",
+        ),
+        ("calls(f, g, argument=x=1)", "`f` in `a.py` calls `g` with the argument «x=1»."),
         ("uses(f, X)", "`f` in `a.py` uses `X`."),
-        ("not imports(os.path)", "`a.py` does not import `os.path`."),
+        ("not uses(f, X)", "The name `X` does not occur in the body of `f` in `a.py`, so it is not used there."),
+        ("not imports(os.path)", "The name `os.path` does not occur in `a.py`, so it is not imported there."),
+        ("members(X, [a, 1])", "The members of `X` in `a.py` are [«a», 1]."),
+        ("reaches(f, g)", "`f` in `a.py` reaches `g` through calls."),
+        ("raises(f, E)", "`f` in `a.py` raises `E`."),
+        ("not raises(f, E)", "The name `E` does not occur in `a.py`, so `f` does not raise it."),
+        ("not extends(A, B)", "`A` in `a.py` does not extend `B`."),
+        ("parameter(f, x, default=null)", "`f` in `a.py` has the parameter `x` with the default null."),
+        ("field(C, x, type=int)", "`C` in `a.py` has the field `x` of the type «int»."),
+        ("not result(f, int)", "The result of `f` in `a.py` does not have the type «int»."),
+        ("when(f, not ready, return)", "In `f` in `a.py` «return» stands under the condition «not ready»."),
+        ("unless(f, ready, return)", "In `f` in `a.py` «return» stands where the condition «ready» is false."),
+        ("before(f, a, b)", "In `f` in `a.py` «a» stands before «b»."),
         ('returns(f, "x + 1")', "`f` in `a.py` returns «x + 1»."),
         ("count(foo, >=, 3)", "The number of occurrences of «foo» in `a.py` is at least 3."),
         ("not count(foo, =, 3)", "The number of occurrences of «foo» in `a.py` is not equal to 3."),
@@ -114,6 +130,15 @@ def test_a_check_on_a_file_has_its_sentence(check: str, sentence: str):
         ("not last_changed(a.py, <=, 2026-05-25)", "`a.py` was not last changed no later than 2026-05-25."),
         ("modified(a.py, =, 2026-05-25T10:00Z)", "`a.py` was last modified within 2026-05-25T10:00Z."),
         ("modified(a.py, !=, soon)", "`a.py` was last modified outside of «soon»."),
+        ("only_in(x, [a.py, src])", "`x` occurs in tracked files under `a.py` and `src` and in no other."),
+        ("not only_in(x, src)", "`x` occurs in a tracked file that is not under `src`."),
+        ("added(f, path=a.py, since=479a19b)", "«f» in `a.py` was added since `479a19b`."),
+        ("not deleted(f)", "«f» was not deleted."),
+        ("renamed(f, g)", "«f» was deleted and «g» was added."),
+        ("touched([a.py, b.py])", "`a.py` and `b.py` changed and no other file did."),
+        ("not unchanged(a.py, since=479a19b)", "`a.py` changed since `479a19b`."),
+        ("fails(lint)", "The check `lint` fails."),
+        ("output(test, 3 passed)", "The output of the check `test` contains «3 passed»."),
         ("peer(uid=998, user=kafka)", "The peer has the uid 998 and the user `kafka`."),
         ("not peer(pid=1)", "The peer does not have the pid 1."),
         ("count(subscribers, >, 5)", "The number of «subscribers» is more than 5."),
@@ -149,6 +174,23 @@ def test_the_place_is_reported_behind_the_sentence():
     assert reported == "Commit `479a19b` introduced «x» (in `a.py`)."
     reported = render(read("contains(x, path=b.py)"), path="a.py", lines=None, commit="no hash (line 3). `x")
     assert reported == '`b.py` contains «x» (in `a.py`, commit "no hash (line 3). \\u0060x").'
+
+
+@pytest.mark.parametrize(
+    ("under", "told"),
+    [
+        (("if  ready",), "in one branch, under «if ready»"),
+        (("#ifdef X",), "under «#ifdef X»"),
+        (("@test", "if x"), "in one branch, under «@test», under «if x»"),
+        (("if x». «y",), 'in one branch, under "if x\\u00bb. \\u00aby"'),
+        (("x" * 300,), f"in one branch, under «{'x' * 200}»"),
+        ((" ",), ""),
+    ],
+)
+def test_conditions_are_told_behind_the_sentence(under: tuple[str, ...], told: str):
+    """A branch as such, an attribute or a line of the preprocessor by its text."""
+    sentence = render(read("calls(f, g)"), path="a.py", lines=(3, 3), commit=None, under=under)
+    assert sentence == f"`f` in `a.py` calls `g` (line 3{', ' if told else ''}{told})."
 
 
 # ---------------------------------------------------------------- arguments
@@ -270,6 +312,8 @@ def _argument(parameter: Parameter) -> st.SearchStrategy[Value]:
         Kind.NAME: TEXTS,
         Kind.TIME: TEXTS,
         Kind.PATH: TEXTS,
+        Kind.PATHS: st.lists(TEXTS, min_size=1, max_size=3, unique=True).map(sorted).map(tuple),
+        Kind.ITEMS: st.lists(VALUES, max_size=2).map(tuple),
         Kind.IDENTIFIER: st.sampled_from(["foo", "a.b", "$x", "-", "479a19b"]),
         Kind.LINES: st.sampled_from(["3", "3-3", "3-9"]),
         Kind.VALUE: VALUES,
@@ -349,6 +393,7 @@ _OUR_WORDS = set(
         what What was looked at of in line lines to commit and all the author date subject uid gid pid user
         is equal not differs from does differ less than at most more least
         within outside before no later after earlier
+        type with default since under
         """,
     )
 )

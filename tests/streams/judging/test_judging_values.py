@@ -34,13 +34,57 @@ def test_a_number_is_the_same_however_it_is_written(written: str):
 
 
 def test_numbers_are_held_against_each_other_exactly():
-    """No digit is rounded away, however many there are."""
-    assert same(Decimal("0.1"), Decimal("0.1000000000000000055511151231257827")) is False
+    """No digit of a whole number is rounded away, however many there are."""
     assert same(2**64 + 1, 2**64) is False
     assert same(10**300, Decimal("1e300")) is True
     assert same(10**300 + 1, Decimal("1e300")) is False
-    assert compare(">", 10**300, Decimal(f"1{'0' * 300}.1")) is True
-    assert compare(">", Decimal("1e-300"), Decimal("1.0000000000000000000000000000000000001e-300")) is True
+    assert same(Decimal("0.123456789012345"), Decimal("0.123456789012346")) is False
+    assert compare(">", 10**300, 10**300 + 1) is True
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "holds"),
+    [
+        ("0.1", "0.1000000000000000055511151231257827", None),
+        ("0.1000000000000000055511151231257827", "0.1000000000000000055511151231257827", None),
+        ("1", "1.0000000000000001", None),
+        ("0.9999999999999999", "1", None),
+        ("0.1", "0.1000000000000155511151231257827", False),
+        ("3.14159265358979323846", "3.14", False),
+        ("1e-300", "1.0000000000000000000000000000000000001e-300", None),
+        ("1000000000000000000.000", "1000000000000000000", True),
+        ("-0.0", "0", True),
+        ("0", "-0.0", None),
+        ("1", "-0.0", False),
+    ],
+)
+def test_fractions_beyond_fifteen_digits_are_told_apart_only_where_floats_are(one: str, other: str, holds: bool | None):
+    """And a zero with a sign is not told from one without."""
+    assert same(Decimal(one), Decimal(other)) is holds
+    if holds is None and "-" not in other:
+        assert {compare(op, Decimal(one), Decimal(other)) for op in OPERATORS} == {None}
+
+
+@pytest.mark.parametrize(
+    ("written", "found", "holds"),
+    [
+        ("True", True, True),
+        ("None", None, True),
+        ("nil", None, True),
+        ("False", True, False),
+        ('"None"', None, False),
+        ('"True"', True, False),
+        ("yes", True, None),
+        ("off", False, None),
+        ("TRUE", True, None),
+        ("off", True, False),
+        ("NULL", None, None),
+        ("undefined", None, None),
+    ],
+)
+def test_a_constant_is_what_its_language_writes(written: str, found: Value, holds: bool | None):
+    """In quotes it is a text; other words for it are neither."""
+    assert same(declared(written), found) is holds
 
 
 @pytest.mark.parametrize("found", [Decimal("NaN"), Decimal("sNaN"), Decimal("Infinity"), Decimal("-Infinity")])
@@ -417,7 +461,7 @@ SCALARS = (
     st.none()
     | st.booleans()
     | st.integers(-(10**20), 10**20)
-    | st.decimals(allow_nan=False, allow_infinity=False, places=3)
+    | st.decimals(-(10**11), 10**11, places=3)  # at most 15 digits
     | st.text(max_size=12)
     | st.sampled_from(["30s", "30 s", "1.2.3", "v1", "2026-05", "2026-05-25", "true", "null", "30", "1_0", "5%"])
 )

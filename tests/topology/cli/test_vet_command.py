@@ -318,3 +318,12 @@ def test_a_bar_counts_bytes_from_the_beginning(monkeypatch: pytest.MonkeyPatch):
     with vet_command._progress(100) as read:
         read(50)
     assert plain.getvalue() == ""
+
+
+def test_a_transcript_of_which_nothing_is_read_is_an_error(tmp_path: Path, repo: Path):
+    """Exit status 2, and one sentence: a file that could not be read is no file without a fault."""
+    transcript = tmp_path / "session.jsonl"
+    transcript.write_text('{"kind": "of tomorrow"}\n{"kind": "of tomorrow"}\n')
+    result = run(str(transcript), "--format", "claude-code", "--root", str(repo))
+    assert result.exit_code == 2
+    assert "None of the 2 lines here has a known form" in result.stderr

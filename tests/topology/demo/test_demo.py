@@ -403,7 +403,7 @@ def test_a_broker_that_is_not_there_is_not_to_be_reached(tmp_path: Path) -> None
     """Exit status 3 and one sentence, without a traceback or a log line, and nothing is left behind."""
     done = run("--broker", "kafka://127.0.0.1:1", env={**os.environ, "TMPDIR": str(tmp_path)})
     assert done.returncode == 3
-    assert re.fullmatch(r"sluice: kafka://127\.0\.0\.1:1: no Kafka broker answers; .*\n", done.stderr)
+    assert re.fullmatch(r"sluice: kafka://127\.0\.0\.1:1: no Kafka broker answers: .*; .*\n", done.stderr)
     assert list(tmp_path.iterdir()) == []
 
 

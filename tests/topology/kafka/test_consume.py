@@ -349,4 +349,4 @@ def test_a_broker_that_is_away_is_one_sentence_and_exit_status_3():
     result = run("kafka://127.0.0.1:1")
 
     assert (result.exit_code, result.stdout) == (3, "")
-    assert result.stderr.startswith("sluice: kafka://127.0.0.1:1: no Kafka broker answers; ")
+    assert result.stderr.startswith("sluice: kafka://127.0.0.1:1: no Kafka broker answers: 127.0.0.1:1 refuses ")

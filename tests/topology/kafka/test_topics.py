@@ -211,7 +211,8 @@ def test_a_broker_that_is_away_is_one_sentence_and_exit_status_3(command: str):
 
     assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr == (
-        "sluice: kafka://127.0.0.1:1: no Kafka broker answers; check --broker; `sluice broker run` starts a broker\n"
+        "sluice: kafka://127.0.0.1:1: no Kafka broker answers: 127.0.0.1:1 refuses connections; "
+        "check --broker; `sluice broker run` starts a broker\n"
     )
 
 

@@ -515,12 +515,15 @@ async def test_a_worker_that_loses_its_coordinator_gives_its_lanes_up():
     group.lanes.assign([0])
     await world.until(lambda: world.log.records)
 
+    assert group.lanes.is_member
     group.lanes.give_up()
+    assert not group.lanes.is_member
     world.inputs.send("emissions", b"a")
     await world.until(lambda: not group.lanes._tasks)
     assert (group.lanes.status, world.log.values, world.ledger.opened) == ([], [], 1)
 
     group.lanes.take_back()
+    assert group.lanes.is_member
     await world.until(lambda: world.log.values)
     group.lanes.take_back()  # nothing was given up since
     await group.lanes.stop()

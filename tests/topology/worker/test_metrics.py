@@ -14,7 +14,7 @@ from sluice.codecs.blocks import Event, EventKind, Output
 from sluice.streams.policy.policy import INADMISSIBLE, Policy
 from sluice.topology.kafka.transactions import FencedError
 from sluice.topology.ledger.fold_filter import FoldFilter
-from sluice.topology.worker.interfaces import Committed, LaneStatus
+from sluice.topology.worker.interfaces import PHASES, Committed, LaneStatus
 from sluice.topology.worker.metrics import Metrics
 
 T = 1_800_000_000_000
@@ -174,6 +174,20 @@ def test_what_a_lane_is_behind_by_is_read_off_it(metrics: Metrics):
     assert samples(metrics, "sluice_running") == {(): 1}
     assert samples(metrics, "sluice_recovering") == {(): 0}
     assert samples(metrics, "sluice_failed") == {(): 0}
+
+
+def test_the_states_of_lanes_are_told_also_where_there_is_none():
+    """With Kafka gone a worker has no lane: its series must not vanish with them."""
+    here, none = (
+        Metrics(lambda: [STATUS], is_member=lambda: True, wanted=6),
+        Metrics(lambda: (), is_member=lambda: False, wanted=6),
+    )
+    states = dict.fromkeys([(state,) for state in PHASES], 0.0)
+
+    assert samples(here, "sluice_lanes") == {**states, ("running",): 1}
+    assert samples(none, "sluice_lanes") == states
+    assert (samples(here, "sluice_member"), samples(none, "sluice_member")) == ({(): 1}, {(): 0})
+    assert samples(here, "sluice_lanes_wanted") == samples(none, "sluice_lanes_wanted") == {(): 6}
 
 
 def test_a_lane_that_was_given_up_is_told():

@@ -101,7 +101,7 @@ async def test_lanes_that_failed_make_it_unready_by_name_and_not_ill():
         running._replace(fold="bind", lane=2, phase="taking-over"),
         running._replace(fold="frame", lane=3, phase="failed", reason="a bug"),
     ]
-    worker._app = SimpleNamespace(lanes=SimpleNamespace(assigned=True, status=status))
+    worker._app = SimpleNamespace(lanes=SimpleNamespace(assigned=True, is_member=True, status=status))
 
     assert worker._why_not_ready().splitlines() == [
         "adjudicate lane 1 has failed: ledger of lane 1: the chain of blocks is broken",
@@ -110,3 +110,13 @@ async def test_lanes_that_failed_make_it_unready_by_name_and_not_ill():
     assert worker._why_ill() == ""
     with pytest.raises(DoesNotHoldError, match="the chain of blocks is broken"):
         await worker.wait_until_running()
+
+
+async def test_a_worker_whose_coordinator_is_silent_is_not_ready():
+    """It has no lane then, and a worker without lanes would read as a standby that waits for work."""
+    worker: Any = Worker(Settings())
+    worker._app = SimpleNamespace(lanes=SimpleNamespace(assigned=True, is_member=False, status=[]))
+
+    assert (
+        worker._why_not_ready() == "the group's coordinator has not answered for a session, so the lanes were given up"
+    )
