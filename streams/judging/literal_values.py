@@ -1,25 +1,27 @@
-"""What a literal in source code is worth, for `equals` and `compare` (docs/checks.md).
+"""Reads what a literal in source code is worth, for `equals` and `compare` (docs/checks.md).
 
 Only what is written down counts: numbers, strings, booleans, null, lists of them, and arithmetic on whole numbers that
 are all written down. Everything else is None, which means that it is computed. Nothing is ever run. Each language says
-in its `Grammar.values` which of these readers takes which node; depth and size are bounded.
+in `Language.values` which of these readers takes which node; depth and size are bounded.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...codecs.unicode_text import nfkc
 from .checks import Value, number_of
-from .code_model import MAX_TEXT, Code, Found
-from .code_strings import Escapes, decode
+from .string_escapes import Escapes, decode
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+MAX_TEXT: Final = 8_000
+"""Bytes of a text that is compared: a check has 2,000 characters at most. Larger ones would be read over and over where
+they are nested, at a quadratic cost."""
 MAX_DEPTH: Final = 24
 """Brackets and operators inside one another."""
 MAX_ITEMS: Final = 2_000
@@ -28,10 +30,39 @@ _MAX_BITS: Final = 1_300
 _WRAPS: Final = 2**31 - 1
 """Beyond it, arithmetic means something else in every language whose numbers have a size."""
 
-Reader = Callable[[Code, "Node", int], Found | None]
+_MAX_PRECISION: Final = 15
+"""Digits that every machine's fractions keep."""
 
 
-def read(code: Code, node: Node, depth: int = 0) -> Found | None:
+class Found(NamedTuple):
+    """The value of a literal. Where None is told instead of it, it is computed."""
+
+    value: Value
+
+
+class Reading(NamedTuple):
+    """A file whose literals are read.
+
+    Attributes:
+        data: its text in UTF-8.
+        values: how a literal is read, by node type.
+        bounded: whole numbers of its language wrap around at some size.
+    """
+
+    data: bytes
+    values: Mapping[str, Reader]
+    bounded: bool
+
+    def text(self, node: Node) -> str:
+        """The text of a node, as it stands there; empty for one that is larger than anything a check could name."""
+        start, end = node.start_byte, node.end_byte
+        return "" if end - start > MAX_TEXT else self.data[start:end].decode("utf-8", "replace")
+
+
+Reader = Callable[[Reading, "Node", int], Found | None]
+
+
+def read(code: Reading, node: Node, depth: int = 0) -> Found | None:
     """The value of a literal.
 
     Args:
@@ -42,7 +73,7 @@ def read(code: Code, node: Node, depth: int = 0) -> Found | None:
     Returns:
         None where it is computed, or beyond a bound.
     """
-    reader = code.grammar.values.get(node.type)
+    reader = code.values.get(node.type)
     return None if reader is None or depth > MAX_DEPTH else reader(code, node, depth)
 
 
@@ -63,7 +94,7 @@ def words(**values: Value) -> Reader:
 def inside(field: str = "") -> Reader:
     """What a node means is what stands in it: in a field, or as its only part that is no comment."""
 
-    def reader(code: Code, node: Node, depth: int) -> Found | None:
+    def reader(code: Reading, node: Node, depth: int) -> Found | None:
         if field:
             part = node.child_by_field_name(field)
             return None if part is None else read(code, part, depth + 1)
@@ -87,7 +118,7 @@ def number(
     """
     decimal, other = re.compile(f"(?:{suffix})$"), re.compile(f"(?:{radix_suffix})$")
 
-    def reader(code: Code, node: Node, _: int) -> Found | None:
+    def reader(code: Reading, node: Node, _: int) -> Found | None:
         text = code.text(node)
         if not text or len(text) > 500 or (foreign and text[-1] in foreign):
             return None
@@ -113,7 +144,9 @@ def _octal(text: str) -> int | None:
 
 
 def _found(value: int | Decimal | None) -> Found | None:
-    return None if value is None else Found(value)
+    if value is None or (isinstance(value, Decimal) and len(value.as_tuple().digits) > _MAX_PRECISION):
+        return None
+    return Found(value)
 
 
 def text_found(text: str | None) -> Found | None:
@@ -130,7 +163,7 @@ def quoted(escapes: Escapes | None, opening: str = "\"'", *, foreign: Iterable[s
     """
     others = frozenset(foreign)
 
-    def reader(code: Code, node: Node, _: int) -> Found | None:
+    def reader(code: Reading, node: Node, _: int) -> Found | None:
         text = code.text(node)
         if len(text) > MAX_TEXT or len(text) < 2 or text[0] not in opening or text[-1] != text[0]:
             return None
@@ -141,7 +174,7 @@ def quoted(escapes: Escapes | None, opening: str = "\"'", *, foreign: Iterable[s
     return reader
 
 
-def joined(code: Code, node: Node, depth: int) -> Found | None:
+def joined(code: Reading, node: Node, depth: int) -> Found | None:
     """Strings side by side, which are one."""
     parts: list[str] = []
     for part in parts_of(node):
@@ -152,12 +185,12 @@ def joined(code: Code, node: Node, depth: int) -> Found | None:
     return text_found("".join(parts))
 
 
-def items(code: Code, node: Node, depth: int) -> Found | None:
+def items(code: Reading, node: Node, depth: int) -> Found | None:
     """A list of literals."""
     return listed(code, parts_of(node), depth)
 
 
-def listed(code: Code, parts: list[Node], depth: int) -> Found | None:
+def listed(code: Reading, parts: list[Node], depth: int) -> Found | None:
     """The list that these expressions are, if all are literals."""
     if len(parts) > MAX_ITEMS:
         return None
@@ -170,7 +203,7 @@ def listed(code: Code, parts: list[Node], depth: int) -> Found | None:
     return Found(tuple(values))
 
 
-def signed(code: Code, node: Node, depth: int) -> Found | None:
+def signed(code: Reading, node: Node, depth: int) -> Found | None:
     """`-x` and `+x`."""
     operator = node.children[0].type if node.children else ""
     parts = parts_of(node)
@@ -181,21 +214,21 @@ def signed(code: Code, node: Node, depth: int) -> Found | None:
         return None
     if operator == "+":
         return found
-    if code.grammar.bounded and "u" in code.text(parts[0]).lower():
+    if code.bounded and "u" in code.text(parts[0]).lower():
         return None  # of an unsigned number, the negative is another
     return Found(-found.value)
 
 
-def arithmetic(code: Code, node: Node, depth: int) -> Found | None:
+def arithmetic(code: Reading, node: Node, depth: int) -> Found | None:
     """`10 * 1024`, `1 << 20`: whole numbers only, all of them literals; and texts that are put together."""
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     operator = node.child_by_field_name("operator")
     if left is None or right is None or operator is None:
         return None
-    one, other = read(code, left, depth + 1), read(code, right, depth + 1)
-    if one is None or other is None:
+    first, second = read(code, left, depth + 1), read(code, right, depth + 1)
+    if first is None or second is None:
         return None
-    sign, a, b = code.text(operator), one.value, other.value
+    sign, a, b = code.text(operator), first.value, second.value
     if sign == "+" and isinstance(a, str) and isinstance(b, str):
         return text_found(a + b) if type(a) is str and type(b) is str else None
     if isinstance(a, bool) or isinstance(b, bool) or not isinstance(a, int) or not isinstance(b, int):
@@ -203,7 +236,7 @@ def arithmetic(code: Code, node: Node, depth: int) -> Found | None:
     result = _computed(sign, a, b)
     if result is None or result.bit_length() > _MAX_BITS:
         return None
-    if code.grammar.bounded and (max(abs(a), abs(b), abs(result)) > _WRAPS or (sign == "-" and result < 0)):
+    if code.bounded and (max(abs(a), abs(b), abs(result)) > _WRAPS or (sign == "-" and result < 0)):
         return None
     return Found(result)
 
