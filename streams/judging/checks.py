@@ -88,12 +88,17 @@ _PATH, _IN, _LINES = Parameter("path", Kind.PATH), Parameter("in", Kind.NAME), P
 _SCOPE = (_PATH, _IN, _LINES)
 
 
-def _content(name: str, *parameters: Parameter, negatable: bool = True) -> Signature:
+def _content(
+    name: str, *parameters: Parameter, negatable: bool = True, named: tuple[Parameter, ...] = ()
+) -> Signature:
     given = {parameter.name for parameter in parameters}
-    return Signature(name, parameters, tuple(one for one in _SCOPE if one.name not in given), True, negatable)
+    scope = tuple(one for one in _SCOPE if one.name not in given)
+    return Signature(name, parameters, (*named, *scope), True, negatable)
 
 
 _QUOTE, _SYMBOL, _OP = Parameter("quote", Kind.TEXT), Parameter("symbol", Kind.NAME), Parameter("op", Kind.OPERATOR)
+_DEFAULT, _TYPED = Parameter("default", Kind.VALUE), Parameter("type", Kind.TEXT)
+_CONDITION, _EFFECT = Parameter("condition", Kind.TEXT), Parameter("effect", Kind.TEXT)
 _COMMIT, _TIME = Parameter("commit", Kind.NAME), Parameter("time", Kind.TIME)
 
 TABLE: Final[Mapping[str, Signature]] = {
@@ -106,7 +111,22 @@ TABLE: Final[Mapping[str, Signature]] = {
         _content("defines", _SYMBOL, Parameter("kind", Kind.SYMBOL_KIND, optional=True)),
         _content("equals", Parameter("name", Kind.NAME), Parameter("value", Kind.VALUE)),
         _content("compare", Parameter("name", Kind.NAME), _OP, Parameter("value", Kind.VALUE)),
-        _content("calls", Parameter("caller", Kind.NAME), Parameter("callee", Kind.NAME)),
+        _content(
+            "calls",
+            Parameter("caller", Kind.NAME),
+            Parameter("callee", Kind.NAME),
+            named=(Parameter("argument", Kind.TEXT),),
+        ),
+        _content("reaches", Parameter("caller", Kind.NAME), Parameter("callee", Kind.NAME)),
+        _content("raises", _SYMBOL, Parameter("error", Kind.NAME)),
+        _content("extends", Parameter("type", Kind.NAME), Parameter("base", Kind.NAME)),
+        _content("parameter", _SYMBOL, Parameter("name", Kind.NAME), named=(_DEFAULT, _TYPED)),
+        _content("field", Parameter("type", Kind.NAME), Parameter("name", Kind.NAME), named=(_DEFAULT, _TYPED)),
+        _content("result", _SYMBOL, Parameter("type", Kind.TEXT)),
+        _content("when", _SYMBOL, _CONDITION, _EFFECT),
+        _content("unless", _SYMBOL, _CONDITION, _EFFECT),
+        _content("before", _SYMBOL, Parameter("a", Kind.TEXT), Parameter("b", Kind.TEXT)),
+        _content("members", Parameter("name", Kind.NAME), Parameter("items", Kind.VALUE)),
         _content("uses", Parameter("user", Kind.NAME), Parameter("used", Kind.NAME)),
         _content("imports", Parameter("module", Kind.NAME)),
         _content("returns", _SYMBOL, _QUOTE),
