@@ -88,9 +88,7 @@ _PATH, _IN, _LINES = Parameter("path", Kind.PATH), Parameter("in", Kind.NAME), P
 _SCOPE = (_PATH, _IN, _LINES)
 
 
-def _content(
-    name: str, *parameters: Parameter, negatable: bool = True, named: tuple[Parameter, ...] = ()
-) -> Signature:
+def _content(name: str, *parameters: Parameter, negatable: bool = True, named: tuple[Parameter, ...] = ()) -> Signature:
     given = {parameter.name for parameter in parameters}
     scope = tuple(one for one in _SCOPE if one.name not in given)
     return Signature(name, parameters, (*named, *scope), True, negatable)

@@ -31,7 +31,7 @@ from .index import (
     packed_roles,
 )
 from .languages import Language, grammar_of, language_of
-from .literal_values import MAX_TEXT, Reading, read
+from .literal_values import Reading, read
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Query, Tree
@@ -53,7 +53,7 @@ _MAX_NAME: Final = 500
 _DEFINING: Final = ("function", "type", "space", "value", "key", "attribute")
 _REGIONS: Final = ("loop", "case", "handler", "try", "with", "defer", "lambda", "compiled", "test", "dead", "yield")
 SUBJECTS: Final = frozenset(
-    (*_DEFINING, *_REGIONS, *"parameter table call import branch elif return raise tail".split())
+    (*_DEFINING, *_REGIONS, *["parameter", "table", "call", "import", "branch", "elif", "return", "raise", "tail"])
 )
 """Captures that something is made of; a pattern has one of them at most."""
 ROLES: Final[Mapping[str, Role]] = {
@@ -132,7 +132,7 @@ class _Scope(NamedTuple):
 class _Subject:
     """What the patterns captured of one node, put together."""
 
-    __slots__ = ("node", "parts", "pairs", "settings", "sort")
+    __slots__ = ("node", "pairs", "parts", "settings", "sort")
 
     def __init__(self, sort: str, node: Node) -> None:
         self.sort, self.node = sort, node
@@ -315,9 +315,13 @@ class _Building:
         if not name:
             return None
         method = one.sort == "function" and (sort == "type" or owner is not None)
-        kinds = set(one.settings.get("kind", ())) or {{"attribute": "field", "key": "key", "value": "variable"}.get(one.sort, one.sort)}
+        kinds = set(one.settings.get("kind", ())) or {
+            {"attribute": "field", "key": "key", "value": "variable"}.get(one.sort, one.sort)
+        }
         if one.sort == "function":
-            kinds = {"method" if method and "kind" not in one.settings else "function"} | one.settings.get("kind", set())
+            kinds = {"method" if method and "kind" not in one.settings else "function"} | one.settings.get(
+                "kind", set()
+            )
         elif one.sort == "value" and sort == "type":
             kinds |= {"field", "member"} if around[-1].enumeration else {"field"}
         receiver = one.first("receiver")
@@ -436,7 +440,9 @@ class _Building:
         for one in sorted(subjects, key=lambda one: one.node.start_byte):
             contents = [node for node in _sorted(one, "content") if "comment" not in node.type]
             value = one.node if one.sort == "tail" and not contents else contents[0] if contents else None
-            yield Return(_extent(one.node), _lines(one.node), None if value is None else _extent(value), one.sort == "tail")
+            yield Return(
+                _extent(one.node), _lines(one.node), None if value is None else _extent(value), one.sort == "tail"
+            )
 
     def _branches(self) -> Iterable[Branch]:
         leaving = {one.node.id for sort in ("return", "raise") for one in self.by_sort.get(sort, ())}

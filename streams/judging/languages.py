@@ -78,6 +78,7 @@ class Language(NamedTuple):
         sigils: marks in front of a name that are none of it (`@x`, `$x`, `#x`).
         own: words for a method's own instance or type (`this`).
         parent: texts of a receiver that means the base (`super()`).
+        bare_members: a method calls another one of its own type by the plain name.
         roots: types that every type has as a base without saying so.
         implicit: names that the language calls by itself, as a regular expression for the whole name.
         dynamic: names through which code may reach another by a name that is computed.
@@ -106,6 +107,7 @@ class Language(NamedTuple):
     sigils: str = ""
     own: tuple[str, ...] = ("this",)
     parent: frozenset[str] = frozenset(("super",))
+    bare_members: bool = False
     roots: frozenset[str] = frozenset()
     implicit: str = ""
     dynamic: frozenset[str] = frozenset()

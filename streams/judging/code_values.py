@@ -1,0 +1,356 @@
+"""Decides `defines`, `equals`, `compare`, `members`, `imports`, `extends`, `parameter`, `field` and `result` on the index
+of a file (docs/checks.md).
+
+A value counts where its name has one definition, and every other occurrence of the name provably only reads it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from .checks import Value
+from .code_calls import is_closed, is_function
+from .code_view import NOT_FOUND, View, ambiguous, tight
+from .index import READS, Definition, Import, Role, value_of
+from .results import Held
+from .text_checks import operator_of
+from .values import compare, same
+
+_VALUED: Final = frozenset(("value", "key", "attribute"))
+_SHARP: Final = frozenset(("function", "type"))
+_ALSO: Final = {"method": "function", "function": "method", "constant": "variable", "variable": "constant"}
+OTHER_KINDS: Final = frozenset(("target", "section"))
+_SPACE: Final = re.compile(r"\s+")
+
+
+def verify_defines(view: View) -> Held:
+    """Whether a definition of the symbol stands in the scope."""
+    symbol, kind = view.check.text("symbol"), view.check.text("kind")
+    parts = view.language.parts(symbol)
+    if kind in OTHER_KINDS or not parts:
+        return NOT_FOUND
+    there = [one for one in view.found(symbol) if one.sort in ("function", "type", "space", "value")]
+    here = [one for one in there if view.holds(one)]
+    for one in here:
+        if not kind or kind in one.kinds:
+            if view.index.broken(one.extent):
+                return Held(None, "syntax-error", one.lines)
+            under = view.under(one.at)
+            return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed)
+    whole = view.whole
+    if whole is not None:
+        return whole
+    if view.is_absent(parts[-1]):
+        return Held(False, "differs")
+    if (
+        here
+        and len(here) == len(there)
+        and all(one.sort in _SHARP and _ALSO.get(kind) not in one.kinds for one in here)
+    ):
+        places = {one.at for one in here}
+        if all(at in places or role in READS or role is Role.IMPORT for at, role in view.roles(parts[-1])):
+            return Held(False, "differs", here[0].lines, found=view.found_at(here[0].line))
+    return NOT_FOUND
+
+
+# ---------------------------------------------------------------- values
+
+
+def verify_equals(view: View) -> Held:
+    """Whether the name has that value, or stands in that relation to it."""
+    one = _valued(view, view.check.text("name"))
+    if isinstance(one, Held):
+        return one
+    if not one[1]:
+        return Held(None, "computed", one[0].lines, found=view.found_at(one[0].line))
+    return _compared(view, one[0], value_of(one[1]))
+
+
+def verify_members(view: View) -> Held:
+    """Whether a literal list or mapping, or an enumeration, has exactly these items, keys or members."""
+    wanted = view.check.value("items")
+    if not isinstance(wanted, tuple):
+        return Held(None, "incomparable")
+    name = view.check.text("name")
+    types = [one for one in view.found(name) if "enumeration" in one.kinds and view.touches(one)]
+    if types:
+        return _enumerated(view, types, wanted)
+    one = _valued(view, name)
+    if isinstance(one, Held):
+        return one
+    if not one[0].members:
+        return Held(None, "computed", one[0].lines)
+    return _same_items(view, one[0], wanted, value_of(one[0].members))
+
+
+def _enumerated(view: View, types: list[Definition], wanted: tuple[Value, ...]) -> Held:
+    if len(types) > 1:
+        return ambiguous(types)
+    one = types[0]
+    if view.index.broken(one.extent):
+        return Held(None, "syntax-error", one.lines)
+    path = one.path
+    inside = [each for each in view.index.definitions if each.path[:-1] == path and each.sort == "value"]
+    names = tuple(each.name for each in inside if "member" in each.kinds)
+    if len(names) != len(set(names)) or any(view.under(each.at).texts != view.under(one.at).texts for each in inside):
+        return Held(None, "ambiguous", one.lines)
+    return _same_items(view, one, wanted, names)
+
+
+def _same_items(view: View, one: Definition, wanted: tuple[Value, ...], there: Value) -> Held:
+    assert isinstance(there, tuple), "members are a list"
+    under = view.under(one.at)
+    left = list(there)
+    for item in wanted:
+        place = next((place for place, each in enumerate(left) if same(item, each)), None)
+        if place is None:
+            break
+        left.pop(place)
+    else:
+        if not left:
+            return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed)
+    unclear = any(same(item, each) is None for item in wanted for each in there) or one.open or one.decorators
+    whole = view.whole
+    if unclear or whole is not None or under.texts:
+        return whole or Held(None, "not-found", one.lines)
+    return Held(False, "differs", one.lines, found=view.found_at(one.line))
+
+
+def _valued(view: View, name: str) -> tuple[Definition, str] | Held:
+    """The one definition of a name that has a value, which nothing in the file may change; and that value."""
+    parts = view.language.parts(name)
+    there = [one for one in view.found(name) if one.sort in _VALUED and view.holds(one)]
+    owners = [one for one in view.found(".".join(parts[:-1])) if is_function(one)] if len(parts) > 1 else []
+    if not there and len(owners) == 1:
+        given = [each for each in owners[0].parameters if each.name == parts[-1]]
+        if len(given) == 1 and not view.index.broken(owners[0].extent) and view.source.whole:
+            return owners[0], given[0].literal
+    if not there:
+        return NOT_FOUND
+    one = there[0]
+    if len(there) > 1:
+        return ambiguous(there)
+    if not view.source.whole:
+        return Held(None, "not-whole", one.lines)
+    if view.index.errors:
+        return Held(None, "syntax-error", one.lines)
+    if any(each.path == one.path and each is not one for each in view.index.definitions):
+        return ambiguous([each for each in view.index.definitions if each.path == one.path])
+    return (one, one.literal) if _is_kept(view, one) else Held(None, "assigned-elsewhere", one.lines)
+
+
+def _is_kept(view: View, one: Definition) -> bool:
+    """Whether every occurrence of a value's name but its definition provably only reads it."""
+    if any(True for each in view.language.dynamic for at in view.occurrences(each) if not view.is_text(at)):
+        return False
+    if len(one.path) == 1 and any(each.everything and each.extent[0] > one.at for each in view.index.imports):
+        return False
+    name, mutable = one.path[-1], one.mutable
+    if one.sort == "key":
+        holders = [each for each in view.index.definitions if each.path == one.path[:-1]]
+        if len(holders) != 1 or not holders[0].members:
+            return False
+        name, mutable, one = one.path[-2], True, holders[0]
+    reads = (Role.LOOK,) if mutable else (Role.READ, Role.LOOK)
+    for at, role in view.roles(name):
+        if at == one.at or role in reads or role in (Role.KEYWORD, Role.IMPORT):
+            continue
+        if role is Role.DEFINITION and any(each.at == at and each.path != one.path for each in view.index.definitions):
+            continue
+        if role is Role.BIND and view.function_around(at) is not None:
+            continue
+        return False
+    return True
+
+
+def _compared(view: View, one: Definition, there: Value) -> Held:
+    check, under = view.check, view.under(one.at)
+    declared = check.value("value")
+    holds = same(declared, there) if check.name == "equals" else compare(operator_of(check), declared, there)
+    if holds is None:
+        return Held(None, "incomparable", one.lines, found=view.found_at(one.line))
+    if holds:
+        return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed or bool(under.texts))
+    if under.texts:
+        return Held(None, "ambiguous", one.lines, found=view.found_at(one.line), under=under.texts)
+    return Held(False, "differs", one.lines, found=view.found_at(one.line))
+
+
+# ---------------------------------------------------------------- imports and types
+
+
+def verify_imports(view: View) -> Held:
+    """Whether an import of the module stands in the scope."""
+    language = view.language
+    asked = view.check.text("module").strip().strip("\"'<>`").removesuffix(";")
+    if not language.by_path:
+        asked = asked.replace("::", ".").replace("/", ".") if "::" in asked else asked
+    for one in view.index.imports:
+        if asked in one.names or asked in _resolved(view, one):
+            inside = view.inside
+            fits = inside is None or inside.extent[0] <= one.extent[0] < inside.extent[1]
+            if (
+                fits
+                and view.has_line(one.lines[0])
+                and not view.is_dead(one.extent[0])
+                and not view.index.broken(one.extent)
+            ):
+                under = view.under(one.extent[0])
+                return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed)
+    whole = view.whole
+    if whole is not None:
+        return whole
+    last = re.split(r"[./:\\]", asked.rstrip("/"))[-1]
+    relative = any(one.relative for one in view.index.imports)
+    unclear = relative or any(True for name in language.dynamic for _ in view.occurrences(name)) or not last
+    return NOT_FOUND if unclear or not view.is_absent(last) else Held(False, "differs")
+
+
+def _resolved(view: View, one: Import) -> list[str]:
+    """What a relative import of a dotted language comes to, counted from the root that the path is below."""
+    if not one.relative or view.language.by_path:
+        return []
+    folders = tuple(view.source.path.split("/")[:-1])
+    names: list[str] = []
+    for name in one.names:
+        plain = name.lstrip(".")
+        up = len(name) - len(plain) - 1
+        if 0 <= up < len(folders):  # what the root itself is called as a package is not known
+            around = folders[: len(folders) - up]
+            names.append(".".join((*around, plain) if plain else around))
+    return names
+
+
+def _is_type(one: Definition) -> bool:
+    return one.sort == "type"
+
+
+def verify_extends(view: View) -> Held:
+    """Whether the type names that base; exactly false where all bases are in the file, and none is that one."""
+    one = view.only(view.check.text("type"), _is_type)
+    if isinstance(one, Held):
+        return one
+    wanted = view.language.parts(view.check.text("base"))
+    for base in one.bases:
+        if wanted and view.language.parts(base)[-len(wanted) :] == wanted:
+            under = view.under(one.at)
+            return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed)
+    whole = view.whole
+    if whole is not None:
+        return whole
+    if not wanted or wanted[-1] in view.language.roots or one.decorators or not is_closed(view, one):
+        return NOT_FOUND
+    if any(wanted[-1] == view.language.parts(base)[-1] for base in _bases(view, one)):
+        return NOT_FOUND
+    return Held(False, "differs", one.lines, found=view.found_at(one.line))
+
+
+def _bases(view: View, one: Definition) -> Iterable[str]:
+    """The bases of a type whose bases are all in the file, and theirs."""
+    for base in one.bases:
+        yield base
+        for each in view.found(base):
+            if each.sort == "type":
+                yield from _bases(view, each)
+
+
+def verify_parameter(view: View) -> Held:
+    """Whether the function declares that parameter, with that default and that type where they are given."""
+    one = view.only(view.check.text("symbol"), lambda one: one.sort in ("function", "declared"))
+    if isinstance(one, Held):
+        return one
+    name = view.language.bare(view.check.text("name").lstrip("*"))
+    given = [each for each in one.parameters if each.name == name]
+    sure = view.whole is None and not one.decorators and not one.open
+    if not given:
+        closed = sure and not any(each.variadic for each in one.parameters)
+        return Held(False, "differs", one.lines, found=view.found_at(one.line)) if closed else NOT_FOUND
+    if len(given) > 1:
+        return Held(None, "ambiguous", one.lines)
+    each = given[0]
+    default = "" if each.default is None else view.written(each.default)
+    return _declared(view, one, each.line, each.literal, default, each.type, sure)
+
+
+def verify_field(view: View) -> Held:
+    """Whether the type declares that field, with that default and that type where they are given."""
+    one = view.only(view.check.text("type"), _is_type)
+    if isinstance(one, Held):
+        return one
+    name = view.language.bare(view.check.text("name"))
+    there = [each for each in view.index.definitions if each.path == (*one.path, name) and each.sort in _VALUED]
+    there = [each for each in there if not view.is_dead(each.at)]
+    sure = view.whole is None and not one.decorators and is_closed(view, one)
+    if not there:
+        closed = (
+            sure
+            and view.is_absent(name)
+            and not any(True for each in view.language.dynamic for _ in view.occurrences(each))
+        )
+        return Held(False, "differs", one.lines, found=view.found_at(one.line)) if closed else NOT_FOUND
+    each = there[0]
+    asked = any(key in ("default", "type") for key, _ in view.check.named)
+    if asked and len(there) > 1:
+        return ambiguous(there)
+    kept = len(there) == 1 and _is_kept(view, each)
+    default = "" if each.value is None else view.written(each.value)
+    return _declared(
+        view, each, each.line, each.literal if kept else "", default if kept else "", each.type, sure and kept
+    )
+
+
+def verify_result(view: View) -> Held:
+    """Whether the function declares that type of result."""
+    one = view.only(view.check.text("symbol"), lambda one: one.sort in ("function", "declared"))
+    if isinstance(one, Held):
+        return one
+    sure = view.whole is None and not one.decorators and not one.open
+    return _typed(view, one, one.line, view.check.text("type"), one.result, sure)
+
+
+def _declared(view: View, one: Definition, line: int, literal: str, default: str, type_: str, sure: bool) -> Held:
+    """What a parameter or field comes to, by its default and its type; both must hold where both are given."""
+    results: list[Held] = []
+    if any(key == "default" for key, _ in view.check.named):
+        results.append(_defaulted(view, one, line, literal, default, sure))
+    if any(key == "type" for key, _ in view.check.named):
+        wanted = next(str(value) for key, value in view.check.named if key == "type")
+        results.append(_typed(view, one, line, wanted, type_, sure))
+    refused = [each for each in results if not each.holds]
+    if refused:
+        return next((each for each in refused if each.holds is False), refused[0])
+    under = view.under(one.at)
+    return Held(True, lines=(line, line), under=under.texts, narrowed=under.narrowed)
+
+
+def _defaulted(view: View, one: Definition, line: int, literal: str, default: str, sure: bool) -> Held:
+    wanted = next(value for key, value in view.check.named if key == "default")
+    if not literal:
+        written = isinstance(wanted, str) and bool(default) and tight(default) == tight(wanted)
+        return (
+            Held(True, lines=(line, line)) if written else Held(None, "computed", one.lines, found=view.found_at(line))
+        )
+    holds = same(wanted, value_of(literal))
+    if holds:
+        return Held(True, lines=(line, line))
+    exact = holds is False and sure and not view.under(one.at).texts
+    return Held(
+        False if exact else None, "differs" if exact else "incomparable", (line, line), found=view.found_at(line)
+    )
+
+
+def _typed(view: View, one: Definition, line: int, wanted: str, declared: str, sure: bool) -> Held:
+    if not declared:
+        return NOT_FOUND
+    wanted, declared = _SPACE.sub("", wanted), _SPACE.sub("", declared).strip("\"'")
+    if wanted == declared:
+        under = view.under(one.at)
+        return Held(True, lines=(line, line), under=under.texts, narrowed=under.narrowed)
+    plain = view.language.plain_types
+    exact = sure and wanted in plain and declared in plain and not view.under(one.at).texts
+    return Held(False if exact else None, "differs" if exact else "not-found", (line, line), found=view.found_at(line))
+
+
+Verifier = Callable[[View], Held]
