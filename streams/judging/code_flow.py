@@ -1,7 +1,7 @@
 """Decides `returns`, `raises`, `when`, `unless` and `before` on the index of a file (docs/checks.md).
 
-Each is about the body of one function, without what is nested in it. What a loop, a handler or another path could change
-leaves it undecided.
+Each is about the body of one function, without what is nested in it. What a loop, a handler or another path could
+change leaves it undecided.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Decides `defines`, `equals`, `compare`, `members`, `imports`, `extends`, `parameter`, `field` and `result` on the index
-of a file (docs/checks.md).
+"""Decides `defines`, `equals`, `compare`, `members`, `imports`, `extends`, `parameter`, `field` and `result` on the
+index of a file (docs/checks.md).
 
 A value counts where its name has one definition, and every other occurrence of the name provably only reads it.
 """

@@ -202,7 +202,7 @@ class View:
         return best
 
     def is_direct(self, holder: Definition, at: int) -> bool:
-        """Whether a byte lies in the body of a definition, in none that is nested in it, and where something comes to."""
+        """Whether a byte lies in the body of a definition, in none that is nested in it, and can be reached."""
         body = holder.body
         if body is None or not body[0] <= at < body[1] or self.around(at) is not holder or self.is_dead(at):
             return False

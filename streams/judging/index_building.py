@@ -1,8 +1,8 @@
 """Makes the index of a file from what the queries of its language capture (queries/README.md; docs/checks.md).
 
-The text is parsed whole, from its bytes. Work is bounded by bytes, by nodes and their depth, and by matches; what is beyond a bound is
-`too-large`. Tree-sitter's own error recovery cannot be stopped here: who looks at files of strangers builds indexes in
-a child process with limits.
+The text is parsed whole, from its bytes. Work is bounded by bytes, by nodes and their depth, and by matches; what
+is beyond a bound is `too-large`. Tree-sitter's own error recovery cannot be stopped here: what looks at files of
+strangers builds their indexes in a child process with limits.
 """
 
 from __future__ import annotations
