@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
 from ...codecs.unicode_text import nfkc
@@ -41,14 +41,36 @@ class Under(NamedTuple):
     narrowed: bool = False
 
 
+class _Text:
+    """The text of a file, with what every check on it asks."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text.removeprefix("\ufeff")
+        self.data = self.text.encode("utf-8", "surrogatepass")
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each line begins."""
+        return [0, *(match.end() for match in re.finditer(b"\n", self.data))]
+
+    @cached_property
+    def folded(self) -> str:
+        """All of it in NFKC, without letter case."""
+        return nfkc(self.text).casefold()
+
+
+_text = lru_cache(maxsize=16)(_Text)
+"""Several checks on one file follow one another."""
+
+
 class View:
     """One file, with the lines of it that are looked at."""
 
     def __init__(self, check: Check, index: FileIndex, source: Source) -> None:
         self.check, self.index, self.source = check, index, source
         self.language: Language = language_of(index.language)
-        self.text = source.text.removeprefix("\ufeff")
-        self.data = self.text.encode("utf-8", "surrogatepass")
+        self.file = _text(source.text)
+        self.data = self.file.data
         self.lines = source.lines
         self.inside: Definition | None = None
 
@@ -60,24 +82,19 @@ class View:
 
     def found_at(self, line: int) -> str:
         """The text of a line, as `Held.found` tells it."""
-        lines = self.text.split("\n")
-        return lines[line - 1].strip()[:_MAX_FOUND] if 0 < line <= len(lines) else ""
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        return [0, *(match.end() for match in re.finditer(b"\n", self.data))]
+        starts = self.file.starts
+        if not 0 < line <= len(starts):
+            return ""
+        end = starts[line] if line < len(starts) else len(self.data)
+        return self.data[starts[line - 1] : end].decode("utf-8", "replace").strip()[:_MAX_FOUND]
 
     def line(self, at: int) -> int:
         """The line of a byte, from 1."""
-        return bisect_right(self._starts, at)
-
-    @cached_property
-    def _folded(self) -> str:
-        return nfkc(self.text).casefold()
+        return bisect_right(self.file.starts, at)
 
     def is_absent(self, name: str) -> bool:
         """Whether a name stands nowhere in the file, as a part of anything, whatever its letter case."""
-        return bool(name) and name.casefold() not in self._folded
+        return bool(name) and name.casefold() not in self.file.folded
 
     def lacks(self, extent: Extent, name: str) -> bool:
         """The same of a part of the file."""
@@ -140,8 +157,8 @@ class View:
         name, count = parts[-1], len(parts)
         return [
             one
-            for one in self.index.definitions
-            if one.path[-1] == name and one.path[-count:] == parts and not self.is_dead(one.at)
+            for one in self.index.by_name.get(name, ())
+            if one.path[-count:] == parts and not self.is_dead(one.at)
         ]
 
     def _is_module(self, parts: tuple[str, ...]) -> bool:
@@ -179,27 +196,25 @@ class View:
 
     def is_dead(self, at: int) -> bool:
         """Whether nothing ever comes to a byte."""
-        return any(one.sort == "dead" and one.extent[0] <= at < one.extent[1] for one in self.index.regions)
+        return any(one.extent[0] <= at < one.extent[1] for one in self.index.by_sort.get("dead", ()))
 
     def around(self, at: int) -> Definition | None:
         """The innermost function or type that a byte lies in."""
-        best: Definition | None = None
-        for one in self.index.definitions:
-            if one.extent[0] > at:
-                break
-            if one.sort in ("function", "type", "declared") and at < one.extent[1]:
-                best = one
-        return best
+        return self._innermost(at, ("function", "type", "declared"))
 
     def function_around(self, at: int) -> Definition | None:
         """The innermost function that a byte lies in, past any type."""
-        best: Definition | None = None
-        for one in self.index.definitions:
-            if one.extent[0] > at:
-                break
-            if one.sort in ("function", "declared") and at < one.extent[1]:
-                best = one
-        return best
+        return self._innermost(at, ("function", "declared"))
+
+    def _innermost(self, at: int, sorts: Sequence[str]) -> Definition | None:
+        scopes = self.index.scopes
+        for place in range(bisect_right(scopes, at, key=lambda one: one.extent[0]) - 1, -1, -1):
+            one = scopes[place]
+            if at < one.extent[1] and one.sort in sorts:
+                return one
+            if len(one.path) == 1 and at >= one.extent[1]:
+                return None  # nothing stands around it
+        return None
 
     def is_direct(self, holder: Definition, at: int) -> bool:
         """Whether a byte lies in the body of a definition, in none that is nested in it, and can be reached."""
@@ -207,8 +222,8 @@ class View:
         if body is None or not body[0] <= at < body[1] or self.around(at) is not holder or self.is_dead(at):
             return False
         return not any(
-            one.sort == "lambda" and _contains(body, one.extent) and one.extent[0] <= at < one.extent[1]
-            for one in self.index.regions
+            _contains(body, one.extent) and one.extent[0] <= at < one.extent[1]
+            for one in self.index.by_sort.get("lambda", ())
         )
 
     def sorts_around(self, holder: Definition, at: int) -> dict[Extent, str]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from enum import IntEnum
+from functools import cached_property
 from typing import Any, Final
 
 import msgspec
@@ -222,7 +224,7 @@ class Import(msgspec.Struct, frozen=True, array_like=True, gc=False):
     everything: bool = False
 
 
-class FileIndex(msgspec.Struct, frozen=True, array_like=True):
+class FileIndex(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """What a file of source code holds.
 
     Attributes:
@@ -253,9 +255,42 @@ class FileIndex(msgspec.Struct, frozen=True, array_like=True):
     roles: bytes = b""
     weight: int = 500
 
+    @cached_property
+    def _roles(self) -> memoryview:
+        return memoryview(self.roles).cast("Q")
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Sequence[Definition]]:
+        """The definitions of each name, in the order of the file."""
+        found: dict[str, list[Definition]] = {}
+        for one in self.definitions:
+            found.setdefault(one.path[-1], []).append(one)
+        return found
+
+    @cached_property
+    def scopes(self) -> Sequence[Definition]:
+        """The functions and types, in the order of the file."""
+        return tuple(one for one in self.definitions if one.sort in ("function", "type", "declared"))
+
+    @cached_property
+    def by_sort(self) -> Mapping[str, Sequence[Region]]:
+        """The regions of each sort, in the order of the file."""
+        found: dict[str, list[Region]] = {}
+        for one in self.regions:
+            found.setdefault(one.sort, []).append(one)
+        return found
+
+    @cached_property
+    def calls_of(self) -> Mapping[str, Sequence[Call]]:
+        """The calls of each name, in the order of the file."""
+        found: dict[str, list[Call]] = {}
+        for one in self.calls:
+            found.setdefault(one.name, []).append(one)
+        return found
+
     def role(self, at: int) -> Role | None:
         """What the identifier that begins at a byte provably is; None where that is not known."""
-        known = memoryview(self.roles).cast("Q")
+        known = self._roles
         place = bisect_left(known, at * 16)
         return Role(known[place] % 16) if place < len(known) and known[place] // 16 == at else None
 

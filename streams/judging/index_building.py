@@ -315,13 +315,11 @@ class _Building:
         if not name:
             return None
         method = one.sort == "function" and (sort == "type" or owner is not None)
-        kinds = set(one.settings.get("kind", ())) or {
-            {"attribute": "field", "key": "key", "value": "variable"}.get(one.sort, one.sort)
-        }
+        kinds = {*one.settings.get("kind", ())} or {"variable" if one.sort == "value" else "field"}
         if one.sort == "function":
-            kinds = {"method" if method and "kind" not in one.settings else "function"} | one.settings.get(
-                "kind", set()
-            )
+            kinds = {"method" if method else "function", *one.settings.get("kind", ())}
+        elif one.sort in ("type", "space", "key"):
+            kinds = {one.sort, *one.settings.get("kind", ())}
         elif one.sort == "value" and sort == "type":
             kinds |= {"field", "member"} if around[-1].enumeration else {"field"}
         receiver = one.first("receiver")
