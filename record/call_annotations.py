@@ -161,9 +161,7 @@ class Annotator:
         return data is not None and b"\n" + wanted + b"\n" in self._ended.of(data)
 
 
-def annotations_of(
-    statement: str, calls: Sequence[LookResult], read_data: ReadData | None = None
-) -> list[Annotation]:
+def annotations_of(statement: str, calls: Sequence[LookResult], read_data: ReadData | None = None) -> list[Annotation]:
     """What calls give a single statement, as `Annotator.note`.
 
     Args:

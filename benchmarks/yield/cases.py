@@ -161,6 +161,4 @@ def _denied(one: Statement) -> Iterator[Case]:
         if denial.id.endswith("not"):
             continue
         yield Case(f"{denial.id}:bare", one, "bare", "denial", denial.text, "denial", one.annotations, None)
-        yield Case(
-            f"{denial.id}:derived", one, "derived", "denial", denial.text, "denial", one.recorded, None
-        )
+        yield Case(f"{denial.id}:derived", one, "derived", "denial", denial.text, "denial", one.recorded, None)

@@ -1,27 +1,25 @@
 """Claim forms: sentences from which checks can be read beyond doubt (docs/checks.md).
 
-A form is a row of data: the pattern of a sentence, and the checks that it gives. The whole sentence has to be consumed;
-where two rows read different checks, none is read. What the checks of a row say is all that its sentence says, but for
-what the claim tells beside them: nouns that an index has to prove, and symbols of which no file is named. Pure, and
-bounded.
-
-A pattern is made of words (`a|b_c` are alternatives, `_` parts words, `?` makes optional), slots (`{symbol}`,
-`{symbol2}`) and verbs (`~calls` stands for «calls», «does not call», «never calls»; `~is` for «is», «is not»). A file
-may be named before the sentence, behind a slot and at the end, where a row's check takes one (`{at}`).
+A form is a row of data (`data/claim_forms.toml`): the pattern of a sentence, and the checks that it gives. The whole
+sentence has to be consumed; where two rows read different checks, none is read. The checks of a row say all that its
+sentence says, but for what the claim tells beside them: nouns that an index has to prove, and that no file is named.
+Pure, and bounded.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from importlib import resources
 from typing import Final, NamedTuple
 
 from ...codecs.records import Kind
 from .checks import Check, canonical, parse_check
 from .coverage_tokens import Token, tokens_of
-from .guard import nouns_of
 from .lexicon import NOUNS, OPERATORS, TIMES, Phrases, phrases
+from .mentions import nouns_of
 from .slots import author_ends, is_set_off, read
 
 FORMS_VERSION: Final = 1
@@ -36,98 +34,23 @@ class Form(NamedTuple):
     Attributes:
         pattern: of the sentence.
         checks: that it gives, parted by ` & `.
-        negative: what it gives where its verb is denied; None where it has no denial, empty for `not` and the check.
+        denied: what it gives where its verb is denied; None for `not` and the checks, empty where it has no denial.
         whole: the checks say all of the sentence. Where they say less, they can only refute it.
     """
 
     pattern: str
     checks: str
-    negative: str | None = ""
+    denied: str | None = None
     whole: bool = True
 
 
-FORMS: Final = (
-    Form("{symbol} ~calls|~invokes {symbol2}", "calls({symbol}, {symbol2}{at})"),
-    Form("{symbol2} ~is called|invoked by|from|in|inside {symbol}", "calls({symbol}, {symbol2}{at})"),
-    Form("there is a call to {symbol2} in {symbol}", "calls({symbol}, {symbol2}{at})"),
-    Form("there is|are no call|calls to {symbol2} in {symbol}", "not calls({symbol}, {symbol2}{at})"),
-    Form("{symbol} reaches|indirectly_calls {symbol2}", "reaches({symbol}, {symbol2}{at})"),
-    Form("{symbol} ~uses|~references {symbol2}", "uses({symbol}, {symbol2}{at})"),
-    Form("{symbol2} ~is used|referenced by|in|inside {symbol}", "uses({symbol}, {symbol2}{at})"),
-    Form("{path} ~imports {module}", "imports({module}{at})"),
-    Form("{module} ~is imported by|in {path}", "imports({module}{at})"),
-    Form("{path} ~defines|~declares {definition}", "defines({symbol}{kind}{at})"),
-    Form("{definition} ~is defined|declared in {path}", "defines({symbol}{kind}{at})"),
-    Form("{definition} lives|is_located in {path}", "defines({symbol}{kind}{at})"),
-    Form("{path} has|contains {kinded}", "defines({symbol}{kind}{at})"),
-    Form("there is {kinded} in {path}", "defines({symbol}{kind}{at})"),
-    Form("{symbol} is a|an {kind} defined? in {path}", "defines({symbol}{kind}{at})"),
-    Form("{symbol} ~extends|~subclasses {symbol2}", "extends({symbol}, {symbol2}{at})"),
-    Form("{symbol} ~inherits|~derives from {symbol2}", "extends({symbol}, {symbol2}{at})"),
-    Form("{symbol} ~is a? subclass_of|derived_from {symbol2}", "extends({symbol}, {symbol2}{at})"),
-    Form("{symbol} ~raises|~throws a|an? {symbol2}", "raises({symbol}, {symbol2}{at})"),
-    Form("{symbol} ~returns {quote}", "returns({symbol}, {quote}{at})", None),
-    Form("{symbol} ~returns {constant}", "returns({symbol}, {constant}{at})", None),
-    Form("the? return_type|result_type of {symbol} ~is {symbol2}", "result({symbol}, {symbol2}{at})"),
-    Form("{symbol} has the? return_type|result_type {symbol2}", "result({symbol}, {symbol2}{at})"),
-    Form("{symbol} takes|accepts|has a|an|the? parameter|argument {name2}", "parameter({symbol}, {name2}{at})"),
-    Form(
-        "{symbol} takes|accepts|has a|an|the? parameter|argument {name2} with default|a_default_of|default_value {value}",
-        "parameter({symbol}, {name2}, default={value}{at})",
-    ),
-    Form(
-        "{symbol} takes|accepts|has a|an|the? parameter|argument {name2} of type {symbol3}",
-        "parameter({symbol}, {name2}, type={symbol3}{at})",
-    ),
-    Form(
-        "the parameter|argument {name2} of {symbol} ~defaults to {value}",
-        "parameter({symbol}, {name2}, default={value}{at})",
-    ),
-    Form("{symbol} has a|an|the? field|attribute {name2}", "field({symbol}, {name2}{at})"),
-    Form(
-        "{symbol} has a|an|the? field|attribute {name2} with default|a_default_of|default_value {value}",
-        "field({symbol}, {name2}, default={value}{at})",
-    ),
-    Form(
-        "{symbol} has a|an|the? field|attribute {name2} of type {symbol3}",
-        "field({symbol}, {name2}, type={symbol3}{at})",
-    ),
-    # After a bare «is» no word: «`X` is `deprecated`» may mean something else.
-    Form("{name} ~is|~equals|= {literal}", "equals({name}, {literal}{at})"),
-    Form("{name} ~is set_to|equal_to {value} by_default?", "equals({name}, {value}{at})"),
-    Form("{name} ~is {literal} by_default", "equals({name}, {literal}{at})"),
-    Form("{name} ~defaults to {value}", "equals({name}, {value}{at})"),
-    Form("the default|value|default_value of|for {name} ~is {value}", "equals({name}, {value}{at})"),
-    Form("{value} is the default|value|default_value of|for {name}", "equals({name}, {value}{at})"),
-    Form("{path} sets {name} to {value}", "equals({name}, {value}{at})"),
-    Form("{name} is {op} {number}", "compare({name}, {op}, {number}{at})"),
-    Form("the? members|items|values of {name} are {items}", "members({name}, {items}{at})"),
-    Form("{path} ~contains|~mentions {quote}", "contains({quote}{at})", None),
-    Form("{quote} appears|occurs|is_mentioned in {path}", "contains({quote}{at})"),
-    Form("{changelog} contains|has an entry dated|for {time}", "contains({time}, path={changelog})"),
-    Form("{path} does_not|doesn't contain|mention {identifier}", "absent({identifier}{at})"),
-    Form("{path} contains|mentions|has no {identifier}", "absent({identifier}{at})"),
-    Form("there is no {identifier} in {path}", "absent({identifier}{at})"),
-    Form("{path} ~exists", "exists({path})", "missing({path})"),
-    Form("there is no {path}", "missing({path})"),
-    Form("{path} has|contains {count} occurrences|occurrence of {quote}", "count({quote}, {count}{at})"),
-    Form("line {number} of|in {path} contains|has|says {quote}", "line({path}, {number}, {quote})"),
-    Form("line {number} of|in {path} ~is|~reads {quote}", "line({path}, {number}, {quote})", None, whole=False),
-    Form("{identifier} occurs|appears|is_mentioned only in {paths}", "only_in({identifier}, {paths})"),
-    Form("{identifier} is only|solely used in {paths}", "only_in({identifier}, {paths})", whole=False),
-    Form("{hash} is_dated|dates_from {time}", "commit({hash}, date={time})"),
-    Form("{hash} is by|was_authored_by|was_written_by {author}", "commit({hash}, author={author})"),
-    Form("{hash} by {author} is dated {time}", "commit({hash}, author={author}, date={time})"),
-    Form("{hash} touched|changed|modified {path}", "changed({path}, {hash})"),
-    Form(
-        "{hash} by {author} touched|changed|modified {path}",
-        "commit({hash}, author={author}) & changed({path}, {hash})",
-    ),
-    Form("{path} was_last_changed {when} {time}", "last_changed({path}, {when}, {time})"),
-    Form("the? channel has|reports {count} subscribers|subscriber", "count(subscribers, {count})"),
-    Form("if|when {quote2} ,? {symbol} returns {quote}", 'when({symbol}, {quote2}, "return {quote:bare}"{at})'),
+FORMS: Final = tuple(
+    Form(row["say"], row["checks"], row.get("denied"), not row.get("part", False))
+    for row in tomllib.loads(resources.files("sluice.streams").joinpath("data", "claim_forms.toml").read_text("utf-8"))[
+        "forms"
+    ]
 )
-"""Every row. Where the sentence of a row could be false while its checks hold, the row is not `whole`."""
+"""Every row."""
 
 
 class Noun(NamedTuple):
@@ -197,8 +120,10 @@ def claim(text: str, kind: Kind = "assertion") -> Claim | None:
         return None
     keys = {token.key for token in tokens}
     rows = (row for row in _ROWS if not any(need.isdisjoint(keys) for need in row.needs))
-    claims = {found.checks: found for row in rows for found in _claims(row, tokens)}
-    return next(iter(claims.values())) if len(claims) == 1 else None
+    claims = [found for row in rows for found in _claims(row, tokens)]
+    if len({found.checks for found in claims}) != 1:
+        return None
+    return min(claims, key=lambda one: (one.whole, -len(one.nouns), one.named))  # what asks for most
 
 
 def _claims(row: _Row, tokens: Sequence[Token]) -> Iterator[Claim]:
@@ -354,9 +279,7 @@ def _written(row: _Row, said: _Said) -> Claim | None:
         return None
     template = row.form.checks
     if said.negated:
-        if row.form.negative is None:
-            return None
-        template = row.form.negative or f"not {template}"
+        template = f"not {template}" if row.form.denied is None else row.form.denied
     at = f", path={slots['path']}" if "path" in slots else ""
     slots = {"kind": "", "at": at, **slots}
     texts = [_SLOT.sub(lambda match: _filled(match, slots), one) for one in template.split(" & ")]

@@ -14,7 +14,9 @@ from typing import Final, Literal, NamedTuple
 from .checks import Check, Unknown, canonical, parse_check
 from .claim_forms import Claim, claim
 from .coverage_tokens import Token, tokens_of
-from .guard import SYMBOLIC, Compared, compare, proves
+from .guard import Compared, compare
+from .lexicon import SYMBOLIC
+from .mentions import proves
 
 Level = Literal["whole", "part", "none"]
 Scope = Literal["file", "repository", "channel"]

@@ -9,36 +9,20 @@ them. What is not recognised is left. A word list and a comparison of slots: not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import product
-from typing import Final, NamedTuple
+from itertools import pairwise, product
+from typing import Final, NamedTuple, TypeVar
 
-from .checks import TABLE, Check, Kind, Parameter, Value
+from .checks import TABLE, Check
 from .coverage_tokens import Token
 from .lexicon import DENIALS, FUNCTION, NEGATORS, NOUNS, OPERATORS, PARTING, PLACES, RELATIONS, TIMES, phrases
-from .slots import (
-    components,
-    is_named,
-    is_path,
-    is_set_off,
-    number_in,
-    read,
-    says_name,
-    says_path,
-    says_time,
-    says_value,
-)
+from .mentions import Confirmations, mentions, nouns_of, proves
+from .slots import is_path, is_set_off
 
-Confirmations = Mapping[str, frozenset[str]]
-Mention = tuple[int, str]
-"""A check by its place, and one of its parameters."""
+T = TypeVar("T")
 NEGATIVE: Final = frozenset(("absent", "missing"))
 """Checks that say that something is not there, without a `not`."""
-SYMBOLIC: Final = frozenset(
-    "calls uses reaches extends raises returns result parameter field defines equals compare members".split()
-)
-"""Checks on a symbol: where that is the only one of its name, the end of its file's path says which file."""
 _WEAK: Final = frozenset(("is", "are", "has", "have"))
 _ADDING: Final = frozenset(("added", "created", "introduced"))
 _MARKS: Final = frozenset((".", ",", ";", ":", "(", ")", "'s"))
@@ -87,20 +71,6 @@ class _Clause(NamedTuple):
     end: int
 
 
-def proves(noun: str, name: str, kinds: Confirmations) -> bool:
-    """Whether an index proves that a name is what a noun says."""
-    bare = name.strip('"').removesuffix("()")
-    known = kinds.get(bare) or kinds.get(components(bare)[-1]) or frozenset[str]()
-    return not NOUNS.get(noun, frozenset()).isdisjoint(known)
-
-
-def nouns_of(check: Check) -> frozenset[str]:
-    """The nouns that a definition of a kind proves; in some files every type is a class."""
-    kind = check.text("kind") if check.name == "defines" else ""
-    is_class = kind == "type" and check.text("path").endswith((".py", ".rb"))
-    return frozenset((kind, "class" if is_class else kind)) if kind else frozenset()
-
-
 def compare(tokens: Sequence[Token], checks: Sequence[Check], path: str | None, kinds: Confirmations) -> Compared:
     """Holds a sentence against its checks.
 
@@ -120,12 +90,10 @@ class _Comparison:
         self, tokens: Sequence[Token], checks: Sequence[Check], path: str | None, kinds: Confirmations
     ) -> None:
         self._tokens, self._checks, self._path, self._kinds = tokens, checks, path, kinds
-        self._mentions: list[set[Mention]] = [set() for _ in tokens]
-        for number, check in enumerate(checks):
-            for parameter, value in _arguments(check, path):
-                self._mention(number, parameter, value)
+        self._mentions, self._keys = mentions(tokens, checks, path), [token.key for token in tokens]
         timed = any(check.name in ("last_changed", "modified") for check in checks)
-        self._operators = dict(self._phrases(phrases(TIMES if timed else OPERATORS)))
+        known = phrases(TIMES if timed else OPERATORS)
+        self._operators = {at: op for span, op in self._phrases(known, set()) for at in span}
         self._left = [not _is_free(token) for token in tokens]
         self._bound: set[int] = set()
         self._turned: set[int] = set()
@@ -138,88 +106,28 @@ class _Comparison:
         opposed = frozenset(number for number in present if number not in self._bound and self._is_opposed(number))
         return Compared(tuple(self._left), frozenset(present), opposed, self._loose)
 
-    # ------------------------------------------------------------ arguments
-
-    def _mention(self, number: int, parameter: Parameter, value: Value) -> None:
-        is_list = isinstance(value, tuple) and parameter.name != "value"
-        items = value if is_list and isinstance(value, tuple) else (value,)
-        where = [
-            [at for start in range(len(self._tokens)) for at in self._says(start, number, parameter, item)]
-            for item in items
-        ]
-        if all(where):  # a list is said whole
-            for at in (at for found in where for at in found):
-                self._mentions[at].add((number, parameter.name))
-
-    def _says(self, at: int, number: int, parameter: Parameter, value: Value) -> Iterable[int]:
-        """The tokens from a place on that say an argument."""
-        token, kind, check = self._tokens[at], parameter.kind, self._checks[number]
-        if token.kind in ("mark", "odd"):
-            return ()
-        if kind is Kind.VALUE or not isinstance(value, str):
-            return range(at, at + says_value(self._tokens, at, value))
-        if kind is Kind.PATH:
-            is_all = token.text.removeprefix("./") == value
-            return (
-                (at,) if says_path(token, value) and (is_all or (check.name in SYMBOLIC and not check.negated)) else ()
-            )
-        if kind is Kind.TEXT:
-            is_said = is_set_off(token) or is_named(token) or (parameter.name == "quote" and read("constant", token))
-            words = value.split()
-            if parameter.name == "author" and [one.text for one in self._tokens[at : at + len(words)]] == words:
-                return range(at, at + len(words))
-            return (at,) if token.text == value and is_said else ()
-        if kind is Kind.TIME or kind is Kind.LINES:
-            is_said = says_time(token, value) if kind is Kind.TIME else str(number_in(token)) == value
-        elif parameter.name in ("hash", "commit"):
-            is_said = len(token.text) >= 7 and value.lower().startswith(token.text.lower())
-        else:
-            return self._says_name(at, value)
-        return (at,) if is_said else ()
-
-    def _says_name(self, at: int, value: str) -> Iterable[int]:
-        """A name; one that stands with its owner («`send` of `Session`», «`Session`'s `send`») takes both tokens."""
-        said, whole = says_name(self._tokens[at], value), components(value)
-        if said in (0, len(whole)):
-            return (at,) if said else ()
-        for between, owner in (("of", at + 2), ("'s", at - 2)):
-            if 0 <= owner < len(self._tokens) and self._tokens[(at + owner) // 2].key == between:
-                other = self._tokens[owner]
-                if is_named(other) and components(other.text) == whole[: len(whole) - said]:
-                    return (at, owner)
-        return ()
-
-    def _phrases(self, known: Iterable[tuple[tuple[str, ...], str]]) -> Iterator[tuple[int, str]]:
-        """The places of phrases, each with what it stands for."""
-        taken: set[int] = set()
-        for words, meaning in known:
-            for at in range(len(self._tokens) - len(words) + 1):
-                span = range(at, at + len(words))
-                if taken.isdisjoint(span) and all(self._tokens[one].key == words[one - at] for one in span):
-                    taken.update(span)
-                    yield from ((one, meaning) for one in span)
-
     # ------------------------------------------------------------ clauses
+
+    def _phrases(self, known: Iterable[tuple[tuple[str, ...], T]], taken: set[int]) -> Iterator[tuple[range, T]]:
+        """Where phrases stand that no argument and nothing before them has taken, each with what it stands for."""
+        for words, meaning in known:
+            for at in range(len(self._keys) - len(words) + 1):
+                span = range(at, at + len(words))
+                if tuple(self._keys[at : at + len(words)]) == words and taken.isdisjoint(span):
+                    taken.update(span)
+                    yield span, meaning
 
     def _verbs(self) -> list[_Verb]:
         """The phrases of the checks' relations, in order; an «is» before another one is a part of it."""
         known = _verbs_of(frozenset(check.name for check in self._checks))
-        verbs: list[_Verb] = []
-        taken: set[int] = set(self._operators)
-        for words, active, passive in known:
-            for at in range(len(self._tokens) - len(words) + 1):
-                span = range(at, at + len(words))
-                free = taken.isdisjoint(span) and not any(self._mentions[one] for one in span)
-                if free and all(self._tokens[one].key == words[one - at] for one in span):
-                    taken.update(span)
-                    verbs.append(_Verb(at, at + len(words), active, passive))
-        verbs.sort()
+        taken = {at for at, said in enumerate(self._mentions) if said} | self._operators.keys()
+        verbs = sorted(_Verb(span.start, span.stop, *says) for span, says in self._phrases(known, taken))
         return [
             verb
             for number, verb in enumerate(verbs)
             if number + 1 == len(verbs)
             or verb.end - verb.start > 1
-            or self._tokens[verb.start].key not in _WEAK
+            or self._keys[verb.start] not in _WEAK
             or self._said(verb.end, verbs[number + 1].start)
         ]
 
@@ -235,11 +143,11 @@ class _Comparison:
                 yield _Clause(verb, before, self._said(verb.end, len(self._tokens)), start, len(self._tokens))
                 return
             following = verbs[number + 1].start
-            parted = [at for at in range(verb.end, following) if self._tokens[at].key in PARTING]
+            parted = [at for at in range(verb.end, following) if self._keys[at] in PARTING]
             split = parted[-1] if parted else following
             behind = self._said(verb.end, split)
             yield _Clause(verb, before, behind, start, split)
-            own, word = self._said(split, following), self._tokens[split].key
+            own, word = self._said(split, following), self._keys[split]
             start = split
             if own or not parted:
                 before = own
@@ -250,7 +158,7 @@ class _Comparison:
 
     def _hold(self, clause: _Clause) -> None:
         """Takes from what is left what the checks of a clause say, if they say all of it."""
-        pairs: set[tuple[int, int]] = set()
+        pairs: set[frozenset[int]] = set()
         bound: set[int] = set()
         used: set[int] = set()
         for number, check in enumerate(self._checks):
@@ -263,20 +171,18 @@ class _Comparison:
                     continue
                 bound.add(number)
                 used.update(negators)
-                pairs.add((min(first, second), max(first, second)))
+                pairs.add(frozenset((first, second)))
         self._bound |= bound
-        if not bound or not self._fits(clause, bound, pairs):
-            return
-        for number in bound:
-            self._loose |= not self._is_located(clause, number)
         free = frozenset[str]().union(*(RELATIONS[self._checks[number].name].beside for number in bound))
-        said = {*clause.before, *clause.behind}
+        if not bound or not self._fits(clause, bound, pairs, free):
+            return
+        self._loose |= not all(self._is_located(clause, number) for number in bound)
+        main = {*clause.before, *clause.behind}
+        said = set(main)
+        said.update(used, range(clause.verb.start, clause.verb.end), self._operators)
         for at in (*range(clause.start, clause.end), *clause.before):
-            inside = clause.verb.start <= at < clause.verb.end
-            word = self._tokens[at].key
-            if at in said or at in used or at in self._operators or inside or (word in free and word):
-                self._left[at] = False
-            elif any(self._is_noun(at, near, bound) for near in (at - 1, at + 1) if near in said):
+            nouns = (self._is_noun(at, near, bound) for near in (at - 1, at + 1) if near in main)
+            if at in said or self._keys[at] in free or any(nouns):
                 self._left[at] = False
 
     def _sides(self, clause: _Clause, number: int, name: str) -> Iterator[tuple[int, int]]:
@@ -289,55 +195,46 @@ class _Comparison:
         if not relation.second:
             yield from ((at, at) for at in (*firsts, *seconds) if (number, relation.first) in self._mentions[at])
             return
-        for first, second in product(firsts, seconds):
-            if (number, relation.first) in self._mentions[first] and (number, relation.second) in self._mentions[
-                second
-            ]:
-                yield first, second
+        own = [at for at in firsts if (number, relation.first) in self._mentions[at]]
+        yield from product(own, (at for at in seconds if (number, relation.second) in self._mentions[at]))
 
     def _negators(self, clause: _Clause, second: int) -> list[int] | None:
         """The word that turns the relation to an argument round, if any; None where that cannot be told."""
         own = [at for at in clause.before if clause.start <= at < clause.verb.start]
-        keys = [token.key for token in self._tokens]
+        keys = self._keys
         span = range(max((*own, clause.start)), max(second, clause.verb.end))
         negators = [at for at in span if keys[at] in NEGATORS and at not in self._operators]
         # «does not call `g` but `h`» says that it calls `h`.
         contrasts = any(keys[at] == "but" and keys[at + 1] != "not" for at in span if at >= clause.verb.end)
         return None if len(negators) > 1 or contrasts else negators
 
-    def _fits(self, clause: _Clause, bound: set[int], pairs: set[tuple[int, int]]) -> bool:
+    def _fits(self, clause: _Clause, bound: set[int], pairs: set[frozenset[int]], beside: frozenset[str]) -> bool:
         """Whether all that stands around the verb is said by the checks of the clause, each pair by one of them."""
         main: set[int] = {at for pair in pairs for at in pair}
         for at in (*clause.before, *clause.behind):
-            parameters = self._mentions[at]
-            place = self._place_before(at, clause)
-            beside = frozenset[str]().union(*(RELATIONS[self._checks[one].name].beside for one in bound))
-            placed = place is not None and place not in beside
-            if at in main and not placed:
-                continue
-            names = {name for _, name in parameters if all((one, name) in parameters for one in bound)}
-            if not names or (placed and names.isdisjoint(_PLACED) and not self._is_owner(at)):
+            said = self._mentions[at]
+            placed = self._is_placed(at, clause, beside)
+            # What is no argument of a pair, and what says where something is, has to be so for all checks.
+            names = {name for _, name in said if all((one, name) in said for one in bound)}
+            is_owner = at > 1 and self._keys[at - 1] == "of" and not said.isdisjoint(self._mentions[at - 2])
+            if placed and not is_owner and names.isdisjoint(_PLACED):
+                return False
+            if not names and (placed or at not in main):
                 return False
         sides = [[at for at in side if at in main] for side in (clause.before, clause.behind)]
-        is_single = all(first == second for first, second in pairs)
-        if not is_single and any((min(pair), max(pair)) not in pairs for pair in product(*sides)):
+        if any(len(pair) > 1 for pair in pairs) and not pairs.issuperset(map(frozenset, product(*sides))):
             return False
-        said = {self._operators[at] for at in range(clause.start, clause.end) if at in self._operators} or {"="}
-        wanted = {check.text("op") for one in bound if (check := self._checks[one]).value("op") is not None}
-        return said == (wanted or {"="})
+        told = {self._operators[at] for at in range(clause.start, clause.end) if at in self._operators}
+        wanted = {op for one in bound if (op := self._checks[one].text("op"))}
+        return (told or {"="}) == (wanted or {"="})
 
-    def _place_before(self, at: int, clause: _Clause) -> str | None:
-        """The «in» or «of» that a token stands behind; None where there is none, or the verb has it."""
+    def _is_placed(self, at: int, clause: _Clause, beside: frozenset[str]) -> bool:
+        """Whether a token stands behind an «in» or «of» that is no part of what the clause says."""
         place = at - 1
-        while place >= 0 and (self._tokens[place].key in ("a", "an", "the", "(") or self._tokens[place].key in NOUNS):
+        while place >= 0 and (self._keys[place] in ("a", "an", "the", "(") or self._keys[place] in NOUNS):
             place -= 1
         inside = clause.verb.start <= place < clause.verb.end
-        return self._tokens[place].key if place >= 0 and self._tokens[place].key in PLACES and not inside else None
-
-    def _is_owner(self, at: int) -> bool:
-        return (
-            at >= 2 and self._tokens[at - 1].key == "of" and not self._mentions[at].isdisjoint(self._mentions[at - 2])
-        )
+        return place >= 0 and self._keys[place] in PLACES - beside and not inside
 
     def _is_located(self, clause: _Clause, number: int) -> bool:
         """Whether the sentence names the file of a check on content, all of its path."""
@@ -352,7 +249,7 @@ class _Comparison:
 
     def _is_noun(self, at: int, near: int, bound: set[int]) -> bool:
         """Whether a noun beside an argument is proved of it: by an index, or by the check itself."""
-        noun, token = self._tokens[at].key, self._tokens[near]
+        noun, token = self._keys[at], self._tokens[near]
         if noun == "file":
             return any(name == "path" for _, name in self._mentions[near]) and is_path(token.text.removeprefix("./"))
         own = (nouns_of(self._checks[one]) for one, name in self._mentions[near] if one in bound and name == "symbol")
@@ -363,36 +260,21 @@ class _Comparison:
     def _is_opposed(self, number: int) -> bool:
         """Whether the sentence says the opposite of a check: its relation denied, or a removal of what it says."""
         check = self._checks[number]
-        own = {word for words, _, _ in _verbs_of(frozenset((check.name,))) for word in words}
-        keys = {token.key for token in self._tokens}
+        own = {word for words, _ in _verbs_of(frozenset((check.name,))) for word in words}
+        keys = set(self._keys)
         if number in self._turned:
             return True
         if _denies(check):
             return DENIALS.isdisjoint(keys) and not keys.isdisjoint(own | _ADDING)
         if check.name in ("deleted", "removed") and own.isdisjoint(keys) and not keys.isdisjoint(_ADDING):
             return True
-        said = {at for at, mentions in enumerate(self._mentions) if any(one == number for one, _ in mentions)}
-        start = 0
-        for at in range(len(self._tokens) + 1):
-            if at == len(self._tokens) or self._tokens[at].key in _SEGMENTS:
-                segment = range(start, at)
-                if not said.isdisjoint(segment) and any(self._tokens[one].key in DENIALS - own for one in segment):
-                    return True
-                start = at
-        return False
-
-
-def _arguments(check: Check, path: str | None) -> Iterator[tuple[Parameter, Value]]:
-    """The arguments of a check that a sentence may say; the file that it was held against where it names none."""
-    signature = TABLE[check.name]
-    named = {parameter.name: parameter for parameter in signature.named}
-    given = [
-        *zip(signature.parameters, check.arguments, strict=False),
-        *((named[name], one) for name, one in check.named),
-    ]
-    yield from (one for one in given if one[0].kind not in (Kind.OPERATOR, Kind.SYMBOL_KIND))
-    if signature.content and check.path is None and path is not None:
-        yield Parameter("path", Kind.PATH), path
+        ends = [at for at, key in enumerate(self._keys) if key in _SEGMENTS]
+        segments = [range(*edges) for edges in pairwise((0, *ends, len(self._keys)))]
+        said = {at for at, found in enumerate(self._mentions) if any(one == number for one, _ in found)}
+        return any(
+            not said.isdisjoint(segment) and not (DENIALS - own).isdisjoint(self._keys[at] for at in segment)
+            for segment in segments
+        )
 
 
 def _denies(check: Check) -> bool:
@@ -404,7 +286,7 @@ def _is_free(token: Token) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _verbs_of(names: frozenset[str]) -> tuple[tuple[tuple[str, ...], frozenset[str], frozenset[str]], ...]:
+def _verbs_of(names: frozenset[str]) -> tuple[tuple[tuple[str, ...], tuple[frozenset[str], frozenset[str]]], ...]:
     """The phrases of some relations, the longest first, each with the checks that it says, and says the other way."""
     found: dict[tuple[str, ...], tuple[set[str], set[str]]] = {}
     for name in names & RELATIONS.keys():
@@ -412,4 +294,4 @@ def _verbs_of(names: frozenset[str]) -> tuple[tuple[tuple[str, ...], frozenset[s
             for phrase in text.split():
                 found.setdefault(tuple(phrase.split("_")), (set(), set()))[side].add(name)
     ordered = sorted(found, key=lambda words: (-len(words), words))
-    return tuple((words, frozenset(found[words][0]), frozenset(found[words][1])) for words in ordered)
+    return tuple((words, (frozenset(found[words][0]), frozenset(found[words][1]))) for words in ordered)

@@ -81,7 +81,9 @@ OPERATORS: Final[dict[str, str]] = _GUARD["operators"]
 TIMES: Final[dict[str, str]] = _GUARD["times"]
 """By operator: the phrases for how something stands to a time."""
 RELATIONS: Final[dict[str, Relation]] = {
-    name: Relation(*[*parameters.split(), ""][:2], active, passive, frozenset(beside.split()))
+    name: Relation(parameters.split()[0], "".join(parameters.split()[1:]), active, passive, frozenset(beside.split()))
     for name, (parameters, active, passive, beside) in _GUARD["relations"].items()
 }
 """By check: how a sentence says it."""
+SYMBOLIC: Final = frozenset(_GUARD["symbolic"].split())
+"""Checks on a symbol: where that is the only one of its name, the end of its file's path says which file."""

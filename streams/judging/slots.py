@@ -20,8 +20,13 @@ from .named_times import read_named_time
 from .values import same
 
 CONSTANTS: Final[dict[str, Value]] = {
-    **{"true": True, "True": True, "false": False, "False": False},
-    **{"null": None, "None": None, "nil": None},
+    "true": True,
+    "True": True,
+    "false": False,
+    "False": False,
+    "null": None,
+    "None": None,
+    "nil": None,
 }
 _GROUPED: Final = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?", re.ASCII)
 _QUANTITY: Final = re.compile(r"(-?[\d_,.]*\d) ?([^\W\d]+|%)", re.ASCII)

@@ -19,7 +19,10 @@ CLAIMS: tuple[tuple[str, str], ...] = (
     ("In `a.py`, `f` calls `g`.", "calls(f, g, path=a.py)"),
     ("`f` (`a.py`) calls `g`.", "calls(f, g, path=a.py)"),
     ("`f` calls `g` in a.py.", "calls(f, g, path=a.py)"),
-    ("`Session.request` in `src/sessions.py` calls `self.send`.", "calls(Session.request, self.send, path=src/sessions.py)"),
+    (
+        "`Session.request` in `src/sessions.py` calls `self.send`.",
+        "calls(Session.request, self.send, path=src/sessions.py)",
+    ),
     ("`send` of `Session` calls `close`.", "calls(Session.send, close)"),
     ("`Session`'s `send` invokes `close()`.", "calls(Session.send, close)"),
     ("`f` **calls** `g`.", "calls(f, g)"),
@@ -62,6 +65,7 @@ CLAIMS: tuple[tuple[str, str], ...] = (
     ("The default value for `mode` in `a.py` is `strict`.", "equals(mode, strict, path=a.py)"),
     ("30 is the default of `timeout`.", "equals(timeout, 30)"),
     ("`timeout` is `30` by default.", "equals(timeout, 30)"),
+    ("`timeout` has the default value 30.", "equals(timeout, 30)"),
     ('`hosts` is `["a", "b"]`.', "equals(hosts, [a, b])"),
     ("`config.toml` sets `timeout` to 30.", "equals(timeout, 30, path=config.toml)"),
     ("`limit` is at least 3.", "compare(limit, >=, 3)"),
@@ -83,7 +87,10 @@ CLAIMS: tuple[tuple[str, str], ...] = (
     ("Line 12 of `a.py` contains `x = 1`.", 'line(a.py, 12, "x = 1")'),
     ("Commit 4F2A91C is dated 2026-05-25.", "commit(4f2a91c, date=2026-05-25)"),
     ("Commit `4f2a91c` is by Ada Lovelace.", 'commit(4f2a91c, author="Ada Lovelace")'),
-    ("Commit 4f2a91c by Ada Lovelace is dated 25 May 2026.", 'commit(4f2a91c, author="Ada Lovelace", date="25 May 2026")'),
+    (
+        "Commit 4f2a91c by Ada Lovelace is dated 25 May 2026.",
+        'commit(4f2a91c, author="Ada Lovelace", date="25 May 2026")',
+    ),
     ("Commit 4f2a91c touched `a.py`.", "changed(a.py, 4f2a91c)"),
     ("`a.py` was last changed before 2026-05-25.", "last_changed(a.py, <, 2026-05-25)"),
     ("a.py was last changed on 2026-05-25", "last_changed(a.py, =, 2026-05-25)"),
@@ -129,7 +136,9 @@ def test_a_sentence_gives_the_check_of_its_form_and_is_all_said_by_it(sentence: 
     assert cover(sentence, [parsed], confirmed=Confirmed(unique=True, kinds=kinds)) == expected
 
 
-@pytest.mark.parametrize("name", sorted({check.removeprefix("not ").partition("(")[0] for _, check in COMING} - set(TABLE)))
+@pytest.mark.parametrize(
+    "name", sorted({check.removeprefix("not ").partition("(")[0] for _, check in COMING} - set(TABLE))
+)
 def test_a_check_that_this_version_does_not_know_is_not_derived(name: str):
     """A row whose check cannot be read gives none."""
     assert all(claim(sentence) is None for sentence, check in COMING if f"{name}(" in check)
