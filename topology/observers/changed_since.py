@@ -8,6 +8,7 @@ keeps it. Without `since` a commit is held against its first parent, and the wor
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -16,7 +17,7 @@ from ...streams.judging.facts import SinceFacts, Standing, standing_of, verify_s
 from ...streams.judging.results import Held, opposite
 from ...streams.judging.text_checks import inner
 from ...streams.judging.verify import Parser
-from .ask import Ask, Budget, CannotLook
+from .ask import Ask, Budget
 from .commit_tree import CommitTree
 from .commits import Commit
 from .file_contents import Everything, File
@@ -25,8 +26,8 @@ from .looked_root import Site, View
 from .repository import PREFIX, Repository
 from .trees import Tree
 
-ON_CHANGES: Final = frozenset(("added", "deleted", "renamed", "touched", "unchanged"))
-"""Checks on what changed since a commit or tree."""
+_PATH: Final = re.compile(r"(?!\.\.?/)[\w@+-][\w@+./-]*")
+"""What may be a path; anything else is a text."""
 DEFINED: Final = frozenset(("function", "type", "space", "value"))
 """Sorts of definitions that come and go; a key or an attribute is part of another one."""
 
@@ -46,7 +47,7 @@ class Changes:
         self._head = view.tree.commit
 
     def held(self, check: Check) -> Held:
-        """What one of `ON_CHANGES` comes to, `not` included.
+        """What one of them comes to, `not` included.
 
         Raises:
             CannotLook: a bound is reached.
@@ -62,18 +63,16 @@ class Changes:
         before, is_ancestor = self._since(check.text("since").lower(), head, repository)
         if before is None:
             return None
-        paths = [path for name in ("what", "old", "new", "path") if (path := check.text(name)) and _is_plain(path)]
-        for path in paths:
-            self._tree.locate(path, self._budget)  # what is closed is closed to this question too
         texts = [text for name in ("what", "old", "new") if (text := check.text(name))]
+        stands = {text: self._standings(text, check.path, before) for text in texts}
         changed, whole = self._changed(before, repository)
         there = None
         if check.name == "unchanged":
             there = self._tree.locate(check.text("path"), self._budget).state in ("file", "folder")
         return SinceFacts(
             is_ancestor=is_ancestor,
-            before={text: self._standing(text, check.path, before) for text in texts},
-            after={text: self._standing(text, check.path, self._tree) for text in texts},
+            before={text: both[0] for text, both in stands.items()},
+            after={text: both[1] for text, both in stands.items()},
             changed=changed if whole else None,
             untracked=frozenset() if self._head is not None else self._untracked(repository),
             there=there,
@@ -81,7 +80,7 @@ class Changes:
 
     def _since(self, since: str, head: Commit, repository: Repository) -> tuple[CommitTree | None, bool]:
         """The tree that a check names, and whether what is looked at came from it."""
-        tree = CommitTree(self._site.root, self._site.denied, self._site.contents, repository, head)
+        tree = self._site.at(head)
         if not since:
             if self._head is None:
                 return tree, True
@@ -104,8 +103,7 @@ class Changes:
         if self._head is not None:
             new = repository.listing(self._head, self._budget)
             both = old.entries.keys() | new.entries.keys()
-            names = {path for path in both if _name(old.entries, path) != _name(new.entries, path)}
-            return frozenset(names), True
+            return frozenset(path for path in both if old.entries.get(path) != new.entries.get(path)), True
         index = repository.index(self._budget)
         files = dict(self._tree.everything(self._budget).files)
         changed, whole = set[str](), True
@@ -126,15 +124,21 @@ class Changes:
         listed = repository.git.run(self._budget, "ls-files", "--others", "--exclude-standard", "-z")
         return frozenset(path.decode("utf-8", "replace") for path in listed.split(b"\0") if path)
 
-    def _standing(self, what: str, path: str | None, tree: Tree) -> Standing:
-        """Where a file, a definition or a text stands in a tree: in the file of a path, or in every one."""
-        if path is None and _is_plain(what) and self._is_path(what, tree):
-            return Standing({what: 1}, True, (what,))
-        found = standing(what, path, tree, self._budget)
-        return found._replace(defined=self._defined(what, path, tree, found))
+    def _standings(self, what: str, path: str | None, before: CommitTree) -> list[Standing]:
+        """Where a file, a definition or a text stands before and after: in the file of a path, or in every one.
 
-    def _is_path(self, what: str, tree: Tree) -> bool:
-        return tree.locate(what, self._budget).state in ("file", "folder")
+        Raises:
+            CannotLook: it is a path that is closed, or a bound is reached.
+        """
+        trees: tuple[Tree, ...] = (before, self._tree)
+        if path is None and _PATH.fullmatch(what):
+            there = [tree.locate(what, self._budget).state != "missing" for tree in trees]
+            if any(there):
+                return [Standing({what: 1}, True, (what,)) if one else Standing({}, True, ()) for one in there]
+        found = [standing(what, path, tree, self._budget) for tree in trees]
+        return [
+            one._replace(defined=self._defined(what, path, tree, one)) for tree, one in zip(trees, found, strict=True)
+        ]
 
     def _defined(self, what: str, path: str | None, tree: Tree, found: Standing) -> tuple[str, ...] | None:
         """The definitions of a name; None where a file that has the name was not read by its syntax."""
@@ -190,20 +194,3 @@ def _files(word: str, path: str | None, tree: Tree, budget: Budget) -> Iterable[
         return [(where, file) for where, file in everything.holding(word) if file.may_name(word)]
     place = tree.locate(path, budget)
     return [(place.path, tree.file(place, budget))] if place.state == "file" else []
-
-
-def _is_plain(what: str) -> bool:
-    """Whether a text may be a path: what has a blank or no letter of a path's is a text."""
-    return "/" in what.strip("/") or "." in what.strip(".") and not any(one in what for one in " ()\"'")
-
-
-def _name(entries: dict[str, object], path: str) -> object:
-    return entries.get(path)
-
-
-def demand_repository(site: Site) -> None:
-    """Raises:
-    CannotLook: there is no history to compare with.
-    """
-    if site.repository is None:
-        raise CannotLook("the root is no git repository")

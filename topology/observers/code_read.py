@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import hashlib
 
+from ...streams.judging.checks import Check
 from ...streams.judging.terms import Content, Presence, presence
 from ...streams.judging.verify import Parser
 from .ask import Ask, CannotLook, Finding, judge_hash, seen_id
 from .asked_files import NO_PATH, locate, named_path
+from .changed_since import Changes
 from .content import Piece, text_of
 from .deciding import BINARY, NO_FILE, NOT_HERE, Deciding
 from .file_contents import File
-from .located import Located, lines_of
+from .located import ON_CHANGES, Located, lines_of
 from .looked_root import Site, View
 from .place_findings import answer, where_from
 from .trees import Place, Tree
@@ -39,12 +41,13 @@ def code_read(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
     anchor = where.anchor
     if where.several:
         raise CannotLook(f"{len(where.several)} files are called {ask.terms.places[0]}")
-    if anchor is None:
+    if anchor is None and not any(isinstance(one, Check) and one.name in ON_CHANGES for one in ask.question.checks):
         raise CannotLook(NO_PATH)
     deciding = Deciding(ask, tree, where, parser, exact=view.exact)
-    piece = _piece(ask, deciding, tree, anchor, lines)
+    deciding.changes = Changes(ask, site, view, parser)
+    piece = None if anchor is None else _piece(ask, deciding, tree, anchor, lines)
     seen = None
-    if piece is not None:
+    if piece is not None and anchor is not None:
         digests = digests_of(piece.data)
         refuted = judge_hash(ask, digests, lambda: deciding.changed(anchor))
         if refuted is not None:
@@ -58,10 +61,10 @@ def code_read(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
         helds,
         seen,
         words=_words(ask, where.default, piece),
-        missing=anchor.state == "missing",
+        missing=anchor is not None and anchor.state == "missing",
         path=None if where.default is None else where.default.path,
         commit=commit,
-        where=lambda found: where_from(found, deciding.digests, site.name, commit, anchor.path),
+        where=lambda found: where_from(found, deciding.digests, site.name, commit, anchor and anchor.path),
         region=_region(ask, piece),
         own_edit=deciding.is_own_edit,
     )

@@ -14,15 +14,16 @@ from typing import Final
 from msgspec.structs import replace
 
 from ...streams.judging.checks import Check, Unknown
-from ...streams.judging.facts import verify_tree
+from ...streams.judging.facts import verify_only_in, verify_tree
 from ...streams.judging.results import Held, Source, opposite
 from ...streams.judging.text_checks import NOT_FOUND, NOT_WHOLE, flat
 from ...streams.judging.verify import Parser, verify_content
 from .ask import Ask, CannotLook, Missing
 from .asked_files import Where
+from .changed_since import Changes
 from .content import APART
 from .file_contents import Everything, File
-from .located import ON_TREES, Located
+from .located import ON_CHANGES, ON_TREES, Located
 from .place_findings import OTHER, UNKNOWN, dated, decides
 from .trees import Place, Tree
 from .untracked import UNTRACKED
@@ -42,11 +43,13 @@ class Deciding:
         digests: `sha256:` of each file that was read, by its path.
         exact: the annotation names the commit that is looked at, so that no time has passed since.
         region: what the annotation says was looked at.
+        changes: decides what changed since a commit or tree; None where nothing does.
     """
 
     def __init__(self, ask: Ask, tree: Tree, where: Where, parser: Parser, *, exact: bool) -> None:
         self._ask, self._tree, self.where, self._parser = ask, tree, where, parser
         self.exact, self.region = exact, Located()
+        self.changes: Changes | None = None
         self.digests: dict[str, str] = {}
         self._files: dict[str, File] = {}
         self._all: Everything | None = None
@@ -64,7 +67,11 @@ class Deciding:
         check, place = self._ask.question.checks[number], self.where.of(number)
         if isinstance(check, Unknown):
             return held
-        path = held.path if place is None else place.path
+        if check.name in ON_CHANGES or check.name == "only_in":
+            place = self.where.own.get(number)  # the locator's file is no scope of theirs
+            path = None if place is None else place.path
+        else:
+            path = held.path if place is None else place.path
         return self.region.bind(check, held, path, None if held.path is None else self.known(held.path))
 
     def held(self, number: int) -> Held:
@@ -78,6 +85,10 @@ class Deciding:
             return UNKNOWN
         if not decides(self._ask.substrate_class, check):
             return OTHER
+        if check.name in ON_CHANGES:
+            return OTHER if self.changes is None else self.changes.held(check)
+        if check.name == "only_in":
+            return self._of_all(check, self.only_in(check))
         place = self.where.of(number)
         if check.name in ON_TREES:
             return OTHER if place is None else self.in_tree(check, place)
@@ -190,6 +201,9 @@ class Deciding:
             return Held(None, "ambiguous")  # lines of which file?
         positive = replace(check, negated=False)
         held = _IN_ALL[check.name](self, positive)
+        return self._of_all(check, held)
+
+    def _of_all(self, check: Check, held: Held) -> Held:
         held = opposite(held) if check.negated else held
         commit = self._tree.commit
         if commit is not None:
@@ -249,6 +263,17 @@ class Deciding:
         """Whether all files were read, and none that is no text may hold a word."""
         return self.everything.whole and not self.everything.may_hide(word)
 
+    def only_in(self, check: Check) -> Held:
+        """In files under some paths, and in no other."""
+        identifier = check.text("identifier")
+        absent = Check("absent", (identifier,), (), False)
+        files: list[tuple[str, bool | None]] = []
+        for path, file in self.everything.holding(identifier, escaped=True):
+            source = file.source(path, absent)
+            held = None if source is None else verify_content(absent, source, self._parser)
+            files.append((path, None if held is None or held.holds is None else not held.holds))
+        return verify_only_in(check, files, whole=self._whole_without(identifier))
+
     def defines(self, check: Check) -> Held:
         """In any one; false where every file that mentions it says so."""
         helds: list[Held] = []
@@ -287,6 +312,7 @@ _IN_ALL: Final[Mapping[str, Callable[[Deciding, Check], Held]]] = {
     "defines": Deciding.defines,
     "equals": Deciding.value,
     "compare": Deciding.value,
+    "members": Deciding.value,
 }
 _OF_ALL: Final = frozenset(("absent", "count"))
 """Checks that speak of the whole of their scope."""

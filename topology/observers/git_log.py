@@ -19,11 +19,12 @@ from ...streams.judging.terms import Presence
 from ...streams.judging.verify import Parser
 from .ask import Ask, CannotLook, Finding
 from .asked_files import locate, named_path
+from .changed_since import Changes
 from .commit_tree import CommitTree
 from .deciding import Deciding
 from .git_words import words_of
 from .history import ON_HISTORY, History
-from .located import ON_TREES, Located
+from .located import ON_CHANGES, ON_TREES, Located
 from .looked_root import Site, View
 from .place_findings import answer, where_from
 from .repository import PREFIX
@@ -53,6 +54,7 @@ def git_log(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
     if made_up is not None:
         return made_up
     deciding = Deciding(ask, tree, where, parser, exact=exact)
+    deciding.changes = Changes(ask, site, view, parser)
     deciding.region = Located(named_path(ask, where))
     standing = _standing(ask, site)
     helds = [_held(ask, deciding, history, standing, number) for number in range(len(ask.question.checks))]
@@ -109,9 +111,12 @@ def _held(ask: Ask, deciding: Deciding, history: History, standing: Tree | None,
         return held
     place = deciding.where.of(number)
     held = deciding.held(number)
-    if held.holds is not None and held.path is not None and standing is not None:
-        is_now = not standing.is_own_edit(held.path, ask.budget)
-        if not is_now and (held.holds is False or (isinstance(check, Check) and check.name in ON_TREES)):
+    name = check.name if isinstance(check, Check) else ""
+    is_scope = name in ON_CHANGES or name == "only_in"
+    if held.holds is not None and standing is not None and (is_scope or held.path is not None):
+        own = deciding.where.own.get(number)
+        path = held.path if not is_scope else None if own is None else own.path
+        if standing.is_own_edit(path, ask.budget) and (held.holds is False or is_scope or name in ON_TREES):
             held = held._replace(holds=None, reason="changed-since")
     held = history.left_by(deciding.bind(number, held), there=place is not None and place.state != "missing")
     if isinstance(check, Check) and check.name == "contains" and check.path is None and not held.holds:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...streams.judging.coverage_binding import Scope
+from ...streams.judging.coverage import Scope
 from ...streams.judging.results import Held
 from ...streams.judging.terms import shares_a_term
 from ...streams.judging.verify import Parser
 from .ask import Ask, CannotLook, Finding, declared_digest, judge_hash, seen_id
 from .asked_files import locate, named_path
+from .changed_since import Changes
 from .code_read import digests_of
 from .content import text_of
 from .deciding import BINARY, NO_FILE, Deciding
@@ -48,6 +49,7 @@ def grep(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
     if lines is not None and ask.member("path") is None:
         raise CannotLook("lines of which file? The locator names no path")
     deciding = Deciding(ask, tree, locate(ask, tree), parser, exact=view.exact)
+    deciding.changes = Changes(ask, site, view, parser)
     region = _Region(ask, tree, deciding, lines)
     by_words = ask.question.is_sentence
     found = region.search(pattern, context) if pattern is not None or by_words else []

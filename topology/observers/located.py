@@ -20,6 +20,8 @@ LAST: Final = 10**9
 MAX_CONTEXT: Final = 1_000
 ON_SCOPE: Final = frozenset(("absent", "count", "order", "only_in"))
 """Checks that speak of all of their scope: some lines of it do not decide them."""
+ON_CHANGES: Final = frozenset(("added", "deleted", "renamed", "touched", "unchanged"))
+"""Checks on what changed since a commit or tree."""
 ON_TREES: Final = frozenset(("exists", "missing"))
 
 
@@ -54,6 +56,8 @@ class Located(NamedTuple):
         return held._replace(holds=None, reason="outside-locator")
 
     def _holds(self, check: Check, held: Held, path: str | None, file: File | None) -> bool:
+        if self.path is not None and (check.name in ON_CHANGES or check.name == "only_in"):
+            return path == self.path or self.path in check.arguments
         if self.path is not None and path is not None and not _same(check, self.path, path):
             return False
         if check.name in ON_TREES:

@@ -126,10 +126,11 @@ class Site:
             raise CannotLook("the root is no git repository")
         reference = self.repository.tip(ref, ask.budget)
         if named is None:
-            return View(self._of(reference), reference)
-        return View(self._of(self._reached(self.repository, prefix, reference, ask.budget)), reference, True)
+            return View(self.at(reference), reference)
+        return View(self.at(self._reached(self.repository, prefix, reference, ask.budget)), reference, True)
 
-    def _of(self, commit: Commit) -> CommitTree:
+    def at(self, commit: Commit) -> CommitTree:
+        """The tree of a commit of this repository."""
         assert self.repository is not None, "a commit comes from a repository"
         return CommitTree(self._root, self.denied, self._contents, self.repository, commit)
 

@@ -12,8 +12,7 @@ from typing import Final
 
 from ...codecs.records import LookedAt
 from ...streams.judging.checks import Check, Unknown, parse_check
-from ...streams.judging.coverage import cover
-from ...streams.judging.coverage_binding import Scope
+from ...streams.judging.coverage import Scope, cover
 from ...streams.judging.outcomes import NEGATIVE, Judged, judged
 from ...streams.judging.results import Held
 from ...streams.judging.terms import Presence
@@ -21,16 +20,18 @@ from .ask import Ask, CannotLook, Finding
 
 OTHER: Final = Held(None, "other-substrate")
 UNKNOWN: Final = Held(None, "unknown-check")
+_SYNTAX: Final = frozenset(
+    ("calls", "uses", "reaches", "imports", "returns", "raises", "extends", "parameter", "field", "result")
+    + ("when", "unless", "before", "line", "order")
+)
+_CHANGES: Final = frozenset(("added", "deleted", "renamed", "touched", "unchanged"))
+_ANYWHERE: Final = frozenset(("contains", "exists", "missing", "defines", "equals", "compare", "members")) | _CHANGES
 DECIDES: Final[Mapping[str, frozenset[str]]] = {
-    "substrate.code.read": frozenset(
-        ("contains", "absent", "exists", "missing", "defines", "equals", "compare", "calls", "uses", "imports")
-        + ("returns", "count", "line", "order")
-    ),
-    "substrate.grep": frozenset(("contains", "absent", "exists", "missing", "defines", "equals", "compare", "count")),
-    "substrate.git.log": frozenset(
-        ("contains", "exists", "missing", "defines", "equals", "compare", "calls", "uses", "imports", "returns")
-        + ("line", "order", "commit", "changed", "introduced", "removed", "last_changed")
-    ),
+    "substrate.code.read": _ANYWHERE | _SYNTAX | {"absent", "count"},
+    "substrate.grep": _ANYWHERE | {"absent", "count", "only_in"},
+    "substrate.git.log": _ANYWHERE
+    | _SYNTAX
+    | {"only_in", "commit", "changed", "introduced", "removed", "last_changed"},
     "substrate.fs.mtime": frozenset(("modified",)),
     "substrate.mcp.brief": frozenset(("contains", "equals", "compare", "count")),
     "substrate.do.sse-count": frozenset(("count",)),
@@ -116,8 +117,7 @@ def answer(
         raise CannotLook("the parser of this language is not installed")
     question = ask.question
     checks = tuple(map(parse_check, question.derived.checks))
-    is_sentence = question.derived.form == "sentence"
-    covered = cover(ask.said, checks, path=path, commit=commit, scope=scope, derived_sentence=is_sentence)
+    covered = cover(ask.said, checks, path=path, commit=commit, scope=scope)
     found = judged(question, helds, covered, words is not None and words.whole)
     if found.reason == "terms-missing":
         if missing:

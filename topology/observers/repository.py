@@ -256,6 +256,14 @@ class Repository:
 
     # ---------------------------------------------------------------- trees
 
+    def recorded_tree(self, prefix: str, budget: Budget) -> str | None:
+        """The one tree whose hash begins so among those that a recorder keeps under `refs/sluice/`; None where none or
+        several do."""
+        listed = self.git.run(budget, "for-each-ref", "--format=%(objecttype) %(objectname)", "refs/sluice/")
+        pairs = {tuple(line.split(" ")) for line in listed.decode("ascii", "replace").splitlines()}
+        names = [name for kind, name in pairs if kind == "tree" and name.startswith(prefix)]
+        return names[0] if len(names) == 1 else None
+
     def entry(self, commit: Commit, path: str, budget: Budget) -> Entry | None:
         """What stands at a path of a commit's tree; None where nothing does.
 

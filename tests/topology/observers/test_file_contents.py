@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.streams.judging.checks import Check, parse_check
-from sluice.streams.judging.code import Code
 from sluice.streams.judging.documents import Document
+from sluice.streams.judging.index import FileIndex
 from sluice.streams.judging.results import Source
 from sluice.streams.judging.text_checks import find_quote, flat
 from sluice.topology.observers import parsing as parsing_module
@@ -115,7 +115,7 @@ def parses(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     done: list[str] = []
     code, document = parsing_module.parse_code, parsing_module.parse_document
 
-    def parse_code(source: Source) -> Code | None:
+    def parse_code(source: Source) -> FileIndex | None:
         done.append(source.path)
         return code(source)
 

@@ -36,7 +36,7 @@ def head(repository: Repository) -> str:
         "A commit introduced MAX_RETRIES with the value 5.",
         "Leap seconds are read.",
         "There is a tag for version 1.2.0.",
-        "CHANGELOG.md has an entry dated 2026-05-25.",
+        "Perhaps CHANGELOG.md has an entry dated 2026-05-25.",
         "`src/times.py` got `parse_time`.",
     ],
 )
@@ -440,7 +440,7 @@ def test_a_look_writes_nothing(changelog: Repository):
 
     before = state()
     for name in ("git.log", "grep", "code.read", "fs.mtime"):
-        ask(changelog, name, "CHANGELOG.md has an entry dated 2026-05-25.")
+        ask(changelog, name, "Perhaps CHANGELOG.md has an entry dated 2026-05-25.")
     assert state() == before
 
 
