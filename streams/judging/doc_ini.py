@@ -39,6 +39,7 @@ def parse_ini(source: str, rows: Rows, dialect: str) -> None:
     """
     if _BLANKS.search(source):
         raise Unreadable("too-large")
+    rows.closed = dialect != "properties" or "\\" not in source  # a key may have escapes, which are not read
     reader = _Lines(rows, dialect)
     lines = source.split("\n")
     for line, content in enumerate(lines, 1):

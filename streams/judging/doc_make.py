@@ -21,7 +21,10 @@ _COMPUTED: Final = re.compile(rf"{_MODIFIERS}[^\s:#=]*+[$\x01][^\s:#=]*+[ \t]*+(
 _DEFINE: Final = re.compile(rf"{_MODIFIERS}define[ \t]++([^\s:#=+?!$]++)[ \t]*+(?::{{0,3}}=|[+?!]=)?")
 _CONDITION: Final = re.compile(r"(ifdef|ifndef|ifeq|ifneq|else|endif)(?=[ \t(\"']|$)")
 _IGNORED: Final = re.compile(r"(?:vpath|export|unexport)(?=[ \t]|$)|\$[({](?:info|warning|error)[ \t]")
-_ADDING: Final = re.compile(r"(?:-?include|sinclude|-?load|undefine)(?=[ \t]|$)")
+_ADDING: Final = re.compile(
+    r"(?:-?include|sinclude|-?load|undefine)(?=[ \t]|$)|![ \t]*+\w|\.[ \t]*+(?:if|el|end|for|inc|und)"
+)
+"""With a mark before them, the directives of other makes."""
 _EVAL: Final = re.compile(r"\$[({]eval[ \t]")
 _COLON: Final = re.compile(r"(?<!\\):")
 _COMMENT: Final = re.compile(r"(?<!\\)#")

@@ -176,6 +176,6 @@ class _Search:
 def candidates(document: Document, rows: tuple[int, ...]) -> tuple[str, ...]:
     """The paths of some entries, each with its line where it has one, at most 5."""
     return tuple(
-        document.path(row) + (f" (line {document.entries[row].first})" if document.entries[row].first else "")
+        document.path(row)[:200] + (f" (line {document.entries[row].first})" if document.entries[row].first else "")
         for row in rows[:MAX_CANDIDATES]
     )

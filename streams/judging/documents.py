@@ -271,12 +271,10 @@ def _by_value(check: Check, document: Document, named: Named) -> Held:
         return Held(None, named.doubt or "not-found")
     row = rows[0]
     entry = document.entries[row]
-    repeated = not document.index.repeated.isdisjoint(document.lineage(row)[:1] if make else document.lineage(row))
-    if len(rows) > 1 or named.doubt is not None or (make and others) or (repeated and len(rows) > 1):
+    repeated = not make and not document.index.repeated.isdisjoint(document.lineage(row))
+    if len(rows) > 1 or named.doubt is not None or repeated or (make and others):
         reason: HeldReason = "assigned-elsewhere" if make else named.doubt or "ambiguous"
         return Held(None, reason, candidates=candidates(document, (*rows, *others)))
-    if repeated and not make:
-        return Held(None, "ambiguous", candidates=candidates(document, rows))
     if not document.complete:
         return Held(None, "assigned-elsewhere")
     if document.format is not None and entry.first == 0:

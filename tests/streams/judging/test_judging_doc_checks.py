@@ -456,6 +456,7 @@ TABLES: dict[tuple[str, str], dict[str, str]] = {
         "equals(name, value)": "3",
         "equals(win, x)": "computed",
         "equals(long, a)": "computed",
+        "defines(abc)": "computed",  # in escapes it may be there
     },
     ("Makefile", MAKE): {
         "equals(CC, gcc)": "2",
@@ -660,7 +661,8 @@ SMALL: list[tuple[str, str, str, str]] = [
                 "endif\n",
                 "A := 2\n",
                 "override A = 2\n",
-                ".if X\nA = 2\n.endif\n",
+                ".if X\nB = 2\n.endif\n",
+                '!IF "$(X)" == "x:y"\n!ENDIF\n',
                 "ifdef X\nA = 2\nendif\n",
             ),
         )
