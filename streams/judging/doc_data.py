@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from .code_parsing import parse_bytes
-from .doc_entries import CONSTANTS, MAX_DEPTH, Kind, Rows, Scalar, Unreadable, number, text
+from .doc_entries import CONSTANTS, MAX_DEPTH, MAX_ENTRIES, Kind, Rows, Scalar, Unreadable, number, text
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Query
@@ -131,6 +131,8 @@ def _nodes(format_: str, data: bytes) -> list[tuple[str, Node]]:
     cursor = QueryCursor(query)
     cursor.set_max_start_depth(_MAX_LEVELS)
     captures = cursor.captures(tree.root_node)
+    if sum(len(captures.get(name, ())) for name in ("pair", "item")) >= MAX_ENTRIES:
+        raise Unreadable("too-large")
     nodes = [(name, node) for name, named in captures.items() for node in named]
     nodes.sort(key=lambda named: (named[1].start_byte, -named[1].end_byte, _ORDER[named[0]]))
     return nodes

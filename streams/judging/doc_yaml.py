@@ -132,8 +132,9 @@ class _Builder:
         last = first
         if name == "ScalarEvent":
             end = event.end_mark.index
-            if event.style in ("|", ">"):  # its mark stands behind the blank lines and comments that follow
-                end = len(self.source[: event.end_mark.index].rstrip())
+            if event.style in ("|", ">"):  # its mark stands behind the blank lines that follow
+                while end > event.start_mark.index and self.source[end - 1].isspace():
+                    end -= 1
             last = max(first, self._line(end))
         parent: int = -1
         key: str | int = ""
