@@ -106,7 +106,6 @@ TABLE: Final[Mapping[str, Signature]] = {
         _content("defines", _SYMBOL, Parameter("kind", Kind.SYMBOL_KIND, optional=True)),
         _content("equals", Parameter("name", Kind.NAME), Parameter("value", Kind.VALUE)),
         _content("compare", Parameter("name", Kind.NAME), _OP, Parameter("value", Kind.VALUE)),
-        _content("members", Parameter("name", Kind.NAME), Parameter("items", Kind.VALUE)),
         _content("calls", Parameter("caller", Kind.NAME), Parameter("callee", Kind.NAME)),
         _content("uses", Parameter("user", Kind.NAME), Parameter("used", Kind.NAME)),
         _content("imports", Parameter("module", Kind.NAME)),

@@ -25,7 +25,6 @@ MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "equals": ("the constant, default, key or field has that value", "equals(MAX_RETRIES, 5, path=src/limits.py)"),
     "compare": ("its value compares so; op is = != < <= > >=", "compare(MAX_RETRIES, <, 10, path=src/limits.py)"),
-    "members": ("the list or mapping has exactly these", 'members(COLOURS, ["red", "blue"], path=ui.json)'),
     "calls": ("the body of caller calls callee", "calls(retry, sleep, path=src/limits.py)"),
     "uses": ("the body of user names used", "uses(retry, MAX_RETRIES, path=src/limits.py)"),
     "imports": ("the module is imported there", "imports(time, path=src/limits.py)"),
