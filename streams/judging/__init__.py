@@ -14,6 +14,8 @@ __all__ = [
     "derivation",
     "documents",
     "facts",
+    "index",
+    "index_building",
     "lexicon",
     "literals",
     "matching",

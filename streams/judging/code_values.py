@@ -1,230 +1,350 @@
-"""What a literal in source code is worth, for `equals` and `compare` (docs/checks.md).
+"""Decides `defines`, `equals`, `compare`, `members`, `imports`, `extends`, `parameter`, `field` and `result` on the
+index of a file (docs/checks.md).
 
-Only what is written down counts: numbers, strings, booleans, null, lists of them, and arithmetic on whole numbers that
-are all written down. Everything else is None, which means that it is computed. Nothing is ever run. Each language says
-in its `Grammar.values` which of these readers takes which node; depth and size are bounded.
+A value counts where its name has one definition, and every other occurrence of the name provably only reads it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from ...codecs.unicode_text import nfkc
-from .checks import Value, number_of
-from .code_model import MAX_TEXT, Code, Found
-from .code_strings import Escapes, decode
+from .checks import Value
+from .code_calls import is_closed, is_function
+from .code_view import NOT_FOUND, View, ambiguous, tight
+from .index import READS, Definition, Import, Role, value_of
+from .results import Held
+from .text_checks import operator_of
+from .values import compare, same
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
-MAX_DEPTH: Final = 24
-"""Brackets and operators inside one another."""
-MAX_ITEMS: Final = 2_000
-_MAX_BITS: Final = 1_300
-"""Of a whole number that arithmetic comes to: some 390 digits, what a check can declare at most."""
-_WRAPS: Final = 2**31 - 1
-"""Beyond it, arithmetic means something else in every language whose numbers have a size."""
-
-Reader = Callable[[Code, "Node", int], Found | None]
+_VALUED: Final = frozenset(("value", "key", "attribute"))
+_SHARP: Final = frozenset(("function", "type"))
+_ALSO: Final = {"method": "function", "function": "method", "constant": "variable", "variable": "constant"}
+Verifier = Callable[[View], Held]
+OTHER_KINDS: Final = frozenset(("target", "section"))
+_SPACE: Final = re.compile(r"\s+")
 
 
-def read(code: Code, node: Node, depth: int = 0) -> Found | None:
-    """The value of a literal.
-
-    Args:
-        code: the file it stands in.
-        node: the expression.
-        depth: of the expressions around it that are being read.
-
-    Returns:
-        None where it is computed, or beyond a bound.
-    """
-    reader = code.grammar.values.get(node.type)
-    return None if reader is None or depth > MAX_DEPTH else reader(code, node, depth)
-
-
-# ---------------------------------------------------------------- readers
-
-
-def constant(value: Value) -> Reader:
-    """Whatever the node's text, it is this value."""
-    return lambda _, __, ___: Found(value)
-
-
-def words(**values: Value) -> Reader:
-    """Names that mean a value, such as `True`; any other name is computed."""
-    table = {name: Found(value) for name, value in values.items()}
-    return lambda code, node, _: table.get(code.text(node))
-
-
-def inside(field: str = "") -> Reader:
-    """What a node means is what stands in it: in a field, or as its only part that is no comment."""
-
-    def reader(code: Code, node: Node, depth: int) -> Found | None:
-        if field:
-            part = node.child_by_field_name(field)
-            return None if part is None else read(code, part, depth + 1)
-        parts = parts_of(node)
-        return read(code, parts[0], depth + 1) if len(parts) == 1 else None
-
-    return reader
+def verify_defines(view: View) -> Held:
+    """Whether a definition of the symbol stands in the scope."""
+    symbol, kind = view.check.text("symbol"), view.check.text("kind")
+    parts = view.language.parts(symbol)
+    if kind in OTHER_KINDS or not parts:
+        return NOT_FOUND
+    there = [one for one in view.found(symbol) if one.sort in ("function", "type", "space", "value")]
+    here = [one for one in there if view.holds(one)]
+    for one in here:
+        if not kind or kind in one.kinds:
+            if view.index.broken(one.extent):
+                return Held(None, "syntax-error", one.lines)
+            under = view.under(one.at)
+            return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed)
+    whole = view.whole
+    if whole is not None:
+        return whole
+    if view.is_absent(parts[-1]):
+        return Held(False, "differs")
+    if (
+        here
+        and len(here) == len(there)
+        and all(one.sort in _SHARP and _ALSO.get(kind) not in one.kinds for one in here)
+    ):
+        places = {one.at for one in here}
+        if all(at in places or role in READS or role is Role.IMPORT for at, role in view.roles(parts[-1])):
+            return Held(False, "differs", here[0].lines, found=view.found_at(here[0].line))
+    return NOT_FOUND
 
 
-def number(
-    suffix: str = "", *, radix_suffix: str = "", zero: str = "", separator: str = "_", foreign: str = ""
-) -> Reader:
-    """A number.
-
-    Args:
-        suffix: what may stand behind a decimal one, as a regular expression.
-        radix_suffix: the same for one in another base.
-        zero: what a zero in front means: base 8, nothing (`decimal`), or that nobody writes so.
-        separator: what may stand between digits.
-        foreign: characters behind which it is no plain number, such as `j`.
-    """
-    decimal, other = re.compile(f"(?:{suffix})$"), re.compile(f"(?:{radix_suffix})$")
-
-    def reader(code: Code, node: Node, _: int) -> Found | None:
-        text = code.text(node)
-        if not text or len(text) > 500 or (foreign and text[-1] in foreign):
-            return None
-        radix = text[:2].lower() in ("0x", "0o", "0b")
-        plain = (other if radix else decimal).sub("", text, count=1)
-        if text[0] == "-" and "u" in text[len(plain) :].lower():
-            return None  # of an unsigned number, the negative is another
-        if separator != "_":
-            plain = plain.replace(separator, "")
-        if zero and _LEADING_ZERO.match(plain):
-            digits = plain.replace("_", "")
-            return _found(_octal(digits) if zero == "octal" else int(digits))
-        return _found(number_of("0" if _LEADING_ZERO.match(plain) and not plain.strip("0_") else plain))
-
-    return reader
+# ---------------------------------------------------------------- values
 
 
-_LEADING_ZERO: Final = re.compile(r"0[0-9_]+$", re.ASCII)
+def verify_equals(view: View) -> Held:
+    """Whether the name has that value, or stands in that relation to it."""
+    one = _valued(view, view.check.text("name"))
+    if isinstance(one, Held):
+        return one
+    if not one[1]:
+        return Held(None, "computed", one[0].lines, found=view.found_at(one[0].line))
+    return _compared(view, one[0], value_of(one[1]))
 
 
-def _octal(text: str) -> int | None:
-    return int(text, 8) if all("0" <= one <= "7" for one in text) else None
+def verify_members(view: View) -> Held:
+    """Whether a literal list or mapping, or an enumeration, has exactly these items, keys or members."""
+    wanted = view.check.value("items")
+    if not isinstance(wanted, tuple):
+        return Held(None, "incomparable")
+    name = view.check.text("name")
+    types = [one for one in view.found(name) if "enumeration" in one.kinds and view.touches(one)]
+    if types:
+        return _enumerated(view, types, wanted)
+    one = _valued(view, name)
+    if isinstance(one, Held):
+        return one
+    if not one[0].members:
+        return Held(None, "computed", one[0].lines)
+    return _same_items(view, one[0], wanted, value_of(one[0].members))
 
 
-def _found(value: int | Decimal | None) -> Found | None:
-    return None if value is None else Found(value)
+def _enumerated(view: View, types: list[Definition], wanted: tuple[Value, ...]) -> Held:
+    if len(types) > 1:
+        return ambiguous(types)
+    one = types[0]
+    if view.index.broken(one.extent):
+        return Held(None, "syntax-error", one.lines)
+    path = one.path
+    inside = [each for each in view.index.definitions if each.path[:-1] == path and each.sort == "value"]
+    names = tuple(each.name for each in inside if "member" in each.kinds)
+    if len(names) != len(set(names)) or any(view.under(each.at).texts != view.under(one.at).texts for each in inside):
+        return Held(None, "ambiguous", one.lines)
+    return _same_items(view, one, wanted, names)
 
 
-def text_found(text: str | None) -> Found | None:
-    """A string's value, in NFKC like all texts that are compared."""
-    return None if text is None or len(text) > MAX_TEXT else Found(nfkc(text))
+def _same_items(view: View, one: Definition, wanted: tuple[Value, ...], there: Value) -> Held:
+    assert isinstance(there, tuple), "members are a list"
+    under = view.under(one.at)
+    left = list(there)
+    for item in wanted:
+        place = next((place for place, each in enumerate(left) if same(item, each)), None)
+        if place is None:
+            break
+        left.pop(place)
+    else:
+        if not left:
+            return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed)
+    unclear = any(same(item, each) is None for item in wanted for each in there) or one.open or one.decorators
+    whole = view.whole
+    if unclear or whole is not None or under.texts:
+        return whole or Held(None, "not-found", one.lines)
+    return Held(False, "differs", one.lines, found=view.found_at(one.line))
 
 
-def quoted(escapes: Escapes | None, opening: str = "\"'", *, foreign: Iterable[str] = ()) -> Reader:
-    """A string between quotes; raw where there are no escapes.
-
-    Args:
-        opening: the quotes that it may have.
-        foreign: child nodes that make it more than text, such as an interpolation.
-    """
-    others = frozenset(foreign)
-
-    def reader(code: Code, node: Node, _: int) -> Found | None:
-        text = code.text(node)
-        if len(text) > MAX_TEXT or len(text) < 2 or text[0] not in opening or text[-1] != text[0]:
-            return None
-        if others and any(child.type in others for child in node.children):
-            return None
-        return text_found(text[1:-1] if escapes is None else decode(text[1:-1].replace("\r\n", "\n"), escapes))
-
-    return reader
-
-
-def joined(code: Code, node: Node, depth: int) -> Found | None:
-    """Strings side by side, which are one."""
-    parts: list[str] = []
-    for part in parts_of(node):
-        found = read(code, part, depth + 1)
-        if found is None or not isinstance(found.value, str):
-            return None
-        parts.append(found.value)
-    return text_found("".join(parts))
+def _valued(view: View, name: str) -> tuple[Definition, str] | Held:
+    """The one definition of a name that has a value, which nothing in the file may change; and that value."""
+    parts = view.language.parts(name)
+    there = [one for one in view.found(name) if one.sort in _VALUED and view.holds(one)]
+    owners = [one for one in view.found(".".join(parts[:-1])) if is_function(one)] if len(parts) > 1 else []
+    if not there and len(owners) == 1:
+        given = [each for each in owners[0].parameters if each.name == parts[-1]]
+        if len(given) == 1 and not view.index.broken(owners[0].extent) and view.source.whole:
+            return owners[0], given[0].literal
+    if not there:
+        return NOT_FOUND
+    one = there[0]
+    if len(there) > 1:
+        return ambiguous(there)
+    if not view.source.whole:
+        return Held(None, "not-whole", one.lines)
+    if view.index.errors:
+        return Held(None, "syntax-error", one.lines)
+    if any(each.path == one.path and each is not one for each in view.index.definitions):
+        return ambiguous([each for each in view.index.definitions if each.path == one.path])
+    return (one, one.literal) if _is_kept(view, one) else Held(None, "assigned-elsewhere", one.lines)
 
 
-def items(code: Code, node: Node, depth: int) -> Found | None:
-    """A list of literals."""
-    return listed(code, parts_of(node), depth)
+def _is_kept(view: View, one: Definition) -> bool:
+    """Whether every occurrence of a value's name but its definition provably only reads it."""
+    if view.mentions(view.language.changing):
+        return False
+    if len(one.path) == 1 and any(each.everything and each.extent[0] > one.at for each in view.index.imports):
+        return False
+    name, mutable = one.path[-1], one.mutable
+    if one.sort == "key":
+        holders = [each for each in view.index.definitions if each.path == one.path[:-1]]
+        if len(holders) != 1 or not holders[0].members:
+            return False
+        name, mutable, one = one.path[-2], True, holders[0]
+    reads = (Role.LOOK,) if mutable else (Role.READ, Role.LOOK)
+    for at, role in view.roles(name):
+        if at == one.at or role in reads or role in (Role.KEYWORD, Role.IMPORT):
+            continue
+        if role is Role.DEFINITION and any(each.at == at and each.path != one.path for each in view.index.definitions):
+            continue
+        if role is Role.BIND and view.function_around(at) is not None:
+            continue
+        return False
+    return True
 
 
-def listed(code: Code, parts: list[Node], depth: int) -> Found | None:
-    """The list that these expressions are, if all are literals."""
-    if len(parts) > MAX_ITEMS:
-        return None
-    values: list[Value] = []
-    for part in parts:
-        found = read(code, part, depth + 1)
-        if found is None:
-            return None
-        values.append(found.value)
-    return Found(tuple(values))
+def _compared(view: View, one: Definition, there: Value) -> Held:
+    check, under = view.check, view.under(one.at)
+    declared = check.value("value")
+    holds = same(declared, there) if check.name == "equals" else compare(operator_of(check), declared, there)
+    if holds is None:
+        return Held(None, "incomparable", one.lines, found=view.found_at(one.line))
+    if holds:
+        return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed or bool(under.texts))
+    if under.texts:
+        return Held(None, "ambiguous", one.lines, found=view.found_at(one.line), under=under.texts)
+    return Held(False, "differs", one.lines, found=view.found_at(one.line))
 
 
-def signed(code: Code, node: Node, depth: int) -> Found | None:
-    """`-x` and `+x`."""
-    operator = node.children[0].type if node.children else ""
-    parts = parts_of(node)
-    if operator not in ("-", "+") or len(parts) != 1:
-        return None
-    found = read(code, parts[0], depth + 1)
-    if found is None or isinstance(found.value, bool) or not isinstance(found.value, (int, Decimal)):
-        return None
-    if operator == "+":
-        return found
-    if code.grammar.bounded and "u" in code.text(parts[0]).lower():
-        return None  # of an unsigned number, the negative is another
-    return Found(-found.value)
+# ---------------------------------------------------------------- imports and types
 
 
-def arithmetic(code: Code, node: Node, depth: int) -> Found | None:
-    """`10 * 1024`, `1 << 20`: whole numbers only, all of them literals; and texts that are put together."""
-    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-    operator = node.child_by_field_name("operator")
-    if left is None or right is None or operator is None:
-        return None
-    one, other = read(code, left, depth + 1), read(code, right, depth + 1)
-    if one is None or other is None:
-        return None
-    sign, a, b = code.text(operator), one.value, other.value
-    if sign == "+" and isinstance(a, str) and isinstance(b, str):
-        return text_found(a + b) if type(a) is str and type(b) is str else None
-    if isinstance(a, bool) or isinstance(b, bool) or not isinstance(a, int) or not isinstance(b, int):
-        return None  # fractions are not added here as a machine adds them
-    result = _computed(sign, a, b)
-    if result is None or result.bit_length() > _MAX_BITS:
-        return None
-    if code.grammar.bounded and (max(abs(a), abs(b), abs(result)) > _WRAPS or (sign == "-" and result < 0)):
-        return None
-    return Found(result)
+def verify_imports(view: View) -> Held:
+    """Whether an import of the module stands in the scope."""
+    language = view.language
+    asked = view.check.text("module").strip().strip("\"'<>`").removesuffix(";")
+    if not language.by_path:
+        asked = asked.replace("::", ".").replace("/", ".") if "::" in asked else asked
+    for one in view.index.imports:
+        if asked in one.names or asked in _resolved(view, one):
+            inside = view.inside
+            fits = inside is None or inside.extent[0] <= one.extent[0] < inside.extent[1]
+            if (
+                fits
+                and view.has_line(one.lines[0])
+                and not view.is_dead(one.extent[0])
+                and not view.index.broken(one.extent)
+            ):
+                under = view.under(one.extent[0])
+                return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed)
+    whole = view.whole
+    if whole is not None:
+        return whole
+    last = re.split(r"[./:\\]", asked.rstrip("/"))[-1]
+    relative = any(one.relative for one in view.index.imports)
+    unclear = relative or view.mentions(language.dynamic) or not last
+    return NOT_FOUND if unclear or not view.is_absent(last) else Held(False, "differs")
 
 
-def _computed(sign: str, a: int, b: int) -> int | None:
-    if sign == "+":
-        return a + b
-    if sign == "-":
-        return a - b
-    if sign == "*":
-        return a * b
-    if sign == "<<":
-        return a << b if 0 <= b <= _MAX_BITS else None
-    if sign == "**":
-        return a**b if 0 <= b <= _MAX_BITS and a.bit_length() * b <= _MAX_BITS else None
-    if sign in ("/", "//"):
-        # An uneven one is rounded by some languages, and not by others.
-        return a // b if b and a % b == 0 else None
-    return None
+def _resolved(view: View, one: Import) -> list[str]:
+    """What a relative import of a dotted language comes to, counted from the root that the path is below."""
+    if not one.relative or view.language.by_path:
+        return []
+    folders = tuple(view.source.path.split("/")[:-1])
+    names: list[str] = []
+    for name in one.names:
+        plain = name.lstrip(".")
+        up = len(name) - len(plain) - 1
+        if 0 <= up < len(folders):  # what the root itself is called as a package is not known
+            around = folders[: len(folders) - up]
+            names.append(".".join((*around, plain) if plain else around))
+    return names
 
 
-def parts_of(node: Node) -> list[Node]:
-    """The named parts of a node, without comments."""
-    return [child for child in node.named_children if "comment" not in child.type]
+def _is_type(one: Definition) -> bool:
+    return one.sort == "type"
+
+
+def verify_extends(view: View) -> Held:
+    """Whether the type names that base; exactly false where all bases are in the file, and none is that one."""
+    one = view.only(view.check.text("type"), _is_type)
+    if isinstance(one, Held):
+        return one
+    wanted = view.language.parts(view.check.text("base"))
+    for base in one.bases:
+        if wanted and view.language.parts(base)[-len(wanted) :] == wanted:
+            under = view.under(one.at)
+            return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed)
+    whole = view.whole
+    if whole is not None:
+        return whole
+    if not wanted or wanted[-1] in view.language.roots or one.decorators or not is_closed(view, one):
+        return NOT_FOUND
+    if any(wanted[-1] == view.language.parts(base)[-1] for base in _bases(view, one)):
+        return NOT_FOUND
+    return Held(False, "differs", one.lines, found=view.found_at(one.line))
+
+
+def _bases(view: View, one: Definition) -> Iterable[str]:
+    """The bases of a type whose bases are all in the file, and theirs."""
+    for base in one.bases:
+        yield base
+        for each in view.found(base):
+            if each.sort == "type":
+                yield from _bases(view, each)
+
+
+def verify_parameter(view: View) -> Held:
+    """Whether the function declares that parameter, with that default and that type where they are given."""
+    one = view.only(view.check.text("symbol"), lambda one: one.sort in ("function", "declared"))
+    if isinstance(one, Held):
+        return one
+    name = view.language.bare(view.check.text("name").lstrip("*"))
+    given = [each for each in one.parameters if each.name == name]
+    sure = view.whole is None and not one.decorators and not one.open
+    if not given:
+        closed = sure and not any(each.variadic for each in one.parameters)
+        return Held(False, "differs", one.lines, found=view.found_at(one.line)) if closed else NOT_FOUND
+    if len(given) > 1:
+        return Held(None, "ambiguous", one.lines)
+    each = given[0]
+    default = "" if each.default is None else view.written(each.default)
+    return _declared(view, one, each.line, each.literal, default, each.type, sure)
+
+
+def verify_field(view: View) -> Held:
+    """Whether the type declares that field, with that default and that type where they are given."""
+    one = view.only(view.check.text("owner"), _is_type)
+    if isinstance(one, Held):
+        return one
+    name = view.language.bare(view.check.text("name"))
+    there = [each for each in view.index.definitions if each.path == (*one.path, name) and each.sort in _VALUED]
+    there = [each for each in there if not view.is_dead(each.at)]
+    sure = view.whole is None and not one.decorators and is_closed(view, one)
+    if not there:
+        closed = sure and view.is_absent(name) and not view.mentions(view.language.dynamic)
+        return Held(False, "differs", one.lines, found=view.found_at(one.line)) if closed else NOT_FOUND
+    each = there[0]
+    asked = any(key in ("default", "type") for key, _ in view.check.named)
+    if asked and len(there) > 1:
+        return ambiguous(there)
+    kept = len(there) == 1 and _is_kept(view, each)
+    default = "" if each.value is None else view.written(each.value)
+    return _declared(
+        view, each, each.line, each.literal if kept else "", default if kept else "", each.type, sure and kept
+    )
+
+
+def verify_result(view: View) -> Held:
+    """Whether the function declares that type of result."""
+    one = view.only(view.check.text("symbol"), lambda one: one.sort in ("function", "declared"))
+    if isinstance(one, Held):
+        return one
+    sure = view.whole is None and not one.decorators and not one.open
+    return _typed(view, one, one.line, view.check.text("type"), one.result, sure)
+
+
+def _declared(view: View, one: Definition, line: int, literal: str, default: str, type_: str, sure: bool) -> Held:
+    """What a parameter or field comes to, by its default and its type; both must hold where both are given."""
+    results: list[Held] = []
+    if any(key == "default" for key, _ in view.check.named):
+        results.append(_defaulted(view, one, line, literal, default, sure))
+    if any(key == "type" for key, _ in view.check.named):
+        wanted = next(str(value) for key, value in view.check.named if key == "type")
+        results.append(_typed(view, one, line, wanted, type_, sure))
+    refused = [each for each in results if not each.holds]
+    if refused:
+        return next((each for each in refused if each.holds is False), refused[0])
+    under = view.under(one.at)
+    return Held(True, lines=(line, line), under=under.texts, narrowed=under.narrowed)
+
+
+def _defaulted(view: View, one: Definition, line: int, literal: str, default: str, sure: bool) -> Held:
+    wanted = next(value for key, value in view.check.named if key == "default")
+    if not literal:
+        written = isinstance(wanted, str) and bool(default) and tight(default) == tight(wanted)
+        return (
+            Held(True, lines=(line, line)) if written else Held(None, "computed", one.lines, found=view.found_at(line))
+        )
+    holds = same(wanted, value_of(literal))
+    if holds:
+        return Held(True, lines=(line, line))
+    exact = holds is False and sure and not view.under(one.at).texts
+    return Held(
+        False if exact else None, "differs" if exact else "incomparable", (line, line), found=view.found_at(line)
+    )
+
+
+def _typed(view: View, one: Definition, line: int, wanted: str, declared: str, sure: bool) -> Held:
+    if not declared:
+        return NOT_FOUND
+    wanted, declared = _SPACE.sub("", wanted), _SPACE.sub("", declared).strip("\"'")
+    if wanted == declared:
+        under = view.under(one.at)
+        return Held(True, lines=(line, line), under=under.texts, narrowed=under.narrowed)
+    plain = view.language.plain_types
+    exact = sure and wanted in plain and declared in plain and not view.under(one.at).texts
+    return Held(False if exact else None, "differs" if exact else "not-found", (line, line), found=view.found_at(line))

@@ -16,12 +16,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from .code_parsing import parse_bytes
 from .doc_entries import CONSTANTS, MAX_DEPTH, MAX_ENTRIES, Kind, Rows, Scalar, Unreadable, number, text
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Query
 
+MAX_BYTES: Final = 1_200_000
 MAX_PARTS: Final = 32
 """Parts of one dotted key: TOML's parser takes time by the cube of their number."""
 _DOTTED: Final = re.compile(r"[\w \t.'\"-]++")
@@ -122,12 +122,14 @@ _ORDER: Final = {name: at for at, name in enumerate((*_HEADERS, "pair", "item", 
 
 def _nodes(format_: str, data: bytes) -> list[tuple[str, Node]]:
     """The nodes that the grammar's query names, in the text's order, outer ones first."""
-    from tree_sitter import QueryCursor
+    from tree_sitter import Parser, QueryCursor
 
+    if len(data) > MAX_BYTES:
+        raise Unreadable("too-large")
     language, query = _grammar(format_)
-    tree = parse_bytes(language, data)
-    if tree is None or tree.root_node.has_error:
-        raise Unreadable("too-large" if tree is None else "syntax-error")
+    tree = Parser(language).parse(data)
+    if tree.root_node.has_error:
+        raise Unreadable("syntax-error")
     cursor = QueryCursor(query)
     cursor.set_max_start_depth(_MAX_LEVELS)
     captures = cursor.captures(tree.root_node)

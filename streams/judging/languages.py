@@ -1,4 +1,5 @@
-"""The languages that checks by syntax speak of: how a file is known, and which grammar reads it (docs/checks.md).
+"""The languages that checks by syntax speak of: how a file is known, and what the judge must know of a language besides
+what the queries capture (docs/checks.md).
 
 A table. A grammar's package is loaded when the first file of its language is parsed; one that is not installed is no
 error here, but the reason `no-grammar` of every check on such a file.
@@ -6,23 +7,55 @@ error here, but the reason `no-grammar` of every check on such a file.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from .code_c import C_GRAMMAR
-from .code_go import GO_GRAMMAR
-from .code_java import JAVA_GRAMMAR
-from .code_model import Grammar
-from .code_python import PYTHON_GRAMMAR
-from .code_ruby import RUBY_GRAMMAR
-from .code_rust import RUST_GRAMMAR
-from .code_script import SCRIPT_GRAMMAR
-from .code_sharp import SHARP_GRAMMAR
-from .code_shell import SHELL_GRAMMAR
+from ...codecs.unicode_text import nfkc
+from .checks import Value
+from .literal_values import Found, Reader, Reading
 
 if TYPE_CHECKING:
     from tree_sitter import Language as Parsed
+    from tree_sitter import Node
+
+_PARTS: Final = re.compile(r"::|->|[.#]")
+_ARGUMENTS: Final = re.compile(r"\([^()]*\)$")
+_RECEIVER: Final = re.compile(r"^\(?[*&]?([^()*&]+)\)?")
+_GENERIC: Final = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
+_MAX_PARTS: Final = 12
+
+
+def dotted(module: str, name: str) -> Iterable[str]:
+    """What `from MODULE import NAME` imports, as checks name it: each module on the way, and the name in the last."""
+    if module.startswith("."):
+        yield module
+        if name:
+            yield f"{module}{name}" if module.endswith(".") else f"{module}.{name}"
+        return
+    parts = module.split(".")[:32]
+    yield from (".".join(parts[: place + 1]) for place in range(len(parts)))
+    if name:
+        yield f"{module}.{name}"
+
+
+def as_path(module: str, name: str) -> Iterable[str]:
+    """What an import by path imports: the path as it stands there."""
+    yield module
+
+
+def _first(module: str) -> str:
+    return module.split(".")[0]
+
+
+def _fits(declared: str, value: Value) -> bool:
+    return True
+
+
+def _no_members(reading: Reading, node: Node) -> Found | None:
+    return None
 
 
 class Language(NamedTuple):
@@ -30,84 +63,164 @@ class Language(NamedTuple):
 
     Attributes:
         name: what it is called here.
-        grammar: how its trees are read.
         package: the module that has its grammar.
-        entry: the function of that module that hands it out.
         endings: of file names; the letter case counts where both are listed, and nowhere else.
         names: of whole files.
+        entry: the function of that module that hands the grammar out.
+        queries: the files under `queries/`, without their ending, that are read as one query.
+        values: how a literal is read, by node type.
+        mutable: node types of literals whose items can be changed where they stand.
+        bounded: whole numbers wrap around at some size.
+        fits: whether a value stays what it is written as under a declared type.
+        members: reads the items or keys of a whole literal list, set or mapping.
+        naming: node types of a base that is a name; any other one may be anything.
+        separators: whether a symbol of this language has parts.
+        sigils: marks in front of a name that are none of it (`@x`, `$x`, `#x`).
+        own: words for a method's own instance or type (`this`).
+        parent: texts of a receiver that means the base (`super()`).
+        bare_members: a method calls another one of its own type by the plain name.
+        roots: types that every type has as a base without saying so.
+        implicit: names that the language calls by itself, as a regular expression for the whole name.
+        dynamic: names through which code may reach another by a name that is computed.
+        changing: the same, where it may also change what that one is worth.
+        plain_types: the language's own names of types, which mean nothing else.
+        errors: whether errors are returned, so that returning one counts as raising it.
+        negations: how a condition is turned, as prefixes.
+        conjunctions: what joins conditions that must all be met.
+        imported: what an import of a module and a name imports, as checks name it.
+        binding: the name that an import of a module introduces where no other is given.
+        by_path: modules are named as paths, so that only the file itself knows what they are.
     """
 
     name: str
-    grammar: Grammar
     package: str
     endings: tuple[str, ...]
     names: tuple[str, ...] = ()
     entry: str = "language"
+    queries: tuple[str, ...] = ()
+    values: Mapping[str, Reader] = {}
+    mutable: frozenset[str] = frozenset()
+    bounded: bool = True
+    fits: Callable[[str, Value], bool] = _fits
+    members: Callable[[Reading, Node], Found | None] = _no_members
+    naming: frozenset[str] = frozenset()
+    separators: bool = True
+    sigils: str = ""
+    own: tuple[str, ...] = ("this",)
+    parent: frozenset[str] = frozenset(("super",))
+    bare_members: bool = False
+    roots: frozenset[str] = frozenset()
+    implicit: str = ""
+    dynamic: frozenset[str] = frozenset()
+    changing: frozenset[str] = frozenset()
+    plain_types: frozenset[str] = frozenset()
+    errors: bool = False
+    negations: tuple[str, ...] = ("!",)
+    conjunctions: tuple[str, ...] = ("&&",)
+    imported: Callable[[str, str], Iterable[str]] = dotted
+    binding: Callable[[str], str] = _first
+    by_path: bool = False
+
+    def bare(self, name: str) -> str:
+        """A name as names are compared: in NFKC, and without the marks of its language."""
+        name = name.lstrip(self.sigils) if self.sigils else name
+        return name if name.isascii() else nfkc(name)
+
+    def parts(self, symbol: str) -> tuple[str, ...]:
+        """The components of a symbol of a check; empty where it has none that a definition could have.
+
+        `Type.method`, `Type::method`, `Type#method` and `(*Type).method` are one symbol; arguments are left aside.
+        """
+        text = symbol.strip()
+        text = _ARGUMENTS.sub("", text) if not text.startswith("(") or text.endswith("()") else text
+        if not self.separators:
+            return (self.bare(text),) if text else ()
+        if "operator" not in text:
+            text = _GENERIC.sub("", text)
+        receiver = _RECEIVER.match(text)
+        if text.startswith(("(", "*", "&")) and receiver is not None:
+            text = receiver[1] + text[receiver.end() :]
+        return tuple(part for part in map(self.bare, _PARTS.split(text)) if part)[:_MAX_PARTS]
 
 
-LANGUAGES: Final = (
-    Language("python", PYTHON_GRAMMAR, "tree_sitter_python", (".py", ".pyi", ".pyw")),
-    Language("go", GO_GRAMMAR, "tree_sitter_go", (".go",)),
-    Language("javascript", SCRIPT_GRAMMAR, "tree_sitter_javascript", (".js", ".jsx", ".mjs", ".cjs")),
-    Language(
-        "typescript", SCRIPT_GRAMMAR, "tree_sitter_typescript", (".ts", ".mts", ".cts"), entry="language_typescript"
-    ),
-    Language("tsx", SCRIPT_GRAMMAR, "tree_sitter_typescript", (".tsx",), entry="language_tsx"),
-    Language("java", JAVA_GRAMMAR, "tree_sitter_java", (".java",)),
-    Language("rust", RUST_GRAMMAR, "tree_sitter_rust", (".rs",)),
-    Language("c", C_GRAMMAR, "tree_sitter_c", (".c", ".h")),
+_ROWS: Final = (
+    Language("go", "tree_sitter_go", (".go",)),
+    Language("javascript", "tree_sitter_javascript", (".js", ".jsx", ".mjs", ".cjs")),
+    Language("typescript", "tree_sitter_typescript", (".ts", ".mts", ".cts"), entry="language_typescript"),
+    Language("tsx", "tree_sitter_typescript", (".tsx",), entry="language_tsx"),
+    Language("java", "tree_sitter_java", (".java",)),
+    Language("rust", "tree_sitter_rust", (".rs",)),
+    Language("c", "tree_sitter_c", (".c", ".h")),
     Language(
         "cpp",
-        C_GRAMMAR,
         "tree_sitter_cpp",
         (".cc", ".cpp", ".cxx", ".c++", ".C", ".hh", ".hpp", ".hxx", ".h++", ".H", ".ipp", ".tpp", ".inl"),
     ),
-    Language("c-sharp", SHARP_GRAMMAR, "tree_sitter_c_sharp", (".cs", ".csx")),
+    Language("c-sharp", "tree_sitter_c_sharp", (".cs", ".csx")),
     Language(
         "ruby",
-        RUBY_GRAMMAR,
         "tree_sitter_ruby",
         (".rb", ".rake", ".gemspec", ".ru"),
         ("Rakefile", "Gemfile", "Vagrantfile", "Podfile", "Guardfile"),
     ),
     Language(
         "shell",
-        SHELL_GRAMMAR,
         "tree_sitter_bash",
         (".sh", ".bash"),
         (".bashrc", ".bash_profile", ".bash_aliases", ".profile", "PKGBUILD"),
     ),
 )
+"""Languages whose queries are not written yet."""
 
-_BY_ENDING: Final = {ending: language for language in LANGUAGES for ending in language.endings}
-_BY_NAME: Final = {name: language for language in LANGUAGES for name in language.names}
-_MORE: Final[dict[str, str]] = {".h": "cpp"}
+
+@cache
+def languages() -> Mapping[str, Language]:
+    """Every listed language, by its name. Each module `language_*.py` has the rows of its own."""
+    from .language_python import PYTHON
+
+    return {row.name: row for row in (*_ROWS, PYTHON)}
+
+
+def language_of(name: str) -> Language:
+    """A listed language by its name."""
+    return languages()[name]
+
+
+@cache
+def _by_ending() -> tuple[Mapping[str, Language], Mapping[str, Language]]:
+    rows = languages().values()
+    return {end: row for row in rows for end in row.endings}, {name: row for row in rows for name in row.names}
+
+
+_MORE: Final[Mapping[str, str]] = {".h": "cpp"}
 """Endings of two languages: the second where the first does not parse without errors."""
 
 
 def languages_of(path: str) -> tuple[Language, ...]:
     """The languages that a file may be in, the likeliest first; none where its name tells none of the listed ones."""
+    by_ending, by_name = _by_ending()
     name = path.rsplit("/", 1)[-1]
-    known = _BY_NAME.get(name)
+    known = by_name.get(name)
     if known is not None:
         return (known,)
     stem, dot, ending = name.rpartition(".")
     if not dot or not stem:
         return ()
-    language = _BY_ENDING.get(f".{ending}") or _BY_ENDING.get(f".{ending.lower()}")
+    language = by_ending.get(f".{ending}") or by_ending.get(f".{ending.lower()}")
     if language is None:
         return ()
     other = _MORE.get(f".{ending}")
-    return (language, *(one for one in LANGUAGES if one.name == other))
+    return (language,) if other is None else (language, language_of(other))
 
 
 @cache
-def loaded(package: str, entry: str) -> Parsed | None:
-    """A grammar; None where it is not installed."""
+def grammar_of(name: str) -> Parsed | None:
+    """A listed language's grammar; None where it is not installed."""
+    language = language_of(name)
     try:
         from tree_sitter import Language as Parsed
 
-        grammar: object = getattr(import_module(package), entry)()
+        grammar: object = getattr(import_module(language.package), language.entry)()
         return Parsed(grammar)
     except (ImportError, AttributeError, ValueError):  # the last one for a grammar of another version of tree-sitter
         return None

@@ -41,6 +41,7 @@ class Held(NamedTuple):
         under: the texts of the enclosing conditions, attributes or preprocessor lines, the outermost first.
         narrowed: what `under` says makes the check say less than a sentence without a condition (coverage is lowered).
         candidates: for `ambiguous`, what the name could mean: qualified names or paths, at most 5.
+        chain: for `reaches`, every call on the way, with its line.
     """
 
     holds: bool | None
@@ -52,6 +53,7 @@ class Held(NamedTuple):
     under: tuple[str, ...] = ()
     narrowed: bool = False
     candidates: tuple[str, ...] = ()
+    chain: tuple[str, ...] = ()
 
 
 class Source(NamedTuple):

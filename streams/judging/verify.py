@@ -10,19 +10,20 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from .checks import TABLE, Check
-from .code import Code, code_extents, parse_code, verify_code
+from .code import CODE_CHECKS, code_extents, is_broken, parse_code, verify_code
 from .documents import Document, document_extents, parse_document, verify_document
+from .index import FileIndex
 from .results import Held, Source, opposite
 from .text_checks import verify_text
 
 TEXT_CHECKS: Final = frozenset(("contains", "absent", "count", "line", "order"))
-CODE_ONLY: Final = frozenset(("calls", "uses", "imports", "returns"))
+CODE_ONLY: Final = CODE_CHECKS - {"defines", "equals", "compare", "members"}
 
 
 class Parser(Protocol):
     """Parses the text of files, and may keep what it parsed by the digest of their bytes."""
 
-    def code(self, source: Source) -> Code | None:
+    def code(self, source: Source) -> FileIndex | None:
         """The source code of a listed language; None for any other file."""
         ...
 
@@ -34,7 +35,7 @@ class Parser(Protocol):
 class Parsing:
     """A parser that keeps nothing."""
 
-    def code(self, source: Source) -> Code | None:
+    def code(self, source: Source) -> FileIndex | None:
         """See `Parser`."""
         return parse_code(source)
 
@@ -44,7 +45,7 @@ class Parsing:
 
 
 class _Bare:
-    def code(self, source: Source) -> Code | None:
+    def code(self, source: Source) -> FileIndex | None:
         return None
 
     def document(self, source: Source) -> Document | None:
@@ -104,7 +105,11 @@ def _region(check: Check, source: Source, parser: Parser) -> Source | Held:
 def _extents(name: str, source: Source, parser: Parser) -> tuple[int, int] | Held:
     code = parser.code(source)
     if code is not None:
+        if code.problem is not None:
+            return Held(None, code.problem)
         found = code_extents(code, name)
+        if is_broken(code, name):
+            return Held(None, "syntax-error")
     else:
         document = parser.document(source)
         if document is None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...streams.judging.code import Code, parse_code
+from ...streams.judging.code import parse_code
 from ...streams.judging.documents import Document, parse_document
+from ...streams.judging.index import FileIndex
 from ...streams.judging.results import Source
 from .kept_looks import Bounded
 
@@ -26,10 +27,10 @@ class Parsed:
     """
 
     def __init__(self, size: int) -> None:
-        self._code: Bounded[tuple[Code | None]] = Bounded(MAX_PARSED, size // 2)
+        self._code: Bounded[tuple[FileIndex | None]] = Bounded(MAX_PARSED, size // 2)
         self._documents: Bounded[tuple[Document | None]] = Bounded(MAX_PARSED, size // 2)
 
-    def code(self, source: Source) -> Code | None:
+    def code(self, source: Source) -> FileIndex | None:
         """The source code of a listed language; None for any other file."""
         key = _key(source)
         known = self._code.get(key) if key else None

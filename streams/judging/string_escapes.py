@@ -1,4 +1,4 @@
-"""What the string literals of the listed languages mean: quotes off, escapes decoded (docs/checks.md, `equals`).
+"""Decodes the string literals of the listed languages: quotes off, escapes decoded (docs/checks.md, `equals`).
 
 None wherever a literal is not text alone, or its language would not say that it means these characters: interpolation,
 bytes, halves of a character, escapes that the language does not know.

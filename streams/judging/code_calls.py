@@ -1,0 +1,295 @@
+"""Decides `calls`, `uses` and `reaches` on the index of a file (docs/checks.md).
+
+A call counts where its receiver is provably the thing that the check names. It is false only where the name does not
+stand in the body, and stands elsewhere only where it is defined, imported or called: then no other name can mean it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from .code_view import NOT_FOUND, View, tight
+from .index import READS, Call, Definition, Role
+from .results import Held
+
+MAX_HOPS: Final = 6
+_MAX_VISITED: Final = 500
+_MAX_BASES: Final = 12
+_BEFORE: Final = re.compile(rb"([A-Za-z_$@][\w$@]*(?:\(\))?(?:(?:\.|->|::)[\w$]+)*)\s*(?:\?\.|\.|->|::)\s*$")
+_INERT: Final = frozenset((Role.DEFINITION, Role.IMPORT, Role.CALL))
+
+
+def verify_calls(view: View) -> Held:
+    """Whether the body of the caller calls the callee."""
+    one = view.only(view.check.text("caller"), is_function)
+    if isinstance(one, Held):
+        return one
+    parts = view.language.parts(view.check.text("callee"))
+    argument = view.check.text("argument")
+    for call in _calls(view, one, parts):
+        if view.has_line(call.lines[0]) and (not argument or _takes(view, call, argument)):
+            under = view.under(call.at, one)
+            return Held(True, lines=call.lines, under=under.texts, narrowed=under.narrowed)
+    return _missing(view, one, parts)
+
+
+def verify_uses(view: View) -> Held:
+    """Whether the body of the user mentions the name."""
+    one = view.only(view.check.text("user"), lambda one: one.body is not None and one.sort in ("function", "type"))
+    if isinstance(one, Held):
+        return one
+    parts = view.language.parts(view.check.text("used"))
+    if not parts:
+        return NOT_FOUND
+    for at in view.occurrences(parts[-1], one.body):
+        if view.index.role(at) in READS and view.is_direct(one, at) and view.has_line(view.line(at)):
+            match = _BEFORE.search(view.data, max(0, at - 200), at)
+            receiver = match[1].decode("utf-8", "replace") if match else "" if not _is_member(view, at) else "?"
+            if _means(view, one, receiver, parts, mention=True):
+                under = view.under(at, one)
+                line = view.line(at)
+                return Held(True, lines=(line, line), under=under.texts, narrowed=under.narrowed)
+    return _missing(view, one, parts)
+
+
+def verify_reaches(view: View) -> Held:
+    """Whether a chain of calls leads from the caller to the callee; never exactly false."""
+    start = view.only(view.check.text("caller"), is_function)
+    if isinstance(start, Held):
+        return start
+    goal = view.language.parts(view.check.text("callee"))
+    functions = [one for one in view.index.definitions if is_function(one) and not view.is_dead(one.at)]
+    paths = [one.path for one in functions]
+    unique = {one.path: one for one in functions if paths.count(one.path) == 1} if len(paths) <= _MAX_VISITED else {}
+    waiting: list[tuple[Definition, tuple[tuple[str, Call], ...]]] = [(start, ())]
+    seen = {start.path}
+    for one, hops in waiting:
+        name = ".".join(one.path)
+        hit = next(iter(_calls(view, one, goal)), None)
+        if hit is not None:
+            chain = (*hops, (name, hit))
+            under = [view.under(call.at) for _, call in chain]
+            return Held(
+                True,
+                lines=chain[0][1].lines,
+                under=tuple(text for each in under for text in each.texts),
+                narrowed=any(each.narrowed for each in under),
+                chain=tuple(f"{caller} calls {call.name} (line {call.lines[0]})" for caller, call in chain),
+            )
+        if len(hops) + 1 >= MAX_HOPS or len(seen) > _MAX_VISITED:
+            continue
+        for call in view.index.calls:
+            if not (one.extent[0] <= call.at < one.extent[1]):
+                continue
+            for path, target in unique.items():
+                if path not in seen and path[-1] == call.name and call in _calls(view, one, path):
+                    seen.add(path)
+                    waiting.append((target, (*hops, (name, call))))
+    return NOT_FOUND
+
+
+def is_function(one: Definition) -> bool:
+    """Whether a definition has a body that is run when it is called."""
+    return one.sort == "function" and one.body is not None
+
+
+def _calls(view: View, one: Definition, parts: tuple[str, ...]) -> Iterator[Call]:
+    """The calls in a body, nested functions left out, that provably are of what the parts name."""
+    for call in view.index.calls_of.get(parts[-1], ()) if parts else ():
+        if view.is_direct(one, call.at) and _means(view, one, call.receiver, parts, mention=False):
+            yield call
+
+
+def _takes(view: View, call: Call, argument: str) -> bool:
+    wanted = tight(argument)
+    return any(tight(view.written(extent)) == wanted for extent in call.arguments)
+
+
+# ---------------------------------------------------------------- what a name means
+
+
+def _means(view: View, one: Definition, receiver: str, parts: tuple[str, ...], *, mention: bool) -> bool:
+    """Whether a name behind a receiver, in the body of a function, is provably what the parts say.
+
+    Args:
+        view: the file.
+        one: the function.
+        receiver: the text before the name; empty for a plain one.
+        parts: the components of the symbol.
+        mention: a mention is asked about, which may be of any definition; else a call.
+    """
+    name = parts[-1]
+    if len(parts) == 1:
+        return not receiver and (_is_bound(view, one, name) or (mention and _is_plain(view, one, name)))
+    if not receiver:
+        return _is_sibling(view, one, parts)
+    owner = _type_of(view, one)
+    own = (one.receiver,) if one.receiver else view.language.own
+    if receiver in view.language.parent:
+        target = None if owner is None else _inherited(view, owner, name, mention)
+    elif receiver in own:
+        if owner is None or (one.receiver and not _is_kept(view, one)):
+            return False
+        target = _member(view, owner, name, mention)
+    else:
+        target = _of_type(view, one, receiver, name, mention)
+        if target is None:
+            return _is_imported(view, one, receiver, parts)
+    return target is not None and view.is_steady(name, None) and _is_named(view, target, parts, mention)
+
+
+def _is_named(view: View, target: Definition, parts: tuple[str, ...], mention: bool) -> bool:
+    """Whether a member is the one that a symbol names: of that type, or inherited by it."""
+    if any(target.path == each.path for each in view.found(".".join(parts))):
+        return True
+    types = [each for each in view.found(".".join(parts[:-1])) if each.sort == "type"]
+    inherited = _member(view, types[0], parts[-1], mention) if len(types) == 1 else None
+    return inherited is not None and inherited.path == target.path
+
+
+def _is_bound(view: View, one: Definition, name: str) -> bool:
+    """Whether a plain name is one that the file binds by definition or import, and binds to nothing else."""
+    bound = [each for each in view.index.by_name.get(name, ()) if each.path[:-1] == _seen(view, one, each)]
+    imported = [each for each in view.index.imports if name in each.binds and _reaches(view, one, each.extent[0])]
+    if (not imported and not bound) or any(each.sort not in ("function", "type", "declared") for each in bound):
+        return False
+    return view.is_steady(name, one)
+
+
+def _seen(view: View, one: Definition, other: Definition) -> tuple[str, ...]:
+    """The path that a definition must stand in to be seen by its plain name in a function."""
+    around = other.path[:-1]
+    holder = view.around(other.extent[0] - 1) if around else None
+    if around and around == one.path[: len(around)] and holder is not None and holder.sort == "function":
+        return around
+    return ()
+
+
+def _reaches(view: View, one: Definition, at: int) -> bool:
+    """Whether what is bound at a byte is seen in a function."""
+    holder = view.around(at)
+    return holder is None or (
+        holder.sort == "function" and holder.extent[0] <= one.extent[0] and one.extent[1] <= holder.extent[1]
+    )
+
+
+def _is_plain(view: View, one: Definition, name: str) -> bool:
+    """Whether a plain name means one thing in a function: its own, or that of the file."""
+    inner = any(role in (Role.BIND, Role.WRITE) for at, role in view.roles(name) if one.extent[0] <= at < one.extent[1])
+    outer = any(each.path == (name,) for each in view.index.definitions)
+    return inner != outer and (inner or view.is_steady(name, one))
+
+
+def _is_sibling(view: View, one: Definition, parts: tuple[str, ...]) -> bool:
+    """Whether a plain call means a member of the own type: only where the language needs no receiver for that."""
+    owner = _type_of(view, one) if view.language.bare_members else None
+    target = None if owner is None else _member(view, owner, parts[-1], False)
+    if target is None or any(each.path == (parts[-1],) for each in view.index.definitions):
+        return False
+    return view.is_steady(parts[-1], one) and _is_named(view, target, parts, False)
+
+
+def _type_of(view: View, one: Definition) -> Definition | None:
+    """The type whose method a function is."""
+    if "method" not in one.kinds:
+        return None
+    types = [
+        each for each in view.index.by_name.get(one.path[-2], ()) if each.sort == "type" and each.path == one.path[:-1]
+    ]
+    return types[0] if len(types) == 1 else None
+
+
+def _is_kept(view: View, one: Definition) -> bool:
+    """Whether the receiver variable of a method means its own instance in all of the body."""
+    body = one.body or one.extent
+    return all(view.index.role(at) in READS for at in view.occurrences(one.receiver, body) if not view.is_text(at))
+
+
+def _member(view: View, owner: Definition, name: str, mention: bool, depth: int = 0) -> Definition | None:
+    """The definition of a member that a type has, of its own or from a base in the file."""
+    path = (*owner.path, name)
+    own = [each for each in view.index.by_name.get(name, ()) if each.path == path and not view.is_dead(each.at)]
+    if own:
+        fits = mention or all(each.sort in ("function", "declared") for each in own)
+        return own[0] if fits else None
+    return _inherited(view, owner, name, mention, depth)
+
+
+def _inherited(view: View, owner: Definition, name: str, mention: bool, depth: int = 0) -> Definition | None:
+    """The same, of the bases alone: the first that has it, where all before it are in the file."""
+    if owner.open or depth > _MAX_BASES:
+        return None
+    for base in owner.bases:
+        types = [each for each in view.found(base) if each.sort == "type"]
+        if len(types) != 1:
+            return None
+        member = _member(view, types[0], name, mention, depth + 1)
+        if member is not None:
+            return member
+        if not is_closed(view, types[0]):
+            return None
+    return None
+
+
+def is_closed(view: View, owner: Definition, depth: int = 0) -> bool:
+    """Whether all bases of a type are in the file, and theirs."""
+    if owner.open or depth > _MAX_BASES:
+        return False
+    for base in owner.bases:
+        if base in view.language.roots:
+            continue
+        types = [each for each in view.found(base) if each.sort == "type"]
+        if len(types) != 1 or not is_closed(view, types[0], depth + 1):
+            return False
+    return True
+
+
+def _of_type(view: View, one: Definition, receiver: str, name: str, mention: bool) -> Definition | None:
+    """The member of a type of the file that is named itself."""
+    parts = view.language.parts(receiver)
+    types = [each for each in view.found(receiver) if each.sort in ("type", "space")] if parts else []
+    if len(types) != 1 or not view.is_steady(parts[0], one):
+        return None
+    return _member(view, types[0], name, mention)
+
+
+def _is_imported(view: View, one: Definition, receiver: str, parts: tuple[str, ...]) -> bool:
+    """Whether the receiver is written as the check has it, and begins with an imported name."""
+    if view.language.parts(receiver) != parts[:-1]:
+        return False
+    root = parts[0]
+    bound = any(root in each.binds and _reaches(view, one, each.extent[0]) for each in view.index.imports)
+    return (
+        bound
+        and view.is_steady(root, one)
+        and not any(each.path == (root,) for each in view.index.by_name.get(root, ()))
+    )
+
+
+def _is_member(view: View, at: int) -> bool:
+    return view.data[max(0, at - 40) : at].rstrip().endswith((b".", b"->", b"::"))
+
+
+# ---------------------------------------------------------------- what is not there
+
+
+def _missing(view: View, one: Definition, parts: tuple[str, ...]) -> Held:
+    """Exactly false where the name is provably not meant in the body; else undecided."""
+    if not parts or view.check.text("argument"):
+        return NOT_FOUND
+    whole, name = view.whole, parts[-1]
+    if whole is not None:
+        return whole
+    if re.fullmatch(view.language.implicit or r"(?!)", name):
+        return NOT_FOUND
+    refuted = Held(False, "differs", one.lines, found=view.found_at(one.line))
+    if view.is_absent(name):
+        return refuted
+    if not view.lacks(one.extent, name) or view.mentions(view.language.dynamic, one.body):
+        return NOT_FOUND
+    others = list(view.index.by_name.get(name, ()))
+    if any(each.sort not in ("function", "declared") or each.decorators for each in others):
+        return NOT_FOUND
+    return refuted if all(role in _INERT for _, role in view.roles(name)) else NOT_FOUND

@@ -1,0 +1,578 @@
+"""Makes the index of a file from what the queries of its language capture (queries/README.md; docs/checks.md).
+
+The text is parsed whole, from its bytes. Work is bounded by bytes, by nodes and their depth, and by matches; what
+is beyond a bound is `too-large`. Tree-sitter's own error recovery cannot be stopped here: what looks at files of
+strangers builds their indexes in a child process with limits.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ...codecs.unicode_text import nfkc
+from .index import (
+    Branch,
+    Call,
+    Definition,
+    Extent,
+    FileIndex,
+    Import,
+    Parameter,
+    Raise,
+    Region,
+    Return,
+    Role,
+    literal_of,
+    packed_roles,
+)
+from .languages import Language, grammar_of, language_of
+from .literal_values import Reading, read
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Query, Tree
+
+MAX_BYTES: Final = 1_200_000
+MAX_DEPTH: Final = 500
+"""Nodes inside one another."""
+MAX_WORK: Final = 15_000_000
+"""The depths of all nodes, added up: what a query takes grows with it. Ordinary files of 1 MB have 2.5 million."""
+MAX_MATCHES: Final = 600_000
+"""A generated table of 1 MB has some 300,000."""
+_MAX_IN_PROGRESS: Final = 20_000
+"""Matches that a query has begun and not ended, at one time."""
+_MAX_ERRORS: Final = 4_000
+"""What does not parse, and parts of one such node: a query's time is quadratic in them."""
+_MAX_PATH: Final = 24
+_MAX_NAME: Final = 500
+
+_DEFINING: Final = ("function", "type", "space", "value", "key", "attribute")
+_REGIONS: Final = ("loop", "case", "handler", "try", "with", "defer", "lambda", "compiled", "test", "dead", "yield")
+SUBJECTS: Final = frozenset(
+    (*_DEFINING, *_REGIONS, *["parameter", "table", "call", "import", "branch", "elif", "return", "raise", "tail"])
+)
+"""Captures that something is made of; a pattern has one of them at most."""
+ROLES: Final[Mapping[str, Role]] = {
+    "read": Role.READ,
+    "look": Role.LOOK,
+    "bind": Role.BIND,
+    "write": Role.WRITE,
+    "keyword": Role.KEYWORD,
+    "imported": Role.IMPORT,
+}
+_STRENGTH: Final = (
+    Role.READ,
+    Role.LOOK,
+    Role.KEYWORD,
+    Role.CALL,
+    Role.IMPORT,
+    Role.ALIAS,
+    Role.DEFINITION,
+    Role.BIND,
+    Role.WRITE,
+)
+"""Which role a name has that is captured as several: the last of these."""
+_RANK: Final = {role: rank for rank, role in enumerate(_STRENGTH)}
+_ARGUMENTS_OF_TYPES: Final = re.compile(r"[\[<].*", re.DOTALL)
+
+
+def build_index(language: str, data: bytes) -> FileIndex:
+    """The index of a file.
+
+    Args:
+        language: a name of `languages.LANGUAGES`.
+        data: the file's bytes, in UTF-8; a byte order mark is left aside.
+
+    Returns:
+        It; its `problem` says why there is none. Never raises for any bytes.
+    """
+    known = language_of(language)
+    grammar, query = grammar_of(language), _query(language)
+    if grammar is None or query is None:
+        return FileIndex(language, "no-grammar")
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    if len(data) > MAX_BYTES:
+        return FileIndex(language, "too-large")
+    from tree_sitter import Parser
+
+    tree = Parser(grammar).parse(data)
+    return _Building(known, data, tree).index(query) or FileIndex(language, "too-large")
+
+
+@cache
+def _query(language: str) -> Query | None:
+    """The query of a language; None where there is none, or its grammar is not installed."""
+    from tree_sitter import Query
+
+    row = language_of(language)
+    grammar = grammar_of(language)
+    folder = resources.files("sluice.streams.judging").joinpath("queries")
+    if not row.queries:
+        return None
+    parts = [folder.joinpath(f"{name}.scm") for name in row.queries]
+    if grammar is None or not all(part.is_file() for part in parts):
+        return None
+    return Query(grammar, "\n".join(part.read_text("utf-8") for part in parts))
+
+
+class _Scope(NamedTuple):
+    """A definition that others stand in."""
+
+    extent: Extent
+    path: tuple[str, ...]
+    sort: str
+    receiver: str
+    enumeration: bool
+
+
+class _Subject:
+    """What the patterns captured of one node, put together."""
+
+    __slots__ = ("node", "pairs", "parts", "settings", "sort")
+
+    def __init__(self, sort: str, node: Node) -> None:
+        self.sort, self.node = sort, node
+        self.parts: dict[str, list[Node]] = {}
+        self.pairs: list[dict[str, list[Node]]] = []
+        self.settings: dict[str, set[str]] = {}
+
+    def add(self, captured: dict[str, list[Node]], settings: Mapping[str, str | None]) -> None:
+        for name, nodes in captured.items():
+            known = self.parts.setdefault(name, [])
+            known.extend(node for node in nodes if node not in known[-1:])
+        for name, value in settings.items():
+            self.settings.setdefault(name, set()).add(value or "")
+        if self.sort == "import":
+            self.pairs.append(captured)
+
+    def first(self, name: str) -> Node | None:
+        """The first node that was captured as a part."""
+        nodes = self.parts.get(name)
+        return nodes[0] if nodes else None
+
+
+class _Building:
+    """One file while its index is made."""
+
+    def __init__(self, language: Language, data: bytes, tree: Tree) -> None:
+        self.language, self.root = language, tree.root_node
+        self.reading = Reading(data, language.values, language.bounded)
+        self.subjects: dict[tuple[str, int], _Subject] = {}
+        self.by_sort: dict[str, list[_Subject]] = {}
+        self.bare: dict[str, list[Node]] = {}
+        self.roles: dict[int, Role] = {}
+        self.regions: list[Region] = []
+
+    def index(self, query: Query) -> FileIndex | None:
+        """All of it; None where that is beyond a bound."""
+        errors = _errors(self.root) if _is_bounded(self.root) else None
+        if errors is None or not self._capture(query):
+            return None
+        definitions = self._definitions()
+        calls = tuple(self._calls())
+        imports = tuple(self._imports())
+        raises = tuple(self._raises())
+        returns = tuple(self._returns())
+        branches = tuple(self._branches())
+        self._regions()
+        docs = {_extent(node) for node in self.bare.get("doc", ())}
+        texts = tuple(sorted(set(map(_extent, self.bare.get("string", ()))) - docs))
+        comments = tuple(sorted({*map(_extent, self.bare.get("comment", ())), *docs}))
+        for name, role in ROLES.items():
+            for node in self.bare.get(name, ()):
+                self._mark(node, role)
+        roles = packed_roles(self.roles)
+        package = self.bare.get("package", ())
+        count = len(definitions) * 8 + len(calls) * 4 + len(branches) * 5 + len(texts) * 2 + len(comments) * 2
+        return FileIndex(
+            language=self.language.name,
+            definitions=definitions,
+            calls=calls,
+            branches=branches,
+            regions=tuple(sorted(self.regions, key=lambda one: one.extent)),
+            returns=returns,
+            raises=raises,
+            imports=imports,
+            package=self.language.parts(self._text(package[0])) if package else (),
+            texts=texts,
+            comments=comments,
+            errors=tuple(errors),
+            roles=roles,
+            weight=1_000 + len(roles) + 100 * count,
+        )
+
+    # ------------------------------------------------------------ captures
+
+    def _capture(self, query: Query) -> bool:
+        from tree_sitter import QueryCursor
+
+        cursor = QueryCursor(query, match_limit=_MAX_IN_PROGRESS)
+        matches = cursor.matches(self.root)
+        if cursor.did_exceed_match_limit or len(matches) > MAX_MATCHES:
+            return False
+        settings = _settings(query)
+        for pattern, captured in matches:
+            for name in captured:
+                if name in SUBJECTS:
+                    self._subject(name, captured, settings[pattern])
+                    break
+            else:
+                for name, nodes in captured.items():
+                    self.bare.setdefault(name, []).extend(nodes)
+                continue
+            for name in captured.keys() & ROLES.keys():
+                self.bare.setdefault(name, []).extend(captured[name])
+        return True
+
+    def _subject(self, sort: str, captured: dict[str, list[Node]], settings: Mapping[str, str | None]) -> None:
+        node = captured[sort][0]
+        known = self.subjects.get((sort, node.id))
+        if known is None:
+            known = self.subjects[sort, node.id] = _Subject(sort, node)
+            self.by_sort.setdefault(sort, []).append(known)
+        known.add(captured, settings)
+
+    def _text(self, node: Node) -> str:
+        return self.reading.text(node)
+
+    def _name(self, node: Node) -> str:
+        """A name as names are compared: in NFKC, without quotes and marks of its language."""
+        if node.type in self.language.values and (found := read(self.reading, node)) and isinstance(found.value, str):
+            return found.value[:_MAX_NAME]
+        name = self._text(node)[:_MAX_NAME].lstrip(self.language.sigils or None)
+        return name if name.isascii() else nfkc(name)
+
+    def _mark(self, node: Node, role: Role) -> None:
+        at = node.start_byte + len(self._text(node)) - len(self._text(node).lstrip(self.language.sigils or None))
+        known = self.roles.get(at)
+        if known is None or _RANK[known] < _RANK[role]:
+            self.roles[at] = role
+
+    # ------------------------------------------------------------ definitions
+
+    def _definitions(self) -> tuple[Definition, ...]:
+        self._adopt_keys()
+        wanted = [one for sort in _DEFINING for one in self.by_sort.get(sort, ()) if one.first("name") is not None]
+        wanted.sort(key=lambda one: (_whole(one)[0], -_whole(one)[1]))
+        parameters = self._parameters([one for one in wanted if one.sort == "function"])
+        around: list[_Scope] = []
+        found: list[Definition] = []
+        for one in wanted:
+            whole = _whole(one)
+            while around and around[-1].extent[1] <= whole[0]:
+                around.pop()
+            made = self._definition(one, whole, around, parameters)
+            if made is None:
+                continue
+            if one.sort in ("function", "type", "space"):
+                around.append(_Scope(whole, made.path, one.sort, made.receiver, "enumeration" in made.kinds))
+            found.append(made)
+        found.sort(key=lambda one: (one.extent[0], one.at))
+        return tuple(found)
+
+    def _adopt_keys(self) -> None:
+        """Keys belong to the table that they stand in, where that has a name; others are left aside."""
+        kept: list[_Subject] = []
+        for table in self.by_sort.get("table", ()):
+            for child in table.node.named_children:
+                key = self.subjects.get(("key", child.id))
+                if key is not None and "owner" in table.parts:
+                    key.parts["owner"] = table.parts["owner"]
+                    kept.append(key)
+        self.by_sort["key"] = kept
+
+    def _definition(
+        self,
+        one: _Subject,
+        whole: Extent,
+        around: Sequence[_Scope],
+        parameters: Mapping[int, tuple[Parameter, ...]],
+    ) -> Definition | None:
+        named = one.parts["name"][-1]
+        name = self._name(named)
+        path, sort = (around[-1].path, around[-1].sort) if around else ((), "")
+        if one.sort == "attribute":
+            holder = next((scope for scope in reversed(around) if scope.sort == "function"), None)
+            source = one.first("from")
+            own = (holder.receiver,) if holder is not None and holder.receiver else self.language.own
+            if holder is None or len(holder.path) < 2 or source is None or self._text(source) not in own:
+                return None
+            path = holder.path[:-1]
+        elif one.sort == "value" and sort == "function":
+            if "static" not in one.settings:
+                self._mark(named, Role.BIND)
+                return None
+        else:
+            self._mark(named, Role.DEFINITION)
+        owner = one.first("owner")
+        if owner is not None:
+            owners = self.language.parts(_ARGUMENTS_OF_TYPES.sub("", self._text(owner)))
+            path = (*path, *owners) if owners != path[-len(owners) :] else path
+        if not name:
+            return None
+        method = one.sort == "function" and (sort == "type" or owner is not None)
+        kinds = {*one.settings.get("kind", ())} or {"variable" if one.sort == "value" else "field"}
+        if one.sort == "function":
+            kinds = {"method" if method else "function", *one.settings.get("kind", ())}
+        elif one.sort in ("type", "space", "key"):
+            kinds = {one.sort, *one.settings.get("kind", ())}
+        elif one.sort == "value" and sort == "type":
+            kinds |= {"field", "member"} if around[-1].enumeration else {"field"}
+        receiver = one.first("receiver")
+        bases = _listed(one, "base", "bases")
+        body, content = one.first("body"), one.first("content")
+        literal, mutable = self._literal(content, self._joined(one, "annotation"))
+        return Definition(
+            path=(*path, name)[-_MAX_PATH:],
+            sort="declared" if "declared" in one.settings else one.sort,
+            kinds=frozenset(kinds),
+            at=named.start_byte,
+            line=named.start_point.row + 1,
+            lines=_lines(one.parts["whole"][0] if "whole" in one.parts else one.node),
+            extent=whole,
+            body=None if body is None or "bodiless" in one.settings else _extent(body),
+            receiver="" if receiver is None or not method or "static" in one.settings else self._name(receiver),
+            parameters=parameters.get(one.node.id, ()),
+            bases=tuple(_ARGUMENTS_OF_TYPES.sub("", self._squeezed(base)) for base in bases),
+            open="open" in one.settings or any(base.type not in self.language.naming for base in bases),
+            decorators=tuple(self._squeezed(node) for node in _sorted(one, "decorator")),
+            result=self._joined(one, "result"),
+            type=self._joined(one, "annotation"),
+            value=None if content is None else _extent(content),
+            literal=literal,
+            members=self._members(content),
+            mutable=mutable,
+            test="test" in one.settings,
+        )
+
+    def _literal(self, content: Node | None, declared: str) -> tuple[str, bool]:
+        found = None if content is None else read(self.reading, content)
+        if content is None or found is None or not self.language.fits(declared, found.value):
+            return "", False
+        return literal_of(found.value), content.type in self.language.mutable
+
+    def _members(self, content: Node | None) -> str:
+        found = None if content is None else self.language.members(self.reading, content)
+        return "" if found is None else literal_of(found.value)
+
+    def _parameters(self, functions: Sequence[_Subject]) -> dict[int, tuple[Parameter, ...]]:
+        """The parameters of each function, by its node: they lie in the innermost one that begins before them."""
+        found: dict[int, list[Parameter]] = {}
+        starts = [one.node.start_byte for one in functions]
+        for one in sorted(self.by_sort.get("parameter", ()), key=lambda one: one.node.start_byte):
+            name = one.first("name")
+            place = bisect_right(starts, one.node.start_byte) - 1
+            while place >= 0 and functions[place].node.end_byte < one.node.end_byte:
+                place -= 1
+            if name is None or place < 0:
+                continue
+            self._mark(name, Role.BIND)
+            content, declared = one.first("content"), self._joined(one, "annotation")
+            found.setdefault(functions[place].node.id, []).append(
+                Parameter(
+                    name=self._name(name),
+                    line=name.start_point.row + 1,
+                    type=declared,
+                    default=None if content is None else _extent(content),
+                    literal=self._literal(content, declared)[0],
+                    variadic="variadic" in one.settings,
+                )
+            )
+        return {place: tuple(some) for place, some in found.items()}
+
+    # ------------------------------------------------------------ the rest
+
+    def _calls(self) -> Iterable[Call]:
+        for one in sorted(self.by_sort.get("call", ()), key=lambda one: one.node.start_byte):
+            name = one.first("name")
+            if name is None:
+                continue
+            source = one.first("from")
+            self._mark(name, Role.CALL)
+            yield Call(
+                name=self._name(name),
+                receiver="" if source is None else self._squeezed(source) or "?",
+                at=name.start_byte,
+                lines=_lines(one.node),
+                extent=_extent(one.node),
+                arguments=tuple(map(_extent, _listed(one, "argument", "arguments"))),
+            )
+
+    def _imports(self) -> Iterable[Import]:
+        language = self.language
+        for one in sorted(self.by_sort.get("import", ()), key=lambda one: one.node.start_byte):
+            names: list[str] = []
+            binds: list[str] = []
+            for captured in one.pairs:
+                module, name, alias = (self._part(captured, part) for part in ("module", "name", "alias"))
+                module = module or next(iter(one.settings.get("module", ())), "")
+                names.extend(language.imported(module, name))
+                bound = alias or name or (language.binding(module) if "everything" not in one.settings else "")
+                binds.extend([bound] if bound else [])
+                if alias:
+                    self._mark(captured["alias"][0], Role.ALIAS)
+            yield Import(
+                names=tuple(dict.fromkeys(names)),
+                binds=tuple(dict.fromkeys(binds)),
+                relative="relative" in one.settings,
+                lines=_lines(one.node),
+                extent=_extent(one.node),
+                everything="everything" in one.settings,
+            )
+
+    def _part(self, captured: Mapping[str, list[Node]], name: str) -> str:
+        nodes = captured.get(name)
+        return "".join(self._name(nodes[0]).split()) if nodes else ""
+
+    def _raises(self) -> Iterable[Raise]:
+        for one in sorted(self.by_sort.get("raise", ()), key=lambda one: one.node.start_byte):
+            error = one.first("error")
+            yield Raise("" if error is None else self._squeezed(error), _extent(one.node), _lines(one.node))
+
+    def _returns(self) -> Iterable[Return]:
+        subjects = [*self.by_sort.get("return", ()), *self.by_sort.get("tail", ())]
+        for one in sorted(subjects, key=lambda one: one.node.start_byte):
+            contents = [node for node in _sorted(one, "content") if "comment" not in node.type]
+            value = one.node if one.sort == "tail" and not contents else contents[0] if contents else None
+            yield Return(
+                _extent(one.node), _lines(one.node), None if value is None else _extent(value), one.sort == "tail"
+            )
+
+    def _branches(self) -> Iterable[Branch]:
+        leaving = {one.node.id for sort in ("return", "raise") for one in self.by_sort.get(sort, ())}
+        ends = self._block_ends(leaving)
+        # The innermost ones first: an arm may leave because a branch at its end does.
+        for one in sorted(self.by_sort.get("branch", ()), key=lambda one: (-one.node.start_byte, one.node.end_byte)):
+            for child in one.node.named_children:
+                more = self.subjects.get(("elif", child.id))
+                for name, nodes in more.parts.items() if more is not None else ():
+                    one.parts.setdefault(name, []).extend(nodes)
+            conditions, arms = _sorted(one, "condition"), _sorted(one, "then")
+            if not conditions or len(conditions) != len(arms):
+                continue
+            otherwise = one.first("else")
+            leaves = tuple(_leaves(arm, leaving) for arm in arms)
+            if all(leaves) and otherwise is not None and _leaves(otherwise, leaving):
+                leaving.add(one.node.id)
+            end = ends.get(one.node.id)
+            yield Branch(
+                extent=_extent(one.node),
+                conditions=tuple(map(_extent, conditions)),
+                arms=tuple(map(_extent, arms)),
+                leaves=leaves,
+                otherwise=None if otherwise is None else _extent(otherwise),
+                rest=None if end is None else (one.node.end_byte, end),
+                turned="turned" in one.settings,
+            )
+
+    def _block_ends(self, leaving: set[int]) -> dict[int, int]:
+        """Where the block of each statement ends. What stands behind a leaving one, up to a label, is never reached."""
+        leaves = leaving | {node.id for node in self.bare.get("leave", ())}
+        labels = {node.id for node in self.bare.get("label", ())}
+        ends: dict[int, int] = {}
+        for block in self.bare.get("block", ()):
+            dead = 0
+            for child in block.named_children:
+                ends[child.id] = block.end_byte
+                if dead and child.id in labels:
+                    self.regions.append(Region("dead", (dead, child.start_byte)))
+                    dead = 0
+                dead = dead or (child.end_byte if child.id in leaves else 0)
+            if dead and dead + 1 < block.end_byte:
+                self.regions.append(Region("dead", (dead, block.end_byte)))
+        return ends
+
+    def _regions(self) -> None:
+        for sort in _REGIONS:
+            for one in self.by_sort.get(sort, ()):
+                header = _sorted(one, "header")
+                extent = (header[0].start_byte, header[-1].end_byte) if header else None
+                self.regions.append(Region(sort, _extent(one.node), extent))
+
+    def _squeezed(self, node: Node) -> str:
+        return "".join(self._text(node).split())
+
+    def _joined(self, one: _Subject, part: str) -> str:
+        node = one.first(part)
+        return "" if node is None else self._squeezed(node)
+
+
+def _leaves(arm: Node, leaving: set[int]) -> bool:
+    if arm.id in leaving:
+        return True
+    last = next((child for child in reversed(arm.named_children) if "comment" not in child.type), None)
+    return last is not None and last.id in leaving
+
+
+def _settings(query: Query) -> list[dict[str, str | None]]:
+    return [query.pattern_settings(place) for place in range(query.pattern_count)]
+
+
+def _extent(node: Node) -> Extent:
+    return node.start_byte, node.end_byte
+
+
+def _whole(one: _Subject) -> Extent:
+    return _extent(one.parts["whole"][0]) if "whole" in one.parts else _extent(one.node)
+
+
+def _sorted(one: _Subject, part: str) -> list[Node]:
+    """The nodes that were captured as a part, in the order of the file, each once."""
+    return sorted({node.id: node for node in one.parts.get(part, ())}.values(), key=lambda node: node.start_byte)
+
+
+def _listed(one: _Subject, part: str, parts: str) -> list[Node]:
+    """The nodes that were captured one by one, or the parts of the node that was captured as their list."""
+    inner = [child for node in _sorted(one, parts) for child in node.named_children]
+    return [node for node in (*_sorted(one, part), *inner) if "comment" not in node.type]
+
+
+def _lines(node: Node) -> tuple[int, int]:
+    """First and last line of a node, from 1; a line feed at its end starts no line."""
+    first, (last, column) = node.start_point.row + 1, node.end_point
+    return first, max(first, last + (1 if column else 0))
+
+
+def _is_bounded(root: Node) -> bool:
+    """Whether the queries' work on a tree is bounded: it is as deep, and as large, as texts that people write are."""
+    cursor = root.walk()
+    down, along, up = cursor.goto_first_child, cursor.goto_next_sibling, cursor.goto_parent
+    depth = work = 0
+    while True:
+        work += depth
+        if down():
+            depth += 1
+            if depth > MAX_DEPTH:
+                return False
+            continue
+        while not along():
+            if not up():
+                return work <= MAX_WORK
+            depth -= 1
+
+
+def _errors(root: Node) -> list[Extent] | None:
+    """The extents of what does not parse: of text that no rule takes, and of tokens that are missing.
+
+    None where it is too much for the queries.
+    """
+    found: list[Extent] = []
+    if not root.has_error:
+        return found
+    cursor = root.walk()
+    while True:
+        node = cursor.node
+        assert node is not None, "a cursor stands at a node"
+        if node.is_error or node.is_missing:
+            found.append(_extent(node))
+            if max(node.child_count, len(found)) > _MAX_ERRORS:
+                return None
+        if node.has_error and cursor.goto_first_child():
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return found

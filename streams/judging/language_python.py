@@ -1,0 +1,129 @@
+"""Python: how its literals are read, and what the judge must know of it (docs/checks.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from .languages import Language
+from .literal_values import (
+    Found,
+    Reading,
+    arithmetic,
+    constant,
+    inside,
+    items,
+    joined,
+    number,
+    parts_of,
+    read,
+    signed,
+    text_found,
+)
+from .string_escapes import PYTHON as ESCAPES
+from .string_escapes import decode
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_FIELDS: Final = frozenset(("field", "dataclasses.field", "attr.ib", "attr.field", "attrs.field", "attrib"))
+_PYDANTIC: Final = frozenset(("Field", "pydantic.Field"))
+_COLLECTING: Final = frozenset(("frozenset", "set", "tuple", "list"))
+_CONTAINERS: Final = frozenset(("list", "tuple", "set"))
+
+
+def _string(code: Reading, node: Node, _: int) -> Found | None:
+    if any(child.type == "interpolation" for child in node.children) or len(node.children) < 2:
+        return None
+    opening, closing = node.children[0], node.children[-1]
+    prefix = code.text(opening).rstrip("\"'").lower()
+    if "b" in prefix or "t" in prefix:
+        return None
+    text = code.data[opening.end_byte : closing.start_byte].decode("utf-8", "replace").replace("\r\n", "\n")
+    if "f" in prefix and ("{{" in text or "}}" in text):
+        return None
+    if "r" in prefix:
+        return text_found(text)
+    return None if "\\N" in text else text_found(decode(text, ESCAPES))
+
+
+def _field(code: Reading, node: Node, depth: int) -> Found | None:
+    """The default that a field of a class is declared with: `field(default=3)`, `Field(3)`."""
+    function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+    name = "" if function is None else code.text(function)
+    if arguments is None or name not in _FIELDS | _PYDANTIC:
+        return None
+    for argument in arguments.named_children:
+        key, value = argument.child_by_field_name("name"), argument.child_by_field_name("value")
+        if key is not None and value is not None and code.text(key) == "default":
+            return read(code, value, depth + 1)
+    first = arguments.named_children[0] if arguments.named_children else None
+    return read(code, first, depth + 1) if name in _PYDANTIC and first is not None else None
+
+
+def _members(code: Reading, node: Node) -> Found | None:
+    """The items of a list, set or tuple, or of a call that makes one of a list; the keys of a mapping."""
+    if node.type in _CONTAINERS:
+        return items(code, node, 1)
+    if node.type == "dictionary":
+        keys = [read(code, key) for pair in parts_of(node) if (key := pair.child_by_field_name("key")) is not None]
+        found = [key.value for key in keys if key is not None]
+        return Found(tuple(found)) if len(found) == len(parts_of(node)) == len(set(map(repr, found))) else None
+    function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+    if function is None or arguments is None or code.text(function) not in _COLLECTING:
+        return None
+    given = parts_of(arguments)
+    return items(code, given[0], 1) if len(given) == 1 and given[0].type in _CONTAINERS else None
+
+
+PYTHON: Final = Language(
+    "python",
+    "tree_sitter_python",
+    (".py", ".pyi", ".pyw"),
+    queries=("python",),
+    values={
+        "integer": number(foreign="jJlL"),
+        "float": number(foreign="jJ"),
+        "string": _string,
+        "concatenated_string": joined,
+        "true": constant(True),
+        "false": constant(False),
+        "none": constant(None),
+        "list": items,
+        "tuple": items,
+        "expression_list": items,
+        "parenthesized_expression": inside(),
+        "assignment": inside("right"),
+        "unary_operator": signed,
+        "binary_operator": arithmetic,
+        "call": _field,
+    },
+    mutable=frozenset(("list", "set", "dictionary", "call")),
+    bounded=False,
+    members=_members,
+    naming=frozenset(("identifier", "attribute", "subscript")),
+    own=(),
+    parent=frozenset(("super()",)),
+    roots=frozenset(("object",)),
+    implicit=r"__\w+__|object",
+    dynamic=frozenset(
+        [
+            "eval",
+            "exec",
+            "getattr",
+            "setattr",
+            "globals",
+            "locals",
+            "vars",
+            "__dict__",
+            "__getattr__",
+            "__import__",
+            "import_module",
+            "attrgetter",
+            "methodcaller",
+        ]
+    ),
+    changing=frozenset(["eval", "exec", "setattr", "delattr", "globals", "locals", "vars", "__dict__", "modules"]),
+    plain_types=frozenset(("int", "float", "str", "bool", "bytes", "None", "complex", "bytearray")),
+    negations=("not ",),
+    conjunctions=(" and ",),
+)
