@@ -124,7 +124,8 @@ public class JavaOracle {
             StatementTree then = ((IfTree) one).getThenStatement();
             if (then instanceof BlockTree && ((BlockTree) then).getStatements().size() == 1) then = ((BlockTree) then).getStatements().get(0);
             ExpressionTree condition = ((ParenthesizedTree) ((IfTree) one).getCondition()).getExpression();
-            boolean simple = condition instanceof IdentifierTree || condition instanceof MethodInvocationTree || condition instanceof MemberSelectTree;
+            boolean compared = condition instanceof BinaryTree && condition.getKind() != Tree.Kind.CONDITIONAL_AND && condition.getKind() != Tree.Kind.CONDITIONAL_OR;
+            boolean simple = compared || condition instanceof IdentifierTree || condition instanceof MethodInvocationTree || condition instanceof MemberSelectTree;
             if (simple && then instanceof ExpressionStatementTree && source(condition) != null && source(then) != null)
                 branches.add(List.of(source(condition), source(((ExpressionStatementTree) then).getExpression())));
         }

@@ -200,7 +200,12 @@ class Outline:
             if one.kind == K.IF_STMT and len(parts) == 2:
                 inner = list(parts[1].get_children()) if parts[1].kind == K.COMPOUND_STMT else [parts[1]]
                 condition, effect = self.source(parts[0]), self.source(inner[0]) if len(inner) == 1 else None
-                if condition and effect and re.fullmatch(r"\w+", condition) and inner[0].kind == K.CALL_EXPR:
+                if (
+                    condition
+                    and effect
+                    and re.fullmatch(r"[\w.>-]+( [!=<>]=? \w+)?", condition)
+                    and inner[0].kind == K.CALL_EXPR
+                ):
                     branches.append([condition, effect])
         parameters = [
             {"name": one.spelling, "type": self.declared(one)} for one in node.get_arguments() if one.spelling

@@ -57,11 +57,11 @@ class Outline
     methods = statements.select { |one| one[0] == :def }.map { |one| one[1][1] }
     statements.each do |node|
       case node[0]
-      when :module then level(node[2][1], node[1][1][1])
+      when :module then level(node[2][1], constant(node[1]))
       when :class
-        name = node[1][0] == :const_ref ? node[1][1][1] : next
+        name = constant(node[1])
         base = node[2] && node[2][0] == :var_ref ? node[2][1][1] : nil
-        @made[:definitions] << { symbol: name, kind: "type", lines: [node[1][1][2][0], finish(node[1][1][2][0])], bases: [base].compact, whole: node[2].nil? || !base.nil? }
+        @made[:definitions] << { symbol: name, kind: "type", lines: [line_of(node[1]), finish(line_of(node[1]))], bases: [base].compact, whole: node[2].nil? || !base.nil? }
         level(node[3][1], name)
       when :def then define(node, owner, methods)
       when :assign
@@ -78,6 +78,15 @@ class Outline
         @made[:values] << { symbol: symbol, members: items } if items.any? && items.uniq.length == items.length && items.none?(&:nil?)
       end
     end
+  end
+
+  # The last name of `A::B::C`, and its line.
+  def constant(node)
+    node.flatten[node.flatten.rindex(:@const) + 1]
+  end
+
+  def line_of(node)
+    node.flatten[node.flatten.rindex(:@const) + 2]
   end
 
   # The line of the `end` that has the indentation of the line where a definition begins.

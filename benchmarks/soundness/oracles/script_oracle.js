@@ -99,7 +99,9 @@ function outline(name) {
     for (const one of statements) {
       if (!ts.isIfStatement(one) || one.elseStatement) continue;
       const inner = ts.isBlock(one.thenStatement) ? one.thenStatement.statements : [one.thenStatement];
-      const simple = ts.isIdentifier(one.expression) || ts.isPropertyAccessExpression(one.expression) || ts.isCallExpression(one.expression);
+      const compared = ts.isBinaryExpression(one.expression) &&
+        ![K.AmpersandAmpersandToken, K.BarBarToken, K.QuestionQuestionToken].includes(one.expression.operatorToken.kind) && !assigns(one.expression);
+      const simple = compared || ts.isIdentifier(one.expression) || ts.isPropertyAccessExpression(one.expression) || ts.isCallExpression(one.expression);
       if (inner.length === 1 && simple && ts.isExpressionStatement(inner[0]) && source(one.expression) && source(inner[0]))
         entry.branches.push([source(one.expression), source(inner[0].expression)]);
     }

@@ -35,6 +35,9 @@ impl File<'_> {
         body.local.visit_signature(signature);
         body.local.visit_block(block);
         body.visit_block(block);
+        if let Some(Stmt::Expr(last, None)) = block.stmts.last() {
+            body.raises.extend(error(last));
+        }
         let parameters: Vec<Value> = signature.inputs.iter().filter_map(|one| match one {
             syn::FnArg::Typed(typed) => match &*typed.pat {
                 Pat::Ident(named) => Some(json!({"name": named.ident.to_string(), "type": self.source(&typed.ty)})),
@@ -50,7 +53,10 @@ impl File<'_> {
         for statement in &block.stmts {
             match statement {
                 Stmt::Expr(Expr::If(one), _) if one.else_branch.is_none() && one.then_branch.stmts.len() == 1 => {
-                    let simple = matches!(&*one.cond, Expr::Path(_) | Expr::MethodCall(_) | Expr::Call(_) | Expr::Field(_));
+                    let simple = match &*one.cond {
+                        Expr::Binary(two) => !matches!(two.op, syn::BinOp::And(_) | syn::BinOp::Or(_)),
+                        condition => matches!(condition, Expr::Path(_) | Expr::MethodCall(_) | Expr::Call(_) | Expr::Field(_)),
+                    };
                     if let (true, Stmt::Expr(effect @ (Expr::Call(_) | Expr::MethodCall(_)), Some(_))) = (simple, &one.then_branch.stmts[0]) {
                         if let (Some(condition), Some(effect)) = (self.source(&one.cond), self.source(effect)) {
                             branches.push([condition, effect]);
@@ -68,7 +74,7 @@ impl File<'_> {
         json!({
             "symbol": owner.map_or(name.clone(), |one| format!("{one}.{name}")), "kind": if owner.is_some() { "method" } else { "function" },
             "lines": span, "parameters": parameters, "result": result, "calls": body.calls, "uses": body.uses,
-            "returns": returns, "raises": [], "steps": steps, "branches": branches,
+            "returns": returns, "raises": body.raises, "steps": steps, "branches": branches,
         })
     }
 }
@@ -99,12 +105,13 @@ struct Body<'a> {
     local: Names,
     calls: BTreeSet<String>,
     uses: BTreeSet<String>,
+    raises: BTreeSet<String>,
     returns: usize,
 }
 
 impl<'a> Body<'a> {
     fn default_for(file: &'a File<'a>) -> Self {
-        Body { file, owner: None, local: Names::default(), calls: BTreeSet::new(), uses: BTreeSet::new(), returns: 0 }
+        Body { file, owner: None, local: Names::default(), calls: BTreeSet::new(), uses: BTreeSet::new(), raises: BTreeSet::new(), returns: 0 }
     }
 }
 
@@ -113,6 +120,7 @@ impl<'ast> Visit<'ast> for Body<'_> {
     fn visit_item(&mut self, _: &'ast Item) {}
     fn visit_expr_return(&mut self, node: &'ast syn::ExprReturn) {
         self.returns += 1;
+        self.raises.extend(node.expr.as_deref().and_then(error));
         visit::visit_expr_return(self, node);
     }
     fn visit_expr_try(&mut self, node: &'ast syn::ExprTry) {
@@ -138,6 +146,17 @@ impl<'ast> Visit<'ast> for Body<'_> {
             }
         }
         visit::visit_expr_method_call(self, node);
+    }
+}
+
+/// The error of `Err(Path)`, by its last name.
+fn error(value: &Expr) -> Option<String> {
+    match value {
+        Expr::Call(call) if matches!(&*call.func, Expr::Path(path) if path.path.is_ident("Err")) => match call.args.first() {
+            Some(Expr::Path(path)) => path.path.segments.last().map(|one| one.ident.to_string()).filter(|one| one.starts_with(char::is_uppercase)),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
