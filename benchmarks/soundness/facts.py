@@ -275,7 +275,7 @@ def _result(reader: _Reader) -> Iterator[Made]:
 
 
 def _before(reader: _Reader) -> Iterator[Made]:
-    said = ("in {0} in {path}, {1} stands before {2}",) * 2
+    said = ("in {0} in {path}, {1} stands before {2}", "in {0} in {path}, {1} does not stand before {2}")
     for one in reader.unique:
         body = reader.body(one)
         steps = [text for text in one.get("steps") or () if body.count(text) == 1 and len(text) < 120]
@@ -287,7 +287,7 @@ def _before(reader: _Reader) -> Iterator[Made]:
 
 
 def _when(reader: _Reader) -> Iterator[Made]:
-    said = ("{0} in {path} does {2} when {1}",) * 2
+    said = ("{0} in {path} does {2} when {1}", "{0} in {path} does not do {2} when {1}")
     for one in reader.unique:
         body = reader.body(one)
         for condition, effect in one.get("branches") or ():

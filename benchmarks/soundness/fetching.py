@@ -57,8 +57,12 @@ class Package(NamedTuple):
 
 def packages() -> list[Package]:
     """The rows of the table, in its order."""
-    lines = [line.split() for line in TABLE.read_text("utf-8").splitlines() if line and not line.startswith("#")]
-    return [Package(*line[:5], tuple(line[5].split(","))) for line in lines]
+    made: list[Package] = []
+    for line in TABLE.read_text("utf-8").splitlines():
+        if line and not line.startswith("#"):
+            language, manager, name, version, digest, globs = line.split()
+            made.append(Package(language, manager, name, version, digest, tuple(globs.split(","))))
+    return made
 
 
 def run(command: list[str], folder: Path | None = None, given: str | None = None, seconds: float = SECONDS) -> str:
@@ -128,7 +132,7 @@ def _cargo(package: Package, folder: Path) -> Iterator[Path]:
     yield sources.parents[2] / "cache" / sources.parent.name / f"{sources.name}.crate"
 
 
-_CLIENTS = {"pypi": _pypi, "npm": _npm, "go": _go, "maven": _maven, "cargo": _cargo}
+CLIENTS = {"pypi": _pypi, "npm": _npm, "go": _go, "maven": _maven, "cargo": _cargo}
 
 
 def archive(package: Package, cache: Path) -> Path:
@@ -142,7 +146,7 @@ def archive(package: Package, cache: Path) -> Path:
     if not kept.exists():
         kept.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory() as scratch:
-            for path in _CLIENTS[package.manager](package, Path(scratch)):
+            for path in CLIENTS[package.manager](package, Path(scratch)):
                 found = sha256(path.read_bytes()).hexdigest()
                 if found != package.digest:
                     raise FetchingError(f"{package.name} {package.version}: its hash is {found}")

@@ -27,12 +27,8 @@ class File(NamedTuple):
     outline: dict[str, Any]
 
 
-def _python(cache: Path) -> list[str]:
-    return [sys.executable, str(ORACLES / "python_oracle.py")]
-
-
-def _clang(cache: Path) -> list[str]:
-    return [sys.executable, str(ORACLES / "clang_oracle.py")]
+def _python(name: str) -> Callable[[Path], list[str]]:
+    return lambda cache: [sys.executable, str(ORACLES / f"{name}_oracle.py")]
 
 
 def _go(cache: Path) -> list[str]:
@@ -49,18 +45,29 @@ def _rust(cache: Path) -> list[str]:
 
 
 _PROGRAMS: dict[str, tuple[Callable[[Path], list[str]], str]] = {
-    "c": (_clang, "libclang"),
-    "cpp": (_clang, "libclang"),
+    "c": (_python("clang"), "libclang"),
+    "cpp": (_python("clang"), "libclang"),
+    "documents": (_python("documents"), ""),
     "go": (_go, ""),
     "java": (lambda cache: ["java", str(ORACLES / "JavaOracle.java")], ""),
     "javascript": (lambda cache: ["node", str(ORACLES / "script_oracle.js")], "typescript"),
-    "python": (_python, ""),
+    "python": (_python("python"), ""),
     "ruby": (lambda cache: ["ruby", str(ORACLES / "ruby_oracle.rb")], ""),
     "rust": (_rust, ""),
     "typescript": (lambda cache: ["node", str(ORACLES / "script_oracle.js")], "typescript"),
 }
 """By language: what makes the oracle's command, and the tool of `packages.txt` that it takes as its second argument."""
 LANGUAGES = tuple(_PROGRAMS)
+
+
+def command(language: str, cache: Path) -> list[str]:
+    """The command of a language's oracle, which is built where it must be; it takes the folder of the sources.
+
+    Raises:
+        fetching.Missing: the compiler is not installed.
+        fetching.FetchingError: it does not build.
+    """
+    return _PROGRAMS[language][0](cache)
 
 
 def outlines(language: str, cache: Path) -> list[File]:
@@ -93,12 +100,12 @@ def _outlined(
     sources = [one for one in paths if not one.endswith((".h", ".d.ts"))]
     kept = cache / "outlines" / f"{_version(language)}-{folder.name}.jsonl"
     if not kept.exists():
-        program, tool = _PROGRAMS[language]
+        tool = _PROGRAMS[language][1]
         arguments = [str(folder)]
         if tool:
             place, names = fetching.unpacked(tools[tool], cache)
             arguments.append(str(place / names[0]) if len(names) == 1 else str((place / names[0]).parents[1]))
-        told = fetching.run([*program(cache), *arguments], given="".join(f"{one}\n" for one in sources))
+        told = fetching.run([*command(language, cache), *arguments], given="".join(f"{one}\n" for one in sources))
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(told, "utf-8")
     return [json.loads(line) for line in kept.read_text("utf-8").splitlines()]

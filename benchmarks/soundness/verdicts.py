@@ -40,11 +40,11 @@ class LastFile:
     """A parser that keeps what it parsed of the last file."""
 
     def __init__(self) -> None:
-        self._parsing, self._path, self._held = Parsing(), "", dict[str, Any]()
+        self._parsing, self._file, self._held = Parsing(), ("", ""), dict[str, Any]()
 
     def _kept(self, what: str, source: Source) -> Any:
-        if source.path != self._path:
-            self._path, self._held = source.path, {}
+        if (source.path, source.text) != self._file:
+            self._file, self._held = (source.path, source.text), {}
         if what not in self._held:
             self._held[what] = getattr(self._parsing, what)(source)
         return self._held[what]
