@@ -2,7 +2,7 @@
 
 `traps/` has a file a language: small programs, each an attack on one rule of docs/checks.md, with checks and what they
 are: `+` true, `-` false, `?` open, which means that any decision is a guess. A program is made of some of them, with
-random names, noise (comments and strings that mention the names), other line ends, and syntax errors inside of a body.
+random names, noise (comments that mention the names), other line ends, syntax errors inside of a body, and cut files.
 Undecided is always allowed. `--seconds` stands for a number of programs (`RATE` a second), so that a seed gives the
 same ones on any machine. Exit status: 0 no finding, 1 a finding, 2 wrong usage.
 """
@@ -167,10 +167,14 @@ def program(chosen: Sequence[Trap], random: Random) -> tuple[str, list[tuple[Tra
     return random.choice((text, text, text.replace("\n", "\r\n"), text.rstrip("\n"))), checks
 
 
-def judged(path: str, text: str, check: str) -> bool | str | None:
+def judged(path: str, text: str, check: str, whole: bool = True) -> bool | str | None:
     """The judge's answer; a text that says why, where it does not know the check."""
     parsed = parse_check(check)
-    return verify_content(parsed, Source(path, text), Parsing()).holds if isinstance(parsed, Check) else parsed.why
+    return (
+        verify_content(parsed, Source(path, text, whole=whole), Parsing()).holds
+        if isinstance(parsed, Check)
+        else parsed.why
+    )
 
 
 def findings(count: int, seed: int, ending: str = "*") -> Iterator[Finding | str]:
@@ -188,8 +192,11 @@ def findings(count: int, seed: int, ending: str = "*") -> Iterator[Finding | str
         chosen = [first, *([] if alone else random.sample(mates, min(len(mates), random.randrange(3))))]
         chosen = [one for one in chosen if one is first or not one.name.startswith("whole file")]
         text, checks = program(chosen, random)
+        whole = random.random() < 0.9
+        if not whole:  # what was not read may bind a name anew, so the truth is that of the whole file
+            text = text[: random.randrange(len(text))]
         for trap, truth, check in checks:
-            answer = judged(f"src/unit.{trap.ending}", text, check)
+            answer = judged(f"src/unit.{trap.ending}", text, check, whole)
             if isinstance(answer, str):
                 if not check.startswith("not "):
                     yield f"{check.partition('(')[0]}: {answer}"

@@ -40,14 +40,14 @@ def test_every_language_of_the_judge_has_traps() -> None:
 def test_a_judge_that_guesses_is_found_and_one_that_never_decides_is_not(
     answer: Callable[[str], bool | None], finds: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judging, "judged", lambda path, text, check: answer(check))
+    monkeypatch.setattr(judging, "judged", lambda path, text, check, whole: answer(check))
     found = list(judging.findings(40, 1, "py"))
     assert bool(found) is finds
     assert all(isinstance(one, judging.Finding) and one.answer is not one.expected for one in found)
 
 
 def test_a_check_that_the_judge_does_not_know_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judging, "judged", lambda path, text, check: "there is no check of that name")
+    monkeypatch.setattr(judging, "judged", lambda path, text, check, whole: "there is no check of that name")
     assert "calls: there is no check of that name" in set(judging.findings(1, 1, "py"))
 
 
