@@ -23,7 +23,7 @@ PURE := tests/codecs/test_blocks.py tests/codecs/test_in_place.py tests/codecs/t
 SLOW = $$(grep -rlw --include='test_*.py' 'mark\.slow' tests \
   --exclude-dir=integration --exclude-dir=docs --exclude-dir=manifests --exclude-dir=adapters_real)
 
-.PHONY: demo browser test test-all test-kafka test-slow test-docs test-pure test-deep test-adapters lint types format bench bench-quick bench-serve yield soundness docs reference screenshots conformance fuzz fuzz-native manifests sbom soak chaos lock wheels clean help
+.PHONY: demo browser test test-all test-kafka test-slow test-docs test-pure test-deep test-adapters lint types format bench bench-quick bench-serve yield soundness docs reference screenshots conformance fuzz fuzz-native fuzz-judging manifests sbom soak chaos lock wheels clean help
 
 help: ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -117,6 +117,9 @@ fuzz: $(DEV) ## fuzz the sanitiser for SECONDS (60)
 
 fuzz-native: $(DEV) ## fuzz the compiled core under sanitisers for SECONDS (60)
 	$(ASIDE) $(BIN)/python fuzz/native.py --seconds $(or $(SECONDS),60) $(ARGS)
+
+fuzz-judging: $(DEV) ## programs with known truth, held against the judge, for SECONDS (60)
+	$(ASIDE) $(BIN)/python fuzz/judging.py --seconds $(or $(SECONDS),60) $(ARGS)
 
 manifests: $(DEV) ## Dockerfile, Compose, Kubernetes and alert rules, by their own parsers (needs Go)
 	$(BIN)/python tools/validate_manifests.py
