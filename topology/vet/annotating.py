@@ -96,9 +96,7 @@ def without_stale(
     noted: Sequence[Annotation], checks: Sequence[Check], committed: Callable[[str], bool]
 ) -> list[Annotation]:
     """The annotations without those of history that would compare a file's content with an older one."""
-    return [
-        one for one in noted if one.substrate_class != LOG or not is_stale(checks, _path(one), committed)
-    ]
+    return [one for one in noted if one.substrate_class != LOG or not is_stale(checks, _path(one), committed)]
 
 
 def is_stale(checks: Iterable[Check], path: str | None, committed: Callable[[str], bool]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 
 import pytest
@@ -149,6 +150,14 @@ def test_rows_are_at_most_sixty_and_each_has_a_sentence():
     checks = {form.checks.partition("(")[0].removeprefix("not ") for form in FORMS}
     assert len(FORMS) <= 60
     assert checks - {"commit"} <= {check.removeprefix("not ").partition("(")[0] for _, check in CLAIMS + COMING}
+
+
+def test_every_slot_of_a_check_is_one_of_its_pattern():
+    """Else a sentence could end a reader."""
+    for form in FORMS:
+        slots = set(re.findall(r"\{(\w+)", form.pattern)) | {"at", "kind"}
+        slots |= {"symbol"} if "{definition}" in form.pattern or "{kinded}" in form.pattern else set()
+        assert set(re.findall(r"\{(\w+)", f"{form.checks}{form.denied}")) <= slots, form
 
 
 def test_a_commit_that_touched_a_file_gives_two_checks():
