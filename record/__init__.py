@@ -4,8 +4,7 @@
 """
 
 from .answer_statements import Statement, statements
-from .call_annotations import Noted, annotations_of, proposals
-from .deriving import Deriver
+from .call_annotations import annotations_of, proposals
 from .events import Event, Message, Problem, ToolCall, TurnBegan, TurnEnded
 from .recorder import Recorder
 from .sinks import FileSink, HttpSink, KafkaSink, MemorySink, Recorded, Sink
@@ -13,14 +12,12 @@ from .tools import ToolMap
 from .turns import Turn
 
 __all__ = [
-    "Deriver",
     "Event",
     "FileSink",
     "HttpSink",
     "KafkaSink",
     "MemorySink",
     "Message",
-    "Noted",
     "Problem",
     "Recorded",
     "Recorder",

@@ -1,4 +1,4 @@
-"""Which calls bear on a sentence, and what an assertion carries of them: annotations and checks (recording.md).
+"""Which calls bear on a sentence, and what an assertion carries of them: annotations (recording.md).
 
 The calls whose result has the sentence's terms, best first, at most five; each class once before any stands there
 twice, since only distinct classes count. An annotation names class, locator, time and, where it can be known, the
@@ -19,7 +19,6 @@ from ..codecs.records import Annotation, Kind
 from ..codecs.times import format_time
 from ..codecs.unicode_text import nfkc
 from ..streams.judging.terms import Content, Term, terms_of
-from .deriving import Deriver
 from .looks import GREP, LOG, READ, Line, Look, LookResult
 from .made_once import MadeOnce
 from .named_paths import is_file, listed, unlisted
@@ -55,13 +54,6 @@ _HISTORY: Final = re.compile(
     r"\b\d{4}-\d\d-\d\d\b|\b[0-9a-f]{7,40}\b",
     re.IGNORECASE,
 )
-
-
-class Noted(NamedTuple):
-    """What an assertion carries: its annotations, best first, and its checks, most exact first."""
-
-    annotations: list[Annotation]
-    checks: list[str]
 
 
 class CallText:
@@ -114,22 +106,21 @@ def _texts_of(look: Look) -> list[object]:
 
 
 class Annotator:
-    """Gives sentences their annotations and checks. One thread uses it at a time.
+    """Gives sentences their annotations. One thread uses it at a time.
 
     Args:
-        deriver: derives the checks.
         read_data: gives the bytes of tracked files below the root, for observation ids and quotes; without it there
             are no quotes.
     """
 
-    def __init__(self, deriver: Deriver | None = None, read_data: ReadData | None = None) -> None:
-        self._deriver, self.read_data = deriver or Deriver(), read_data
+    def __init__(self, read_data: ReadData | None = None) -> None:
+        self.read_data = read_data
         self._index = _Index()
         self._lined = MadeOnce(_folded, MOST_MADE, _size_of_lines, MOST_MADE_BYTES)
         self._ended = MadeOnce(_with_ended_lines, MOST_MADE, _size_of_file, MOST_MADE_BYTES)
 
-    def note(self, text: str, calls: Sequence[CallText], kind: Kind = "assertion") -> Noted:
-        """What the calls give a sentence; nothing where none of them has its terms.
+    def note(self, text: str, calls: Sequence[CallText], kind: Kind = "assertion") -> list[Annotation]:
+        """The annotations that the calls give a sentence, best first; none where no call has its terms.
 
         Args:
             text: the sentence.
@@ -137,10 +128,7 @@ class Annotator:
             kind: of the assertion.
         """
         self._index.take(calls)
-        chosen = _bearing(text, self._index)
-        annotations = [self._annotation(text, one) for one in chosen]
-        # Only what bears on the sentence gives checks, so that no check speaks of a file that was not looked at.
-        return Noted(annotations, self._deriver.derive(text, kind, chosen) if chosen else [])
+        return [self._annotation(text, one) for one in _bearing(text, self._index)]
 
     def _annotation(self, text: str, seen: LookResult) -> Annotation:
         quoted = self._quote(_terms(text), seen)
@@ -173,18 +161,15 @@ class Annotator:
         return data is not None and b"\n" + wanted + b"\n" in self._ended.of(data)
 
 
-def annotations_of(
-    statement: str, calls: Sequence[LookResult], deriver: Deriver | None = None, read_data: ReadData | None = None
-) -> Noted:
+def annotations_of(statement: str, calls: Sequence[LookResult], read_data: ReadData | None = None) -> list[Annotation]:
     """What calls give a single statement, as `Annotator.note`.
 
     Args:
         statement: its text.
         calls: the recorded looks, in order.
-        deriver: as for `Annotator`.
         read_data: as for `Annotator`.
     """
-    return Annotator(deriver, read_data).note(statement, [CallText(one) for one in calls])
+    return Annotator(read_data).note(statement, [CallText(one) for one in calls])
 
 
 # ---------------------------------------------------------------- which calls
@@ -416,13 +401,12 @@ def _with_ended_lines(data: bytes) -> bytes:
 # ---------------------------------------------------------------- a plain answer
 
 
-def proposals(statement: str, listing: Collection[str], deriver: Deriver | None = None) -> Noted:
+def proposals(statement: str, listing: Collection[str]) -> list[Annotation]:
     """Annotations for a sentence of an answer whose calls nobody saw, by the paths, symbols and literals that it names.
 
     Args:
         statement: the sentence.
         listing: the tracked paths, relative to the root; a set is searched fastest.
-        deriver: with a `read_file`, gives the checks that the named files bear out; without one there are none.
     """
     terms = _terms(statement)
     paths = list(dict.fromkeys(path for term in terms if (path := listed(term.text, listing)) is not None))[:2]
@@ -443,8 +427,4 @@ def proposals(statement: str, listing: Collection[str], deriver: Deriver | None 
         looks += [Look(GREP, {"pattern": name}) for name in sorted(dict.fromkeys(literals), key=len, reverse=True)[:2]]
         looks += [Look(LOG, {})] if looks and _HISTORY.search(statement) else []
     looks = looks[:MOST_ANNOTATIONS]
-    annotations = [Annotation(look.substrate_class, locator=dict(look.locator) or None) for look in looks]
-    checks: list[str] = []
-    if deriver is not None and looks:
-        checks = deriver.derive(statement, "assertion", [deriver.whole(look) for look in looks])
-    return Noted(annotations, checks)
+    return [Annotation(look.substrate_class, locator=dict(look.locator) or None) for look in looks]

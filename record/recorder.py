@@ -23,7 +23,6 @@ from ..codecs.errors import UsageError
 from ..codecs.records import Effect, Emitter
 from .call_annotations import Annotator
 from .checkouts import Checkout
-from .deriving import Deriver
 from .events import Event, Message, Problem, ToolCall, TurnBegan, TurnEnded
 from .kept_calls import Calls
 from .naming import counted, name_of
@@ -85,7 +84,7 @@ class Recorder:
         self.checkout = None if root is None else Checkout(root)
         read_file = None if self.checkout is None else self.checkout.text
         self.read_file = read_file
-        self.annotator = Annotator(Deriver(read_file), None if self.checkout is None else self.checkout.data)
+        self.annotator = Annotator(None if self.checkout is None else self.checkout.data)
         self._calls: OrderedDict[str, Calls] = OrderedDict()
         self._turns: OrderedDict[str, int] = OrderedDict()
         self._numbers: OrderedDict[str, int] = OrderedDict()

@@ -263,11 +263,10 @@ class Turn:
 
     def _assertion(self, piece: Piece, place: int, calls: Sequence[CallText]) -> Assertion:
         one = piece.found[place]
-        noted = self._recorder.annotator.note(one.text, calls)
+        annotations = self._recorder.annotator.note(one.text, calls)
         return Assertion(
             span=Span(chars=(one.start - piece.start, one.end - piece.start)),
-            provenance=noted.annotations or None,
-            checks=noted.checks or None,
+            provenance=annotations or None,
         )
 
 
@@ -283,4 +282,4 @@ def _smaller(piece: Piece, assertions: list[Assertion]) -> list[tuple[Piece, lis
             if one.span is not None and one.span.chars is not None
         ]
         return [(several[0], assertions[:middle]), (several[1], behind)]
-    return [(piece, [replace(one, provenance=None, checks=None) for one in assertions])]
+    return [(piece, [replace(one, provenance=None) for one in assertions])]

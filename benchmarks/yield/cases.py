@@ -10,7 +10,6 @@ from choosing import number, shuffled
 from mutations import TYPES, Mutation, denials, mutations
 from oracle import Package
 from oracle_checks import parse
-from recording import derive
 from statements import Statement
 from turning import Spans
 
@@ -65,16 +64,16 @@ def cases(statements: Iterable[Statement], found: dict[str, Package], most: int)
     """
     chosen = list(statements)
     for one in chosen:
-        yield from _of_statement(one, found[one.package])
+        yield from _of_statement(one)
     made: dict[str, list[Mutation]] = {name: [] for name in TYPES}
     for one in chosen:
         if one.label:
             for mutation in mutations(one, found[one.package]):
                 made[mutation.type].append(mutation)
-            yield from _denied(one, found[one.package])
+            yield from _denied(one)
     for name in TYPES:
         for mutation in shuffled_by_id(made[name])[:most]:
-            yield from _of_mutation(mutation, found[mutation.statement.package])
+            yield from _of_mutation(mutation)
 
 
 def shuffled_by_id(among: list[Mutation]) -> list[Mutation]:
@@ -124,12 +123,11 @@ def _pattern(statement: Statement) -> str:
     return found[0] if found else statement.checks[0].partition("(")[2][:20].split(",")[0].strip('"') or "a"
 
 
-def _of_statement(one: Statement, package: Package) -> Iterator[Case]:
+def _of_statement(one: Statement) -> Iterator[Case]:
     kind = "" if one.label else "false"
     at = () if one.label else one.false_at
-    derived = derive(one.text, "assertion", one.recorded, package)
     yield Case(f"{one.id}:bare", one, "bare", kind, one.text, "assertion", one.annotations, None, at)
-    yield Case(f"{one.id}:derived", one, "derived", kind, one.text, "assertion", one.recorded, derived or None, at)
+    yield Case(f"{one.id}:derived", one, "derived", kind, one.text, "assertion", one.recorded, None, at)
     falsified = not one.label and not one.beside
     yield Case(
         f"{one.id}:attached", one, "attached", kind, one.text, "assertion", attached(one), one.checks, at, falsified
@@ -138,13 +136,12 @@ def _of_statement(one: Statement, package: Package) -> Iterator[Case]:
         yield Case(f"{one.id}:padded", one, PADDED, kind, one.text, "assertion", padded(one), one.checks, at, falsified)
 
 
-def _of_mutation(one: Mutation, package: Package) -> Iterator[Case]:
+def _of_mutation(one: Mutation) -> Iterator[Case]:
     statement = one.statement
-    derived = derive(one.text, "assertion", statement.recorded, package)
     both = attached(statement._replace(checks=[*statement.checks, *(one.falsified or ())]))
     where: list[tuple[str, str, list[dict[str, Any]], list[str] | None]] = [
         ("bare", "bare", statement.annotations, None),
-        ("derived", "derived", statement.recorded, derived or None),
+        ("derived", "derived", statement.recorded, None),
         ("attached", "attached", attached(statement), statement.checks),
     ]
     if one.falsified is not None:
@@ -156,7 +153,7 @@ def _of_mutation(one: Mutation, package: Package) -> Iterator[Case]:
         yield case._replace(false_at=one.false_at, falsified=name == "falsified")
 
 
-def _denied(one: Statement, package: Package) -> Iterator[Case]:
+def _denied(one: Statement) -> Iterator[Case]:
     for denial in denials(one):
         yield Case(
             f"{denial.id}:attached", one, "attached", "denial", denial.text, "denial", attached(one), denial.checks
@@ -164,7 +161,4 @@ def _denied(one: Statement, package: Package) -> Iterator[Case]:
         if denial.id.endswith("not"):
             continue
         yield Case(f"{denial.id}:bare", one, "bare", "denial", denial.text, "denial", one.annotations, None)
-        derived = derive(denial.text, "denial", one.recorded, package)
-        yield Case(
-            f"{denial.id}:derived", one, "derived", "denial", denial.text, "denial", one.recorded, derived or None
-        )
+        yield Case(f"{denial.id}:derived", one, "derived", "denial", denial.text, "denial", one.recorded, None)

@@ -66,9 +66,7 @@ def _judged(state: AssertionState, cls: str, sighting: Sighting) -> Judged:
     given: Any = (sighting.locator or {}).get("path")
     path = given if isinstance(given, str) and given else None
     scope = "channel" if cls == _CHANNEL else "repository" if cls == _GREP and path is None else "file"
-    covered = cover(
-        state.text, standing.checks(state), path=path, scope=scope, derived_sentence=derived.form == "sentence"
-    )
+    covered = cover(state.text, standing.checks(state), path=path, scope=scope)
     level: CoverageLevel = covered.level
     form: CheckForm = derived.form
     citation = Citation(

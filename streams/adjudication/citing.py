@@ -103,7 +103,7 @@ def _cited(annotation: Annotation, vocabulary: str, classes: Collection[str]) ->
 def _judged_by(text: str, name: str, assertion: Assertion, locator: Mapping[str, Any]) -> dict[str, Any]:
     """What a sighting is judged by: the checks with what they cover, and the words where there are none."""
     derived = checks_of(text, assertion.kind, assertion.checks)
-    by_words = derived.form in ("none", "sentence")
+    by_words = derived.form == "none"
     members: dict[str, Any] = {
         "terms": [term.wire() for term in cited_terms(text, name, locator)] if by_words else [],
     }
@@ -111,10 +111,9 @@ def _judged_by(text: str, name: str, assertion: Assertion, locator: Mapping[str,
         return members
     path = locator.get("path")
     given = path if isinstance(path, str) and 0 < len(path) <= MAX_PATH else None
-    sentence = derived.form == "sentence"
     scope = "channel" if name == SSE_COUNT else "repository" if name == GREP and given is None else "file"
     checks = [parse_check(one) for one in derived.checks]
-    covered = cover(text, checks, path=given, scope=scope, derived_sentence=sentence)
+    covered = cover(text, checks, path=given, scope=scope)
     spans = list(covered.unchecked)
     members |= {"checks": list(derived.checks), "coverage": covered.level, "form": derived.form}
     members["unchecked"] = spans if len(spans) <= MAX_UNCHECKED else [(0, len(text))]

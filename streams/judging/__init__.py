@@ -10,7 +10,6 @@ __all__ = [
     "code",
     "commit_facts",
     "coverage",
-    "coverage_binding",
     "derivation",
     "documents",
     "facts",

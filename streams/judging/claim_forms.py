@@ -1,100 +1,115 @@
-"""Claim forms: sentences from which a check can be read beyond doubt (docs/checks.md).
+"""Claim forms: sentences from which checks can be read beyond doubt (docs/checks.md).
 
-A form is a row of data: the pattern of a sentence, the check that it gives, its polarity. The whole sentence has to be
-consumed; arguments are set off by back-ticks or quotation marks, or are names, paths and literals that no word of prose
-looks like. Where two rows read two checks, or the check would not cover the sentence wholly, none is derived. Whether a
-check bears a denial out is decided elsewhere. Pure, and bounded.
+A form is a row of data (`data/claim_forms.toml`): the pattern of a sentence, and the checks that it gives. The whole
+sentence has to be consumed; where two rows read different checks, none is read. The checks of a row say all that its
+sentence says, but for what the claim tells beside them: nouns that an index has to prove, and that no file is named.
+Pure, and bounded.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
+from importlib import resources
 from typing import Final, NamedTuple
 
 from ...codecs.records import Kind
-from .checks import (
-    OPERATORS,
-    TABLE,
-    Check,
-    Unknown,
-    canonical,
-    number_of,
-    parse_check,
-    written_value,
-)
-from .coverage import cover
-from .coverage_arguments import is_camel, is_identifier_like, is_path_like, is_set_off, is_word
-from .coverage_forms import LOOKED_UP
-from .coverage_lexicon import COMPARES, KINDS, NOUNS, NUMBERS, PLAIN, WHEN
-from .coverage_patterns import (
-    Note,
-    Pattern,
-    Places,
-    Step,
-    Words,
-    compiled,
-    phrases,
-    places_of,
-    readings,
-    with_places,
-    word_ends,
-)
+from .checks import Check, canonical, parse_check
 from .coverage_tokens import Token, tokens_of
-from .coverage_values import CONSTANTS, number_in
-from .named_times import read_named_time
+from .lexicon import NOUNS, OPERATORS, TIMES, Phrases, phrases
+from .mentions import nouns_of
+from .slots import author_ends, is_set_off, read
 
-
-class ClaimForm(NamedTuple):
-    """One row: what a sentence of this pattern says."""
-
-    pattern: str
-    check: str
-    negated: bool = False
-
-
-FORMS: Final = (
-    ClaimForm("{path} contains|mentions {quote}", "contains"),
-    ClaimForm("{path} ~does contain|mention {identifier}", "absent"),
-    ClaimForm("{path} contains|mentions|has no {identifier}", "absent"),
-    ClaimForm("there is no {identifier}", "absent"),
-    ClaimForm("{path} exists", "exists"),
-    ClaimForm("{path} ~does exist", "missing"),
-    ClaimForm("{path} defines <definition>", "defines"),
-    ClaimForm("{path} ~does define <definition>", "defines", True),
-    ClaimForm("<definition> is_defined", "defines"),
-    ClaimForm("<definition> ~is defined", "defines", True),
-    # `compare` where the operator is another. After a bare «is» no word: «`X` is `deprecated`» may mean something else.
-    ClaimForm("{name} <compares> {value}", "equals"),
-    ClaimForm("{name} <is> {literal}", "equals"),
-    ClaimForm("{path} sets {name} to {value}", "equals"),
-    ClaimForm("{caller} calls {callee}", "calls"),
-    ClaimForm("{caller} ~does call {callee}", "calls", True),
-    ClaimForm("{user} uses {used}", "uses"),
-    ClaimForm("{user} ~does use {used}", "uses", True),
-    ClaimForm("{path} imports {module}", "imports"),
-    ClaimForm("{path} ~does import {module}", "imports", True),
-    ClaimForm("{symbol} returns {quote}", "returns"),
-    ClaimForm("{path} has|contains <number> occurrences|occurrence of {pattern}", "count"),
-    ClaimForm("{hash} is_dated {date}", "commit"),
-    ClaimForm("{path} was_last_changed <when> {time}", "last_changed"),
-)
-"""Every row. A form whose sentence could be false while its check is true does not stand here."""
+FORMS_VERSION: Final = 1
+"""Names what these forms, and the words that they are made of, read in a sentence; raised with every change of it."""
 MAX_TOKENS: Final = 40
 """Tokens of a sentence that is read by these forms."""
 
 
-@lru_cache(maxsize=4096)  # the lane, its audit and each observer read the same sentence
-def claim(text: str, kind: Kind) -> str | None:
-    """The check that a sentence gives by a claim form, `not` included where the sentence denies.
+class Form(NamedTuple):
+    """One row.
+
+    Attributes:
+        pattern: of the sentence.
+        checks: that it gives, parted by ` & `.
+        denied: what it gives where its verb is denied; None for `not` and the checks, empty where it has no denial.
+        whole: the checks say all of the sentence. Where they say less, they can only refute it.
+    """
+
+    pattern: str
+    checks: str
+    denied: str | None = None
+    whole: bool = True
+
+
+FORMS: Final = tuple(
+    Form(row["say"], row["checks"], row.get("denied"), not row.get("part", False))
+    for row in tomllib.loads(resources.files("sluice.streams").joinpath("data", "claim_forms.toml").read_text("utf-8"))[
+        "forms"
+    ]
+)
+"""Every row."""
+
+
+class Noun(NamedTuple):
+    """A noun of a claim: what it is said of, and where it stands among the tokens."""
+
+    name: str
+    noun: str
+    place: int
+
+
+class Claim(NamedTuple):
+    """What a sentence claims.
+
+    Attributes:
+        checks: canonical.
+        whole: they say all of it, once its nouns are proved.
+        nouns: that an index has to prove.
+        named: it names the file that its checks speak of, or they need none.
+    """
+
+    checks: tuple[str, ...]
+    whole: bool
+    nouns: tuple[Noun, ...]
+    named: bool
+
+
+class _Said(NamedTuple):
+    """What was read so far."""
+
+    slots: tuple[tuple[str, str], ...] = ()
+    nouns: tuple[Noun, ...] = ()
+    negated: bool = False
+
+    def with_slot(self, name: str, written: str) -> _Said:
+        return self._replace(slots=(*self.slots, (name, written)))
+
+
+class _Part(NamedTuple):
+    """One part of a pattern: a slot, or words by whether they deny."""
+
+    slot: str
+    words: tuple[tuple[tuple[str, ...], bool], ...]
+    optional: bool
+
+
+class _Row(NamedTuple):
+    form: Form
+    parts: tuple[_Part, ...]
+    takes_path: bool
+    needs: tuple[frozenset[str], ...]
+
+
+@lru_cache(maxsize=4096)  # each observer reads the same sentence
+def claim(text: str, kind: Kind = "assertion") -> Claim | None:
+    """What a sentence claims by a form; None where no form takes all of it, or several read different checks.
 
     Args:
         text: the assertion's.
         kind: of the assertion; a refusal claims nothing. On a denial the sentence is read as it stands.
-
-    Returns:
-        The canonical check; None where no form takes the whole sentence, or several read different checks.
     """
     if kind == "refusal" or len(text) > MAX_TOKENS * 64 or _SURROGATE.search(text):
         return None
@@ -104,212 +119,234 @@ def claim(text: str, kind: Kind) -> str | None:
     if not 2 <= len(tokens) <= MAX_TOKENS:
         return None
     keys = {token.key for token in tokens}
-    forms = [form for form, needs in _needed() if not any(need.isdisjoint(keys) for need in needs)]
-    found = {written for form in forms for written in _claims(form, tokens)}
-    if len(found) != 1:
+    rows = (row for row in _ROWS if not any(need.isdisjoint(keys) for need in row.needs))
+    claims = [found for row in rows for found in _claims(row, tokens)]
+    if len({found.checks for found in claims}) != 1:
         return None
-    written = found.pop()
-    check = parse_check(written)
-    if isinstance(check, Unknown) or cover(text, [check], path=check.path).level != "whole":
+    return min(claims, key=lambda one: (one.whole, -len(one.nouns), one.named))  # what asks for most
+
+
+def _claims(row: _Row, tokens: Sequence[Token]) -> Iterator[Claim]:
+    """What a row reads in a sentence."""
+    starts: list[tuple[int, _Said]] = [(0, _Said())]
+    if row.takes_path and tokens[0].key == "in":
+        for at, said in _slot("path", "path", tokens, 1, _Said()):
+            starts.append((at + (at < len(tokens) and tokens[at].key == ","), said))
+    for start, said in starts:
+        for end, whole in _match(row, 0, tokens, start, said):
+            found = _written(row, whole) if end == len(tokens) else None
+            if found is not None:
+                yield found
+
+
+def _match(row: _Row, number: int, tokens: Sequence[Token], at: int, said: _Said) -> Iterator[tuple[int, _Said]]:
+    """Where the parts of a row from a number on may end, with what is read in them."""
+    if number == len(row.parts):
+        yield at, said
+        return
+    part = row.parts[number]
+    if part.optional:
+        yield from _match(row, number + 1, tokens, at, said)
+    for words, negates in part.words:
+        if _stands(words, tokens, at):
+            denied = said._replace(negated=said.negated or negates)
+            yield from _match(row, number + 1, tokens, at + len(words), denied)
+    if part.slot:
+        for end, taken in _slot(part.slot, part.slot.rstrip("23"), tokens, at, said):
+            yield from _match(row, number + 1, tokens, end, taken)
+            if row.takes_path and not any(name == "path" for name, _ in taken.slots):
+                for behind, placed in _place(tokens, end, taken):
+                    yield from _match(row, number + 1, tokens, behind, placed)
+
+
+def _stands(words: Sequence[str], tokens: Sequence[Token], at: int) -> bool:
+    return len(tokens) - at >= len(words) and all(tokens[at + n].key == word for n, word in enumerate(words))
+
+
+def _place(tokens: Sequence[Token], at: int, said: _Said) -> Iterator[tuple[int, _Said]]:
+    """«in `a.py`», «(`a.py`)»."""
+    if at >= len(tokens):
+        return
+    bracket = tokens[at].text == "("
+    start = at + bracket
+    if start < len(tokens) and tokens[start].key in ("in", "inside", "of"):
+        start += 1
+    elif not bracket:
+        return
+    for end, taken in _slot("path", "path", tokens, start, said):
+        if not bracket:
+            yield end, taken
+        elif end < len(tokens) and tokens[end].text == ")":
+            yield end + 1, taken
+
+
+def _slot(name: str, kind: str, tokens: Sequence[Token], at: int, said: _Said) -> Iterator[tuple[int, _Said]]:
+    """Where an argument may end that begins at a place, with what is read."""
+    if at >= len(tokens):
+        return
+    if kind in _WORDS_OF:
+        for words, written in _WORDS_OF[kind]:
+            if not _stands(words, tokens, at):
+                continue
+            end, taken = at + len(words), said.with_slot(name, written)
+            if kind != "count":
+                yield end, taken
+            elif end < len(tokens) and (number := read("number", tokens[end])) is not None:
+                yield end + 1, said.with_slot(name, f"{written}, {number}")
+    elif kind == "author":
+        for end in author_ends(tokens, at):
+            yield end, said.with_slot(name, _string(" ".join(one.text for one in tokens[at:end])))
+    elif kind in ("items", "paths"):
+        yield from _list(name, "path" if kind == "paths" else "value", tokens, at, said)
+    elif kind in ("definition", "kinded", "kind"):
+        yield from _definition(kind, tokens, at, said)
+    else:
+        yield from _with_noun(name, kind, tokens, at, said)
+
+
+def _with_noun(name: str, kind: str, tokens: Sequence[Token], at: int, said: _Said) -> Iterator[tuple[int, _Said]]:
+    """«`f`», «the function `f`», «the `f` function», «`f` of `C`», «`C`'s `f`»."""
+    start = at + (tokens[at].key == "the")
+    if start < len(tokens) and tokens[start].key in _nouns(kind):
+        for end, written in _argument(kind, tokens, start + 1):
+            yield end, _noted(said.with_slot(name, written), kind, tokens, start, written)
+    for end, written in _argument(kind, tokens, start):
+        if start == at:
+            yield end, said.with_slot(name, written)
+        if end < len(tokens) and tokens[end].key in _nouns(kind):
+            yield end + 1, _noted(said.with_slot(name, written), kind, tokens, end, written)
+
+
+def _argument(kind: str, tokens: Sequence[Token], at: int) -> Iterator[tuple[int, str]]:
+    written = read(kind, tokens[at]) if at < len(tokens) else None
+    if written is None:
+        return
+    yield at + 1, written
+    if kind == "symbol" and at + 2 < len(tokens) and tokens[at + 1].key in ("of", "'s"):
+        other = read(kind, tokens[at + 2])
+        if other is not None:
+            yield at + 3, f"{other}.{written}" if tokens[at + 1].key == "of" else f"{written}.{other}"
+
+
+def _nouns(kind: str) -> frozenset[str]:
+    return _NOUNS_OF.get(kind, frozenset())
+
+
+def _noted(said: _Said, kind: str, tokens: Sequence[Token], place: int, written: str) -> _Said:
+    noun = tokens[place].key
+    if noun in _FREE.get(kind, ()):
+        return said
+    return said._replace(nouns=(*said.nouns, Noun(written, noun, place)))
+
+
+def _definition(kind: str, tokens: Sequence[Token], at: int, said: _Said) -> Iterator[tuple[int, _Said]]:
+    """«`f`», «the function `f`», «a class `F`»; for `kind` the noun alone."""
+    start = at + (tokens[at].key in ("a", "an", "the") and kind != "kind")
+    if start >= len(tokens):
+        return
+    noun = tokens[start].key
+    if noun in _KIND_OF:
+        of_kind = said.with_slot("kind", f", {_KIND_OF[noun]}")
+        if kind == "kind":
+            named = dict(said.slots)["symbol"]
+            yield start + 1, of_kind._replace(nouns=(*said.nouns, Noun(named, noun, start)))
+            return
+        for end, written in _argument("symbol", tokens, start + 1):
+            yield end, of_kind.with_slot("symbol", written)._replace(nouns=(*said.nouns, Noun(written, noun, start)))
+    elif kind == "definition" and start == at:
+        yield from ((end, said.with_slot("symbol", written)) for end, written in _argument("symbol", tokens, at))
+
+
+def _list(name: str, kind: str, tokens: Sequence[Token], at: int, said: _Said) -> Iterator[tuple[int, _Said]]:
+    """«`a`», «`a` and `b`», «`a`, `b` and `c`»: as far as it goes."""
+    items: list[str] = []
+    while at < len(tokens) and is_set_off(tokens[at]) and (written := read(kind, tokens[at])) is not None:
+        items.append(written)
+        at += 1
+        start = at + (at < len(tokens) and tokens[at].text == ",")
+        start += start < len(tokens) and tokens[start].key == "and"
+        if start == at or start >= len(tokens):
+            break
+        at = start
+    if items:
+        yield at, said.with_slot(name, f"[{', '.join(items)}]")
+
+
+def _written(row: _Row, said: _Said) -> Claim | None:
+    """The checks of what was read; None where that is no check, or a slot is read twice."""
+    slots = dict(said.slots)
+    if len(slots) != len(said.slots):
         return None
-    return written
+    template = row.form.checks
+    if said.negated:
+        template = f"not {template}" if row.form.denied is None else row.form.denied
+    at = f", path={slots['path']}" if "path" in slots else ""
+    slots = {"kind": "", "at": at, **slots}
+    texts = [_SLOT.sub(lambda match: _filled(match, slots), one) for one in template.split(" & ")]
+    checks = [check for check in map(parse_check, texts) if isinstance(check, Check)]
+    written = [canonical(check) for check in checks]
+    if len(written) != len(texts):
+        return None
+    proved = nouns_of(checks[0])
+    nouns = tuple(noun for noun in said.nouns if noun.noun not in proved)
+    return Claim(tuple(written), row.form.whole, nouns, bool(at) or not row.takes_path)
 
 
-def _claims(form: ClaimForm, tokens: Sequence[Token]) -> Iterator[str]:
-    """The checks that a form reads in a sentence."""
-    reader = _Reader(form.check)
-    for at, before in with_places(_FIRST, reader, tokens, 0, most=1):
-        for one in readings(compiled(form.pattern), reader, tokens, at):
-            for end, behind in with_places(_BEHIND, reader, tokens, one.end, most=1):
-                written = _written(form, (*before, *one.notes, *behind)) if end == len(tokens) else None
-                if written is not None:
-                    yield written
+def _filled(match: re.Match[str], slots: Mapping[str, str]) -> str:
+    written = slots[match[1]]
+    return written.strip('"') if match[2] else written
 
 
-def _written(form: ClaimForm, notes: Sequence[Note]) -> str | None:
-    """The check of what was read; None where that is not one check."""
-    said = dict(notes)
-    if len(said) != len(notes):
-        return None  # two paths
-    operator = said.get("op", "=")
-    name, negated = form.check, form.negated
-    if name == "equals" and operator == "!=":
-        negated = True
-    elif name == "equals" and operator != "=":
-        name = "compare"
-    said["op"] = operator
-    signature = TABLE[name]
-    arguments = [said[one.name] for one in signature.parameters if one.name in said]
-    arguments += [f"{one.name}={said[one.name]}" for one in signature.named if one.name in said]
-    check = parse_check(f"{'not ' if negated else ''}{name}({', '.join(arguments)})")
-    return canonical(check) if isinstance(check, Check) else None
-
-
-# ---------------------------------------------------------------- reading arguments
+# ---------------------------------------------------------------- the rows, made ready
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-_KEY: Final = re.compile(r"[A-Za-z_$/][\w$./:-]{0,255}", re.ASCII)
-_SYMBOL: Final = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::)[A-Za-z_$][\w$]*){0,15}", re.ASCII)
-_MODULE: Final = re.compile(r"[A-Za-z_@.][\w$./:@-]{0,255}", re.ASCII)
-_IDENTIFIER: Final = re.compile(r"[A-Za-z0-9_.$-]{1,64}")
-_HASH: Final = re.compile(r"[0-9a-f]{7,64}")
-_WORD_VALUE: Final = re.compile(r"[A-Za-z0-9_.\-+/:$]+")
-_FIRST: Final = places_of("in <path> ,?")
-_BEHIND: Final = places_of("in <path>", "( <path> )", "( in <path> )")
-_NOWHERE: Final[Places] = {}
-
-
-class _Reader:
-    """Takes whatever has the shape of an argument, and says how a check writes it."""
-
-    def __init__(self, check: str) -> None:
-        self._check = check
-
-    def before(self, parameter: str) -> Words:
-        """See `Binder`."""
-        return phrases(*self._nouns(parameter))
-
-    def after(self, parameter: str) -> Words:
-        """See `Binder`."""
-        return phrases(*(noun for noun in self._nouns(parameter) if " " not in noun))
-
-    def _nouns(self, parameter: str) -> tuple[str, ...]:
-        if self._check == ("returns" if parameter == "quote" else "defines" if parameter == "symbol" else ""):
-            return ()
-        return NOUNS.get(parameter, ())
-
-    def places(self, parameter: str) -> Places:
-        """See `Binder`."""
-        return _BEHIND if LOOKED_UP.get(self._check) == parameter else _NOWHERE
-
-    def argument(self, parameter: str, tokens: Sequence[Token], at: int) -> Iterator[Step]:
-        """See `Binder`."""
-        if at >= len(tokens) or tokens[at].kind in ("mark", "odd"):
-            return
-        written = self._read(parameter, tokens[at])
-        if written is not None:
-            yield at + 1, (("value" if parameter == "literal" else parameter, written),)
-
-    def _read(self, parameter: str, token: Token) -> str | None:
-        match parameter:
-            case "path":
-                path = token.text.removeprefix("./")
-                return _quoted(path) if is_path_like(path) and not path.startswith("/") else None
-            case "literal":
-                is_literal = token.text in CONSTANTS or token.text[:1] == "[" or not is_word(token)
-                return _value(token) if is_literal else None
-            case "value":
-                return _value(token)
-            case "number":
-                number = number_in(token)
-                return None if number is None else written_value(number)
-            case "date" | "time":
-                is_time = token.kind == "moment" or is_set_off(token)
-                return _quoted(token.text) if is_time and read_named_time(token.text) else None
-            case "hash":
-                return token.text.lower() if _HASH.fullmatch(token.text.lower()) else None
-            case "quote" | "pattern":
-                return _quoted(token.text) if is_set_off(token) or self._is_literal(token) else None
-            case "identifier":
-                fits = _IDENTIFIER.fullmatch(token.text) is not None
-                return _quoted(token.text) if fits and _is_name(token) and token.kind != "quote" else None
-            case _:
-                return self._symbol(parameter, token)
-
-    def _is_literal(self, token: Token) -> bool:
-        if self._check != "returns":
-            return "_" in token.text.strip("_")
-        return token.text in CONSTANTS or number_of(token.text) is not None
-
-    def _symbol(self, parameter: str, token: Token) -> str | None:
-        name = token.text.removesuffix("()")
-        shape = {"name": _KEY, "module": _MODULE}.get(parameter, _SYMBOL)
-        if shape.fullmatch(name) is None or not _is_name(token) or number_of(name) is not None:
-            return None
-        return _quoted(name) if parameter == "module" or not is_path_like(name) else None
-
-    def special(self, name: str, tokens: Sequence[Token], at: int) -> Iterator[Step]:
-        """See `Binder`."""
-        if name == "path":
-            for start in (*word_ends(_FILE, tokens, at), at):
-                yield from self.argument("path", tokens, start)
-        elif name == "definition":
-            yield from self._definition(tokens, at)
-        elif name == "compares":
-            yield from _operators(_OTHER_THAN_IS, tokens, at)
-        elif name == "is":
-            yield from _operators(_IS, tokens, at)
-        elif name == "when":
-            yield from _operators(WHEN, tokens, at)
-        elif name == "number":
-            for start, notes in _operators(NUMBERS, tokens, at):
-                yield from ((end, notes + taken) for end, taken in self.argument("number", tokens, start))
-
-    def _definition(self, tokens: Sequence[Token], at: int) -> Iterator[Step]:
-        """«`f`», «the function `f`», «a class `F`»."""
-        for start in (*word_ends(_ARTICLES, tokens, at), at):
-            yield from self.argument("symbol", tokens, start)
-            for noun, kind in _KIND_OF.items():
-                if start < len(tokens) and tokens[start].key == noun:
-                    for end, notes in self.argument("symbol", tokens, start + 1):
-                        yield end, (*notes, ("kind", kind))
-
-
-_IS: Final = {operator: tuple(text for text in texts if text in PLAIN) for operator, texts in COMPARES.items()}
-_OTHER_THAN_IS: Final = {
-    operator: tuple(text for text in texts if text not in PLAIN) for operator, texts in COMPARES.items()
+_SLOT: Final = re.compile(r"\{(\w+)(:bare)?\}")
+_KIND_OF: Final = {"function": "function", "method": "method", "type": "type", "class": "type", "struct": "type"} | {
+    noun: noun for noun in ("constant", "variable", "target", "section")
 }
-_FILE: Final = phrases("the file", "file", "the")
-_ARTICLES: Final = phrases("a", "an", "the")
-_KIND_OF: Final = {
-    **{noun: kind for kind, nouns in KINDS.items() if kind not in ("section", "target") for noun in nouns},
-    "class": "type",  # said only of files in which every type is a class, or coverage refuses it
+_FREE: Final = {
+    "path": frozenset(("file",)),
+    "changelog": frozenset(("file",)),
+    "hash": frozenset(("commit",)),
+    "quote": frozenset(("text",)),
+}
+"""By kind of argument: nouns that every argument of it is."""
+_NOUNS_OF: Final = {
+    **dict.fromkeys(("symbol", "name", "module", "identifier"), frozenset(NOUNS)),
+    **_FREE,
+    "quote": frozenset(("text", "word", "string", "phrase")),
+}
+_WORDS_OF: Final[Mapping[str, Phrases]] = {
+    "op": phrases(OPERATORS),
+    "count": ((("exactly",), "="), *phrases(OPERATORS), ((), "=")),
+    "when": ((("on",), "="), *phrases(TIMES)),
 }
 
 
-_FIRST_WORDS: Final = {"is": _IS, "compares": _OTHER_THAN_IS, "when": WHEN, "number": NUMBERS}
-"""Special parts of forms that begin with one of the words of a table."""
+def _string(text: str) -> str:
+    return f'"{text}"' if '"' not in text and "\\" not in text else '""'
 
 
-@cache
-def _needed() -> Sequence[tuple[ClaimForm, Sequence[frozenset[str]]]]:
-    """The forms, each with the sets of words of which a sentence has to have one: asked first, and cheap."""
-    return tuple((form, _needs_of(compiled(form.pattern))) for form in FORMS)
+def _part(written: str) -> _Part:
+    optional, body = written.endswith("?"), written.removesuffix("?")
+    if body.startswith("{"):
+        return _Part(body[1:-1], (), False)
+    words: list[tuple[tuple[str, ...], bool]] = []
+    for one in body.split("|"):
+        verb = tuple(one.removeprefix("~").split("_"))
+        words.append((verb, False))
+        if one == "~is":
+            words += [((*verb, "not"), True), (("isn't",), True), ((*verb, "never"), True), (("are",), False)]
+        elif one.startswith("~"):
+            base = one[1:].removesuffix("ses") + "s" if one.endswith("sses") else one[1:-1]
+            words += [(("does", "not", base), True), (("doesn't", base), True), (("never", *verb), True)]
+    return _Part("", tuple(words), optional)
 
 
-def _needs_of(pattern: Pattern) -> Sequence[frozenset[str]]:
-    tables = [_FIRST_WORDS[part.special] for part in pattern.parts if part.special in _FIRST_WORDS]
-    firsts = [frozenset(word for texts in table.values() for word in phrases(*texts)) for table in tables]
-    return (*pattern.needs, *(words for words in firsts if "" not in words))
+def _row(form: Form) -> _Row:
+    parts = tuple(map(_part, form.pattern.split()))
+    needs = tuple(frozenset(words[0] for words, _ in part.words) for part in parts if part.words and not part.optional)
+    return _Row(form, parts, "{at}" in form.checks, needs)
 
 
-def _operators(table: Mapping[str, tuple[str, ...]], tokens: Sequence[Token], at: int) -> Iterator[Step]:
-    for operator in OPERATORS:
-        yield from ((end, (("op", operator),)) for end in word_ends(phrases(*table.get(operator, ())), tokens, at))
-
-
-def _is_name(token: Token) -> bool:
-    """Whether a token can be meant as a name: set off, or of a shape that no word of prose has."""
-    return is_set_off(token) or is_identifier_like(token.text) or is_camel(token.text)
-
-
-def _quoted(text: str) -> str:
-    return written_value(text)
-
-
-def _value(token: Token) -> str | None:
-    """A value as a check writes it, by the way it is set off: `30` is a number, `"30"` and “30” are texts."""
-    text = token.text
-    if token.kind == "quote":
-        return written_value(text)
-    number = number_in(token)
-    if number is not None:
-        return written_value(number)
-    if text in CONSTANTS:
-        return written_value(CONSTANTS[text])
-    if token.kind != "code":
-        return None
-    if text[:1] in ('"', "["):
-        check = parse_check(f"equals(x, {text})")
-        return written_value(check.value("value")) if isinstance(check, Check) else None
-    return written_value(text) if _WORD_VALUE.fullmatch(text) else None
+_ROWS: Final = tuple(map(_row, FORMS))

@@ -1,34 +1,29 @@
-"""How much of a sentence its checks speak of: wholly, in part, or not at all (docs/checks.md).
+"""How much of a sentence its checks say: all of it, some of it, or nothing (docs/checks.md).
 
-A sentence is read clause by clause. A clause is covered where one check and one form of words (`coverage_forms.py`)
-take every word of it: the check's arguments in the form's order, the file that was looked at, nothing else. It has to
-say no more than the check. What no form takes is not covered: the lists are closed, and a word that nobody thought of
-counts as one that changes the meaning. Of a clause that goes on behind such a form, or begins before it, the form stays
-covered and the rest is unchecked; what is left then is still true by itself.
-
-Two clauses may share their subject or their object («`f` calls `g` and `h`», «`a.py` and `b.py` import `os`»): each is
-read as if it had its own, and needs its own check. Pure, and bounded: a sentence beyond the bounds is at most `part`.
+All of it, where the sentence is a claim form of these very checks (`claim_forms.py`), or where a proposal says so and
+the guard (`guard.py`) finds nothing left. Checks that say the opposite of the sentence say nothing of it. Pure, and
+bounded: a sentence beyond the bounds is at most `part`.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 from .checks import Check, Unknown, canonical, parse_check
-from .coverage_binding import Bound
-from .coverage_check import Scope
-from .coverage_clauses import Clauses
-from .coverage_presence import Presence
+from .claim_forms import Claim, claim
 from .coverage_tokens import Token, tokens_of
+from .guard import Compared, compare
+from .lexicon import SYMBOLIC
+from .mentions import proves
 
-_HASH: Final = re.compile(r"[0-9a-fA-F]{4}")
-"""What a sentence has that names a commit; any other sentence says the same whichever commit was looked at."""
 Level = Literal["whole", "part", "none"]
+Scope = Literal["file", "repository", "channel"]
+"""What was looked at where no path is named: one file, all tracked files, or what a channel reports of itself."""
+BY_FORM: Final = "form"
 MAX_TOKENS: Final = 256
-"""Tokens of a sentence that is read by forms; a longer one is not covered anywhere."""
+"""Tokens of a sentence that is held against its checks; a longer one is `part`, and all of it is unchecked."""
 
 
 class Coverage(NamedTuple):
@@ -37,10 +32,43 @@ class Coverage(NamedTuple):
     Attributes:
         level: the checks say all of it, some of it, or nothing that stands in it.
         unchecked: what they do not say: code points of the sentence as it was given, half open, in order.
+        by: what says that it is whole: `form`, or the name of a proposer; empty for another level.
+        opposed: places of the checks that say the opposite of the sentence.
     """
 
     level: Level
     unchecked: tuple[tuple[int, int], ...]
+    by: str = ""
+    opposed: tuple[int, ...] = ()
+
+
+class Proposed(NamedTuple):
+    """What a proposal says of its checks.
+
+    Attributes:
+        by: the proposer's name.
+        whole: they say all of the sentence.
+    """
+
+    by: str
+    whole: bool
+
+
+class Confirmed(NamedTuple):
+    """What a look in the checkout adds to the sentence.
+
+    Attributes:
+        unique: each symbol that names no path is defined exactly once in the checkout.
+        kinds: of an identifier, the kinds that the index proves.
+        narrowed: a check holds only under a condition, which the sentence does not say.
+    """
+
+    unique: bool = False
+    kinds: Mapping[str, frozenset[str]] = MappingProxyType({})
+    narrowed: bool = False
+
+
+NOTHING_CONFIRMED: Final = Confirmed()
 
 
 def cover(
@@ -50,48 +78,82 @@ def cover(
     path: str | None = None,
     commit: str | None = None,
     scope: Scope = "file",
-    derived_sentence: bool = False,
+    proposal: Proposed | None = None,
+    confirmed: Confirmed = NOTHING_CONFIRMED,
 ) -> Coverage:
-    """How much of a sentence its checks speak of.
+    """How much of a sentence its checks say.
 
     Args:
         sentence: as it was emitted.
-        checks: of the assertion. One that nobody can read covers nothing, and the sentence is not `whole` beside it.
+        checks: of the assertion. With one that cannot be read the sentence is never `whole`.
         path: the file that was looked at; a check's own path goes before it. None where several were, or none.
         commit: the hash of the commit that was looked at.
-        scope: what was looked at where no path is named: `repository` for all tracked files, `channel` for what a
-            channel reports of itself. With `file` a check that speaks of all of its scope needs a path.
-        derived_sentence: the only check is the derived one that the sentence itself stands somewhere.
+        scope: what was looked at where no path is named.
+        proposal: what the assertion's proposal says, where a listed proposer signed it.
+        confirmed: what the look adds.
 
     Returns:
         The level, with what is unchecked. Never raises.
     """
-    if derived_sentence:
-        return Coverage("part", _everything(sentence))
-    # By what they are written as: in Python 1 and True are one value.
-    known = dict.fromkeys(canonical(check) for check in checks if isinstance(check, Check))
-    readable = all(isinstance(check, Check) for check in checks)
-    commit = commit if _HASH.search(sentence) or not sentence.isascii() else None
-    return _covered(sentence, tuple(known), readable, path, commit, scope)
-
-
-@lru_cache(maxsize=1024)  # several kinds of evidence are asked about one sentence and one file
-def _covered(
-    sentence: str, written: tuple[str, ...], readable: bool, path: str | None, commit: str | None, scope: Scope
-) -> Coverage:
-    """As `cover`, of checks by what they are written as; `readable` says that these are all."""
-    everything = _everything(sentence)
     tokens = tokens_of(sentence)
-    known = [check for check in map(parse_check, written) if isinstance(check, Check)]
-    present = Presence(sentence, tokens)
-    bounds = [Bound(check, path, commit, scope) for check in known if present.of(check)]
-    if not bounds:
-        return Coverage("none", everything)
+    everything = _everything(sentence)
+    places = [place for place, check in enumerate(checks) if isinstance(check, Check)]
+    known = [check for check in checks if isinstance(check, Check)]
     if len(tokens) > MAX_TOKENS:
-        return Coverage("part", everything)
-    unchecked = _spans(tokens, Clauses(tokens, bounds).unchecked)
-    whole = bool(tokens) and readable and not unchecked
-    return Coverage("whole" if whole else "part", unchecked)
+        return Coverage("part" if known else "none", everything)
+    compared = compare(tokens, known, path, confirmed.kinds)
+    opposed = tuple(places[number] for number in sorted(compared.opposed))
+    if opposed or not compared.present:
+        return Coverage("none", everything, "", opposed)
+    if len(known) == len(checks):
+        claimed = claim(sentence)
+        if claimed is not None and _is_of(claimed, known, path, scope, confirmed):
+            unproved = [noun.place for noun in claimed.nouns if not proves(noun.noun, noun.name, confirmed.kinds)]
+            if claimed.whole and not unproved and not confirmed.narrowed:
+                return Coverage("whole", (), BY_FORM)
+            return Coverage("part", _spans(tokens, [at in unproved for at in range(len(tokens))]) or everything)
+        is_left = any(compared.left) or (compared.loose and not confirmed.unique) or confirmed.narrowed
+        if proposal is not None and proposal.whole and not is_left:
+            return Coverage("whole", (), proposal.by)
+    return Coverage("part", _unchecked(tokens, compared, commit) or everything)
+
+
+def _is_of(claimed: Claim, checks: Sequence[Check], path: str | None, scope: Scope, confirmed: Confirmed) -> bool:
+    """Whether a claim is of these checks and no others, and it is certain of which file they speak."""
+    claims = [check for check in map(parse_check, claimed.checks) if isinstance(check, Check)]
+    said = {(check.text("path"), _without_path(check)) for check in claims}
+    own = {(check.text("path"), _without_path(check)) for check in checks}
+    if said == own:
+        if any(check.text("pattern") == "subscribers" and check.path is None for check in claims):
+            return scope == "channel"
+        return claimed.named or confirmed.unique
+    held = {(check.text("path") or path or "", _without_path(check)) for check in checks}
+    # A check may name more of the path than the sentence, where the symbol is the only one of its name.
+    ends = {_end_of(check, other) for check in claims for other in held}
+    return said == held or (confirmed.unique and held == ends - {None})
+
+
+def _end_of(said: Check, check: tuple[str, str]) -> tuple[str, str] | None:
+    """A check with its path, where it is what is said but for that path, and no other end of one is named."""
+    whole, end = check[0], said.text("path")
+    is_end = whole == end or not end or (whole.endswith(f"/{end}") and not said.negated)
+    return check if is_end and said.name in SYMBOLIC and _without_path(said) == check[1] else None
+
+
+def _without_path(check: Check) -> str:
+    named = tuple(one for one in check.named if one[0] != "path")
+    return canonical(Check(check.name, check.arguments, named, check.negated))
+
+
+def _unchecked(tokens: Sequence[Token], compared: Compared, commit: str | None) -> tuple[tuple[int, int], ...]:
+    """What is left: without a commit's hash that is the one that was looked at."""
+    return _spans(
+        tokens,
+        [
+            left and not (commit and len(token.text) >= 7 and commit.startswith(token.text.lower()))
+            for token, left in zip(tokens, compared.left, strict=True)
+        ],
+    )
 
 
 def _everything(sentence: str) -> tuple[tuple[int, int], ...]:

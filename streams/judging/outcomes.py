@@ -6,13 +6,16 @@ The same for every observer and for the binding lane, so that two who see the sa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from ...codecs.records import Kind, Outcome
 from .checks import Check, Unknown, parse_check
 from .coverage import Coverage
 from .derivation import Derived
+from .guard import NEGATIVE
 from .results import Held
+
+__all__ = ["NEGATIVE", "AbsentReason", "AssertionChecks", "Judged", "checks_of_assertion", "judged"]
 
 AbsentReason = Literal[
     "terms-missing",  # no check, and its words are not there
@@ -21,10 +24,8 @@ AbsentReason = Literal[
     "check-not-bound",  # a check holds, but nothing in the sentence is an argument of it
     "changed-since",  # false now, but the file has changed since the time that the annotation speaks of
     "path-missing",  # the file is not in the tree that was looked at
+    "outside-locator",  # a check holds, but not where the annotation says that it was looked
 ]
-
-NEGATIVE: Final = frozenset(("absent", "missing"))
-"""Checks that bear a denial out without a `not`."""
 
 
 class AssertionChecks(NamedTuple):
@@ -42,8 +43,8 @@ class AssertionChecks(NamedTuple):
 
     @property
     def is_sentence(self) -> bool:
-        """Its only check is the derived one that the sentence stands there, or it has none: it is held to its words."""
-        return self.derived.form in ("sentence", "none")
+        """It has no check: it is held to its words, which never count."""
+        return not self.checks
 
 
 def checks_of_assertion(kind: Kind, derived: Derived) -> AssertionChecks:
@@ -74,9 +75,10 @@ def judged(asked: AssertionChecks, helds: Sequence[Held], coverage: Coverage, wo
     """The outcome of a look.
 
     Args:
-        question: what was asked.
+        asked: what was asked.
         helds: what each check came to here, in the order of the question's.
-        coverage: how much of the sentence the checks speak of.
+        coverage: how much of the sentence the checks say. One that says the opposite of the sentence neither bears it
+            out nor contradicts it.
         words_present: whether every term of the sentence stands in the region that was looked at (the old test).
     """
     fitted = tuple(_for_kind(asked, check, held) for check, held in zip(asked.checks, helds, strict=True))
@@ -106,10 +108,13 @@ def _outcome(
     coverage: Coverage,
     words_present: bool,
 ) -> tuple[Outcome, AbsentReason | None]:
-    if any(helds[place].reason != "changed-since" for place in refuted):
+    against = [place for place in refuted if place not in coverage.opposed]
+    if any(helds[place].reason != "changed-since" for place in against):
         return "contradicts", None
-    if refuted:
+    if against:
         return "absent", "changed-since"
+    if refuted:
+        return "absent", "check-not-bound"
     if verified:
         return ("corroborates", None) if coverage.level != "none" else ("absent", "check-not-bound")
     if any(held.reason == "path-missing" for held in helds):

@@ -23,7 +23,6 @@ import judge
 import mutations
 import oracle_checks
 import pytest
-import recording
 import sdists
 import showing
 import sources
@@ -356,15 +355,6 @@ def test_cases_have_identifiers_of_their_own(packages: dict[str, Package]) -> No
         assert set(TYPES) <= kinds
     assert any(one.setting == cases.PADDED for one in found)
     assert all(judge.decoded(one) for one in found)
-
-
-def test_a_recorder_names_only_what_was_read(packages: dict[str, Package]) -> None:
-    """A sentence about a file that no call returned gets no check on it."""
-    one = BY_ID["click-t08"]
-    about = packages[one.package]
-    elsewhere = [{"substrate_class": "substrate.code.read", "locator": {"path": "README.md"}}]
-    assert recording.derive(one.text, "assertion", one.recorded, about)
-    assert recording.derive(one.text, "assertion", elsewhere, about) == []
 
 
 def admission(coverage: str, unchecked: tuple[tuple[int, int], ...] = ()) -> judge.Admission:

@@ -1,4 +1,4 @@
-"""Which calls bear on a sentence, what is quoted of them, and which checks they give."""
+"""Which calls bear on a sentence, and what is quoted of them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from typing import Any
 
 import pytest
 
-from sluice.record import Deriver, annotations_of, proposals
-from sluice.record.call_annotations import MOST_ANNOTATIONS, MOST_MADE_BYTES, Annotator, CallText, Noted
-from sluice.record.call_results import time_of
+from sluice.codecs.records import Annotation
+from sluice.record import annotations_of, proposals
+from sluice.record.call_annotations import MOST_ANNOTATIONS, MOST_MADE_BYTES, Annotator, CallText
 from sluice.record.looks import GREP, LOG, READ, Commit, Line, Look, LookResult
-from sluice.streams.judging.code import Code
-from sluice.streams.judging.results import Source
-from sluice.streams.judging.verify import Parsing
 
 SOURCE = "LIMIT = 42\n\n\ndef run(job):\n    stop(job)\n    return 3\n"
 
@@ -33,23 +30,23 @@ def log(path: str, *commits: Commit) -> LookResult:
     return LookResult(Look(LOG, {"path": path}, "log"), (), commits)
 
 
-def places(noted: Noted) -> list[tuple[str, dict[str, Any]]]:
-    found = [(one.substrate_class, dict(one.locator or {})) for one in noted.annotations]
+def places(noted: list[Annotation]) -> list[tuple[str, dict[str, Any]]]:
+    found = [(one.substrate_class, dict(one.locator or {})) for one in noted]
     for _, locator in found:
         locator.pop("quote", None)
     return found
 
 
-def quotes(noted: Noted) -> list[object]:
-    return [(one.locator or {}).get("quote") for one in noted.annotations]
+def quotes(noted: list[Annotation]) -> list[object]:
+    return [(one.locator or {}).get("quote") for one in noted]
 
 
-def note(text: str, *calls: LookResult, read_file: Any = None) -> Noted:
+def note(text: str, *calls: LookResult) -> list[Annotation]:
     """What calls give a sentence, in a checkout whose tracked files hold what came back of them."""
     files = {
         path: "\n".join(line.text for line in one.lines if line.path == path) for one in calls for path in one.paths
     }
-    return annotations_of(text, calls, Deriver(read_file), lambda path: files.get(path, "").encode("utf-8", "replace"))
+    return annotations_of(text, calls, lambda path: files.get(path, "").encode("utf-8", "replace"))
 
 
 def test_calls_with_the_sentences_terms_bear_on_it() -> None:
@@ -71,7 +68,7 @@ def test_words_of_ascii_are_those_of_any_text() -> None:
 
 def test_quotes_hold_no_more_files_than_there_is_room_for() -> None:
     """An agent that reads one large file after the other: those that the checkout has dropped are not held here."""
-    annotator = Annotator(Deriver(), lambda path: b"LIMIT = 42\n" + bytes(1_000_000))
+    annotator = Annotator(lambda path: b"LIMIT = 42\n" + bytes(1_000_000))
     calls = [CallText(read(f"{number}.py", "LIMIT = 42\n")) for number in range(40)]
     tracemalloc.start()
     for one in calls:
@@ -83,9 +80,9 @@ def test_quotes_hold_no_more_files_than_there_is_room_for() -> None:
 
 
 @pytest.mark.parametrize("text", ["`nothing_here` is 7.", "The weather is nice.", ""])
-def test_without_terms_there_is_neither_annotation_nor_check(text: str) -> None:
+def test_without_terms_there_is_no_annotation(text: str) -> None:
     """A sentence of which nobody looked anything up is unannotated."""
-    assert note(text, read()) == Noted([], [])
+    assert note(text, read()) == []
 
 
 def test_each_class_comes_once_before_any_comes_twice() -> None:
@@ -106,64 +103,7 @@ def test_a_search_through_many_files_becomes_one_in_the_file_that_fits() -> None
 def test_of_two_calls_alike_the_later_one_is_first() -> None:
     """It saw the newer state; the same place is named once."""
     noted = note("`LIMIT` is 42.", read(at=1_000), read(at=2_000))
-    assert [one.ts for one in noted.annotations] == ["1970-01-01T00:00:02Z"]
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("`LIMIT` is 42.", ["equals(LIMIT, 42)"]),
-        ("The value of `LIMIT`, which is odd, is 42 here.", ["equals(LIMIT, 42, path=a.py)"]),
-        ("In there `run()` goes on to `stop`, I found.", ["calls(run, stop, path=a.py)"]),
-        ("As I found, `a.py` has `stop(job)` at a.py:5.", ['line(a.py, 5, "stop(job)")']),
-        ("Somewhere in it stands `LIMIT`, I found.", ["defines(LIMIT, path=a.py)"]),
-    ],
-)
-def test_checks_come_from_the_result(text: str, wanted: list[str]) -> None:
-    """The claim form's, else the most exact ones that hold; with the file at hand and without."""
-    assert note(text, read()).checks == wanted
-    assert note(text, read(), read_file={"a.py": SOURCE}.get).checks == wanted
-
-
-@pytest.mark.parametrize(
-    ("text", "paths", "wanted"),
-    [
-        ("`limits.py` exists.", ["src/limits.py"], ["exists(src/limits.py)"]),
-        ("`limits.py` exists.", ["src/limits.py", "limits.py"], ["exists(limits.py)"]),
-        ("`limits.py` exists.", ["a/limits.py", "b/limits.py"], ["exists(limits.py)"]),
-        ("`src/limits.py` exists.", ["src/limits.py"], ["exists(src/limits.py)"]),
-        ("`its.py` exists.", ["src/limits.py"], []),
-    ],
-)
-def test_a_file_that_is_named_without_its_folder_is_the_one_that_was_looked_at(
-    text: str, paths: list[str], wanted: list[str]
-) -> None:
-    """Where there is one. At the top there is no file of that name, which would contradict the statement."""
-    assert note(text, *(read(path) for path in paths)).checks == wanted
-
-
-def test_a_part_of_a_file_gives_checks_with_the_files_own_line_numbers() -> None:
-    """Lines before it are not made up."""
-    noted = note("As I found, `stop(job)` stands at a.py:105.", read(text="def run(job):\n    stop(job)\n", first=104))
-    assert noted.checks == ['line(a.py, 105, "stop(job)")']
-
-
-def test_no_check_holds_in_a_result_that_is_not_in_the_file() -> None:
-    """Where the file is at hand, it decides what holds."""
-    assert note("The value of `LIMIT` there is 42.", read(), read_file={"a.py": "LIMIT = 7\n"}.get).checks == [
-        "defines(LIMIT, path=a.py)"
-    ]
-
-
-def test_history_gives_checks_on_commits() -> None:
-    """Of the commits that the sentence names and the log shows."""
-    commits = (Commit("a" * 40, "Ada A", time_of("2026-05-25")), Commit("b" * 40, "Bob B", time_of("2026-05-20")))
-    noted = note(f"Commit `{'a' * 8}` by Ada A is of 2026-05-25.", log("a.py", *commits))
-    assert f'commit({"a" * 8}, author="Ada A", date=2026-05-25)' in noted.checks
-    assert f"changed(a.py, {'a' * 8})" in noted.checks
-    assert noted.annotations[0].observation_id == "a" * 40
-    noted = note("The newest change of `a.py` I saw is of 2026-05-25.", log("a.py", *commits))
-    assert noted.checks == ["last_changed(a.py, =, 2026-05-25)"]
+    assert [one.ts for one in noted] == ["1970-01-01T00:00:02Z"]
 
 
 SECRETS = [
@@ -179,13 +119,12 @@ SECRETS = [
 
 
 @pytest.mark.parametrize("line", SECRETS)
-def test_secrets_are_quoted_neither_in_annotations_nor_in_checks(line: str) -> None:
+def test_secrets_are_not_quoted(line: str) -> None:
     """Whatever the sentence names of the line."""
     words = " and ".join(f"`{word}`" for word in line.replace("'", " ").replace('"', " ").split()[:2])
     for path in ("a.py", "b.yaml"):
         noted = note(f"The file {path} has {words} in it, I found.", read(path, f"x\n{line}\n"))
         assert all(quote is None or line not in str(quote) for quote in quotes(noted))
-        assert not any(check.startswith("contains(") for check in noted.checks)
 
 
 @pytest.mark.parametrize(
@@ -248,52 +187,18 @@ def test_a_plain_answer_gets_proposals(
     assert places(proposals(text, listing)) == wanted
 
 
-def test_proposals_have_checks_where_the_files_are_at_hand() -> None:
-    """The same ones as if they had been read."""
-    noted = proposals("The value of `LIMIT` in `a.py`, I found, is 42.", ["a.py"], Deriver({"a.py": SOURCE}.get))
-    assert noted.checks == ["equals(LIMIT, 42, path=a.py)"]
-
-
-class _Forgetful(Parsing):
-    """A parser that keeps nothing, and counts."""
-
-    def __init__(self) -> None:
-        self.parsed = 0
-
-    def code(self, source: Source) -> Code | None:
-        self.parsed += 1
-        return super().code(source)
-
-
-def test_a_file_is_parsed_once_for_all_names_of_a_sentence() -> None:
-    """Also where the parser keeps nothing, as of a file that is too large for it."""
-    parser = _Forgetful()
-    text = "I found `run`, `LIMIT` and `stop` in `a.py`, and 42 there."
-    assert Deriver({"a.py": SOURCE}.get, parser).derive(text, "assertion", [read()])
-    assert parser.parsed == 1
-
-
-def test_a_name_is_looked_up_as_a_check_has_it() -> None:
-    """In NFKC `b⑴` is `b(1)`, which names `b`."""
-    source = "def b():\n    return 1\n# b⑴\n"
-    found = Deriver({"a.py": source}.get).derive(
-        "The function `b⑴` is here, I found.", "assertion", [read(text=source)]
-    )
-    assert found == ['defines("b⑴", path=a.py)']
-
-
 def test_an_annotator_says_the_same_however_many_turns_it_has_seen() -> None:
     """Which calls have a word is kept from turn to turn: while calls come, while the oldest go, and of another session
     it says what a new annotator says."""
     every = [CallText(read(f"part{one}.py", f"cap = {one}\nlimit_{one} = cap\n")) for one in range(8)]
-    used = Annotator(Deriver())
+    used = Annotator()
     sentences = ["`cap` is 3.", "`limit_5` is `cap`.", "`limit_2` and `cap` are set."]
     spans = [(0, 2), (0, 5), (0, 8), (3, 8), (6, 8), (0, 4), (4, 4), (1, 7)]
     for first, end in spans:
         for sentence in sentences:
             calls = tuple(every[first:end])
-            assert used.note(sentence, calls) == Annotator(Deriver()).note(sentence, calls), (first, end, sentence)
-    assert used.note("`limit_5` is `cap`.", tuple(every)).annotations[0].locator == {
+            assert used.note(sentence, calls) == Annotator().note(sentence, calls), (first, end, sentence)
+    assert used.note("`limit_5` is `cap`.", tuple(every))[0].locator == {
         "path": "part5.py",
         "lines": [1, 2],
     }

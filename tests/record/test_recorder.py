@@ -79,7 +79,7 @@ def test_a_turn_is_one_emission() -> None:
     assert annotation.substrate_class == "substrate.code.read"
     assert annotation.locator == {"path": "a.py", "lines": [1, 2]}
     assert annotation.ts == "2026-11-18T11:06:39.995Z"
-    assert assertion.checks == ["equals(LIMIT, 42, path=a.py)"]
+    assert assertion.checks is None
     assert sink.records[0].key == "c-1:0"
     assert sink.records[0].headers == (("traceparent", TRACE.encode()),)
 
@@ -93,7 +93,7 @@ def test_a_tools_plain_text_is_read_like_its_numbered_one() -> None:
 
     ((assertion,),) = [one.assertions or [] for one in emissions(sink)]
     assert [one.locator for one in assertion.annotations] == [{"path": "a.py", "lines": [1, 2]}]
-    assert assertion.checks == ["equals(LIMIT, 42, path=a.py)"]
+    assert assertion.checks is None
 
 
 @pytest.mark.parametrize(
@@ -463,7 +463,7 @@ def test_it_needs_neither_kafka_nor_faust() -> None:
 
 
 def test_files_of_the_checkout_complete_what_came_back(tmp_path: Path) -> None:
-    """With the root, the id of what was read is known, and checks are held against the whole file."""
+    """With the root, the id of what was read is known. The recorder attaches no checks."""
     (tmp_path / "a.py").write_text("A = 1\nLIMIT = 42\nB = 2\n")
     made, sink = recorder(root=tmp_path)
     with made.turn("c") as turn:
@@ -476,7 +476,7 @@ def test_files_of_the_checkout_complete_what_came_back(tmp_path: Path) -> None:
     value = json.loads(sink.records[0].value)
     ids = [each.get("observation_id") for each in value["assertions"][0]["provenance"]]
     assert ids == [f"sha256:{sha256(b'LIMIT = 42' + chr(10).encode()).hexdigest()}"]
-    assert (one.assertions or ())[0].checks == ["equals(LIMIT, 42, path=a.py)"]
+    assert (one.assertions or ())[0].checks is None
 
 
 def spoken(number: int) -> list[Event]:

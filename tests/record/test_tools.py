@@ -326,15 +326,14 @@ def test_names_of_files_bear_out_that_they_are_there_and_nothing_else(one: ToolC
     (look,) = looks(one)
     known = [CallText(seen(look, one.result or ""))]
     noted = Annotator().note("`src/limits.py` exists.", known)
-    assert [(each.substrate_class, each.locator) for each in noted.annotations] == [(READ, {"path": "src/limits.py"})]
-    assert noted.checks == ["exists(src/limits.py)"]
+    assert [(each.substrate_class, each.locator) for each in noted] == [(READ, {"path": "src/limits.py"})]
     for sentence in (
         "`src/limits.py` defines `retry`.",
         "The limits are in `src/limits.py`.",
         "`src/third.py` exists.",
         "`MAX` is 5 in `src/limits.py`.",
     ):
-        assert Annotator().note(sentence, known) == ([], [])
+        assert Annotator().note(sentence, known) == []
 
 
 @pytest.mark.parametrize("result", ["No files found", "", "../../etc/passwd", "/etc/passwd"])
@@ -342,8 +341,8 @@ def test_a_listing_without_a_file_of_the_root_bears_out_nothing(result: str) -> 
     """Nor that a file is missing: the pattern may have passed it over."""
     (look,) = looks(call("Glob", pattern="*.py", result=result))
     known = [CallText(seen(look, result))]
-    assert Annotator().note("`src/limits.py` does not exist.", known) == ([], [])
-    assert Annotator().note("`passwd` exists.", known) == ([], [])
+    assert Annotator().note("`src/limits.py` does not exist.", known) == []
+    assert Annotator().note("`passwd` exists.", known) == []
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def paths(assertion: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("name", SAMPLES)
 @pytest.mark.parametrize("at_hand", [True, False])
-def test_every_sample_gives_annotations_and_a_check(name: str, at_hand: bool, shop: Path):
+def test_every_sample_gives_annotations_and_no_check(name: str, at_hand: bool, shop: Path):
     """With the checkout at hand, which lies in another folder than the agent's did, and without it."""
     sink = MemorySink()
     recorder = Recorder("agent", sink, root=shop if at_hand else None)
@@ -61,7 +61,7 @@ def test_every_sample_gives_annotations_and_a_check(name: str, at_hand: bool, sh
     assert annotation["substrate_class"] == "substrate.grep"
     path = annotation["locator"]["path"]
     assert path.endswith("cart.py")
-    assert assertion["checks"] == [f"equals(MAX_ITEMS, 40, path={path})"]
+    assert "checks" not in assertion
     assert ("quote" in annotation["locator"]) is at_hand
 
 
@@ -132,4 +132,4 @@ def test_a_trajectory_that_opens_a_file_is_annotated_by_its_window(shop: Path, t
     assert annotation["substrate_class"] == "substrate.code.read"
     assert annotation["locator"] == {"path": "src/cart.py", "lines": [1, 3], "quote": "MAX_ITEMS = 40"}
     assert annotation["observation_id"].startswith("sha256:")
-    assert assertion["checks"] == ["equals(MAX_ITEMS, 40)"]
+    assert "checks" not in assertion

@@ -53,9 +53,10 @@ ABSENT: Final[Mapping[str, str]] = {
     "terms-missing": "its words are not there",
     "check-fails": "what a check asks for was not found",
     "check-undecided": "no check of it could be decided",
-    "check-not-bound": "a check holds, but speaks of nothing in the sentence",
+    "check-not-bound": "its checks speak of nothing in the sentence, or say the opposite",
     "changed-since": "a check is false now, but the file has changed since",
     "path-missing": "the file is not there",
+    "outside-locator": "a check holds, but not where the annotation says that it was looked",
 }
 """Why an observation is `absent` (streams/judging/outcomes.py)."""
 assert set(ABSENT) == set(get_args(AbsentReason))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...streams.judging.coverage_binding import Scope
+from ...streams.judging.coverage import Scope
 from ...streams.judging.results import Held
 from ...streams.judging.terms import shares_a_term
 from ...streams.judging.verify import Parser

@@ -161,9 +161,7 @@ class Judges:
 
 
 def _covered(ask: Ask, path: str | None) -> Coverage:
-    question = ask.question
-    sentence = question.derived.form == "sentence"
-    return cover(ask.said, question.checks, path=path, derived_sentence=sentence)
+    return cover(ask.said, ask.question.checks, path=path)
 
 
 def checked(verdict: Any, count: int) -> Verdict:

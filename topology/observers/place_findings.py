@@ -12,8 +12,7 @@ from typing import Final
 
 from ...codecs.records import LookedAt
 from ...streams.judging.checks import Check, Unknown, parse_check
-from ...streams.judging.coverage import cover
-from ...streams.judging.coverage_binding import Scope
+from ...streams.judging.coverage import Scope, cover
 from ...streams.judging.outcomes import NEGATIVE, Judged, judged
 from ...streams.judging.results import Held
 from ...streams.judging.terms import Presence
@@ -112,8 +111,7 @@ def answer(
         raise CannotLook("the parser of this language is not installed")
     question = ask.question
     checks = tuple(map(parse_check, question.derived.checks))
-    is_sentence = question.derived.form == "sentence"
-    covered = cover(ask.said, checks, path=path, commit=commit, scope=scope, derived_sentence=is_sentence)
+    covered = cover(ask.said, checks, path=path, commit=commit, scope=scope)
     found = judged(question, helds, covered, words is not None and words.whole)
     if found.reason == "terms-missing":
         if missing:

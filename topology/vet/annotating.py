@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from ...codecs.records import Annotation, Kind
-from ...record import Noted, proposals
+from ...record import proposals
 from ...record.call_annotations import MOST_ANNOTATIONS, Annotator, CallText
 from ...record.looks import GREP, LOG, READ
 from ...streams.judging.checks import TABLE, Check, parse_check
 from ...streams.judging.checks import Kind as Written
+from ...streams.judging.derivation import checks_of
 from ..observers.place_findings import decides
 from .at_hand import AtHand
 
@@ -34,13 +35,12 @@ class Proposing(Annotator):
     """
 
     def __init__(self, at_hand: AtHand) -> None:
-        self._proposer, self._at_hand = at_hand.deriver, at_hand
-        super().__init__(self._proposer)
+        self._at_hand = at_hand
+        super().__init__()
 
-    def note(self, text: str, calls: Sequence[CallText], kind: Kind = "assertion") -> Noted:
+    def note(self, text: str, calls: Sequence[CallText], kind: Kind = "assertion") -> list[Annotation]:
         """See `Annotator`."""
-        noted = proposals(text, self._at_hand.listing, self._proposer)
-        return noted._replace(annotations=without_stale(noted, self._at_hand.committed))
+        return without_stale(proposals(text, self._at_hand.listing), _checks(text, kind), self._at_hand.committed)
 
 
 class Widening(Annotator):
@@ -52,17 +52,17 @@ class Widening(Annotator):
     """
 
     def __init__(self, annotator: Annotator, at_hand: AtHand) -> None:
-        super().__init__(at_hand.deriver, annotator.read_data)
+        super().__init__(annotator.read_data)
         self._at_hand = at_hand
 
-    def note(self, text: str, calls: Sequence[CallText], kind: Kind = "assertion") -> Noted:
+    def note(self, text: str, calls: Sequence[CallText], kind: Kind = "assertion") -> list[Annotation]:
         """See `Annotator`."""
         noted = super().note(text, calls, kind)
-        checks = _checks(noted)
+        checks = _checks(text, kind)
         if not checks:
             return noted
-        kept = _deciding(without_stale(noted, self._at_hand.committed), checks)
-        looked = {path: one for one in noted.annotations if (path := _path(one)) is not None}
+        kept = _deciding(without_stale(noted, checks, self._at_hand.committed), checks)
+        looked = {path: one for one in noted if (path := _path(one)) is not None}
         for path, one in looked.items():
             about = [check for check in checks if (check.path or path) == path]
             for name in KINDS:
@@ -76,7 +76,7 @@ class Widening(Annotator):
                 if name == LOG and is_stale(decided, path, self._at_hand.committed):
                     continue
                 kept.append(Annotation(name, None, one.ts, _locator(name, path, decided)))
-        return noted._replace(annotations=kept)
+        return kept
 
 
 def _deciding(annotations: list[Annotation], checks: Sequence[Check]) -> list[Annotation]:
@@ -92,12 +92,11 @@ def _deciding(annotations: list[Annotation], checks: Sequence[Check]) -> list[An
     return [one for one in annotations if _path(one) in paths or one.substrate_class not in have]
 
 
-def without_stale(noted: Noted, committed: Callable[[str], bool]) -> list[Annotation]:
+def without_stale(
+    noted: Sequence[Annotation], checks: Sequence[Check], committed: Callable[[str], bool]
+) -> list[Annotation]:
     """The annotations without those of history that would compare a file's content with an older one."""
-    checks = _checks(noted)
-    return [
-        one for one in noted.annotations if one.substrate_class != LOG or not is_stale(checks, _path(one), committed)
-    ]
+    return [one for one in noted if one.substrate_class != LOG or not is_stale(checks, _path(one), committed)]
 
 
 def is_stale(checks: Iterable[Check], path: str | None, committed: Callable[[str], bool]) -> bool:
@@ -114,8 +113,10 @@ def is_stale(checks: Iterable[Check], path: str | None, committed: Callable[[str
     )
 
 
-def _checks(noted: Noted) -> list[Check]:
-    return [check for text in noted.checks if isinstance(check := parse_check(text), Check)]
+def _checks(text: str, kind: Kind) -> list[Check]:
+    """The checks that observers read in a sentence."""
+    derived = checks_of(text, kind, None)
+    return [check for written in derived.checks if isinstance(check := parse_check(written), Check)]
 
 
 def _path(annotation: Annotation) -> str | None:

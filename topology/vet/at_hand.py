@@ -7,7 +7,6 @@ import hashlib
 from functools import cached_property
 from typing import Final
 
-from ...record import Deriver
 from ...record.checkouts import Checkout
 from ...streams.policy.policy import Policy
 from ..observers.instruments import Instruments
@@ -44,11 +43,6 @@ class AtHand:
         self._settings, self._instruments = settings, instruments
         self._checkout = Checkout(folder)
         self._committed: dict[str, bool] = {}
-
-    @property
-    def deriver(self) -> Deriver:
-        """Derives checks, and shares what is parsed with the observers."""
-        return Deriver(self._checkout.text, self._instruments.parsed)
 
     @cached_property
     def listing(self) -> frozenset[str]:

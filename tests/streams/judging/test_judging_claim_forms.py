@@ -1,92 +1,181 @@
-"""Claim forms: which check a sentence gives, and that any word more gives none."""
+"""Claim forms: which checks a sentence gives, and that any word more gives none."""
 
 from __future__ import annotations
 
+import re
 import string
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sluice.streams.judging.checks import Check, canonical, parse_check
+from sluice.streams.judging.checks import TABLE, Check, canonical, parse_check
 from sluice.streams.judging.claim_forms import FORMS, claim
-from sluice.streams.judging.coverage import cover
+from sluice.streams.judging.coverage import Confirmed, Coverage, cover
 
 CLAIMS: tuple[tuple[str, str], ...] = (
+    ("`f` calls `g`.", "calls(f, g)"),
+    ("f() calls g()", "calls(f, g)"),
+    ("`f` in `a.py` calls `g`.", "calls(f, g, path=a.py)"),
+    ("In `a.py`, `f` calls `g`.", "calls(f, g, path=a.py)"),
+    ("`f` (`a.py`) calls `g`.", "calls(f, g, path=a.py)"),
+    ("`f` calls `g` in a.py.", "calls(f, g, path=a.py)"),
+    (
+        "`Session.request` in `src/sessions.py` calls `self.send`.",
+        "calls(Session.request, self.send, path=src/sessions.py)",
+    ),
+    ("`send` of `Session` calls `close`.", "calls(Session.send, close)"),
+    ("`Session`'s `send` invokes `close()`.", "calls(Session.send, close)"),
+    ("`f` **calls** `g`.", "calls(f, g)"),
+    ("`f` doesn’t call `g`.", "not calls(f, g)"),
+    ("`f` never calls `g` in `a.py`.", "not calls(f, g, path=a.py)"),
+    ("`g` is called by `f`.", "calls(f, g)"),
+    ("`g` is not called by `f`.", "not calls(f, g)"),
+    ("There is a call to `g` in `f`.", "calls(f, g)"),
+    ("There are no calls to `g` in `f` (in `a.py`).", "not calls(f, g, path=a.py)"),
+    ("`f` uses `MAX_FILES`.", "uses(f, MAX_FILES)"),
+    ("`f` does not use `MAX_FILES`.", "not uses(f, MAX_FILES)"),
+    ("parse_time in `a.py` references `LIMIT`.", "uses(parse_time, LIMIT, path=a.py)"),
+    ("`MAX_FILES` is used in `f`.", "uses(f, MAX_FILES)"),
+    ("`a.py` imports `os`", "imports(os, path=a.py)"),
+    ("a.py doesn't import `os`.", "not imports(os, path=a.py)"),
+    ("`os` is imported in `a.py`.", "imports(os, path=a.py)"),
+    ("`a.py` defines `f`.", "defines(f, path=a.py)"),
+    ("`a.py` defines the function `f`.", "defines(f, function, path=a.py)"),
+    ("`a.py` defines the class `X`.", "defines(X, type, path=a.py)"),
+    ("`a.py` contains a class `X`.", "defines(X, type, path=a.py)"),
+    ("`a.py` does not define `f`.", "not defines(f, path=a.py)"),
+    ("The constant `X` is defined in `a.py`.", "defines(X, constant, path=a.py)"),
+    ("`f` is not defined in `a.py`.", "not defines(f, path=a.py)"),
+    ("`f` lives in `src/a.py`.", "defines(f, path=src/a.py)"),
+    ("`X` is a class in `a.py`.", "defines(X, type, path=a.py)"),
+    ("`f` is a function defined in `a.py`.", "defines(f, function, path=a.py)"),
+    ("There is a function `f` in `a.py`.", "defines(f, function, path=a.py)"),
+    ("`f` in `a.py` returns `x + 1`.", 'returns(f, "x + 1", path=a.py)'),
+    ("`f` returns None.", "returns(f, None)"),
+    ("`X_Y` is 42", "equals(X_Y, 42)"),
+    ("MAX_FILES equals 1,000.", "equals(MAX_FILES, 1000)"),
+    ("`MAX_FILES` is not 40.", "not equals(MAX_FILES, 40)"),
+    ("`timeout` in `config.toml` is `30`.", "equals(timeout, 30, path=config.toml)"),
+    ('In config.toml, `timeout` is `"30"`.', 'equals(timeout, "30", path=config.toml)'),
+    ("`server.port` (`config.json`) is set to 8080.", "equals(server.port, 8080, path=config.json)"),
+    ("`mode` defaults to `strict`.", "equals(mode, strict)"),
+    ("`mode` does not default to `strict`.", "not equals(mode, strict)"),
+    ("`mode` is set to “very strict” by default.", 'equals(mode, "very strict")'),
+    ("The default of `debug` is `False`.", "equals(debug, false)"),
+    ("The default value for `mode` in `a.py` is `strict`.", "equals(mode, strict, path=a.py)"),
+    ("30 is the default of `timeout`.", "equals(timeout, 30)"),
+    ("`timeout` is `30` by default.", "equals(timeout, 30)"),
+    ("`timeout` has the default value 30.", "equals(timeout, 30)"),
+    ('`hosts` is `["a", "b"]`.', "equals(hosts, [a, b])"),
+    ("`config.toml` sets `timeout` to 30.", "equals(timeout, 30, path=config.toml)"),
+    ("`limit` is at least 3.", "compare(limit, >=, 3)"),
+    ("`limit` is no more than three in `a.py`.", "compare(limit, <=, 3, path=a.py)"),
     ("`README.md` contains `foo`.", "contains(foo, path=README.md)"),
     ("README.md mentions “docker compose up”.", 'contains("docker compose up", path=README.md)'),
     ("The file `docs/a.md` contains the text `x = 3`", 'contains("x = 3", path=docs/a.md)'),
-    ("`a.py` does not contain `eval`.", "absent(eval, path=a.py)"),
+    ("`foo_bar` occurs in `docs/a.md`.", "contains(foo_bar, path=docs/a.md)"),
+    ("The file CHANGELOG.md contains an entry dated 2026-05-25.", "contains(2026-05-25, path=CHANGELOG.md)"),
+    ("CHANGELOG.md contains an entry dated 2026-05-25", "contains(2026-05-25, path=CHANGELOG.md)"),
     ("`a.py` doesn't mention `eval`.", "absent(eval, path=a.py)"),
     ("`a.py` contains no `eval`.", "absent(eval, path=a.py)"),
-    ("There is no `eval` in `a.py`.", "absent(eval, path=a.py)"),
-    ("There is no parse_time in `a.py`.", "absent(parse_time, path=a.py)"),
-    ("`docs/a.md` exists.", "exists(docs/a.md)"),
+    ("There is no `x` in `a.py`.", "absent(x, path=a.py)"),
+    ("`README.md` exists.", "exists(README.md)"),
     ("docs/a.md does not exist.", "missing(docs/a.md)"),
-    ("`a.py` defines `f`.", "defines(f, path=a.py)"),
-    ("`a.py` defines the function `f`.", "defines(f, function, path=a.py)"),
-    ("`a.py` defines a class `F`.", "defines(F, type, path=a.py)"),
-    ("`a.py` does not define `f`.", "not defines(f, path=a.py)"),
-    ("`f` is defined in `a.py`.", "defines(f, path=a.py)"),
-    ("The constant `X` is defined in `a.py`.", "defines(X, constant, path=a.py)"),
-    ("`f` is not defined in `a.py`.", "not defines(f, path=a.py)"),
-    ("`MAX_FILES` is 40.", "equals(MAX_FILES, 40)"),
-    ("MAX_FILES equals 1,000.", "equals(MAX_FILES, 1000)"),
-    ("`timeout` in `config.toml` is `30`.", "equals(timeout, 30, path=config.toml)"),
-    ('`timeout` in `config.toml` is `"30"`.', 'equals(timeout, "30", path=config.toml)'),
-    ("`server.port` (`config.json`) is set to 8080.", "equals(server.port, 8080, path=config.json)"),
-    ("`mode` defaults to `strict`.", "equals(mode, strict)"),
-    ("`mode` is set to “very strict”.", 'equals(mode, "very strict")'),
-    ("The default of `debug` is `False`.", "equals(debug, false)"),
-    ('`hosts` is `["a", "b"]`.', "equals(hosts, [a, b])"),
-    ("`config.toml` sets `timeout` to 30.", "equals(timeout, 30, path=config.toml)"),
-    ("In `config.toml`, `timeout` is 30.", "equals(timeout, 30, path=config.toml)"),
-    ("`MAX_FILES` is not 40.", "not equals(MAX_FILES, 40)"),
-    ("`limit` is at least 3.", "compare(limit, >=, 3)"),
-    ("`limit` is more than 3.", "compare(limit, >, 3)"),
-    ("`limit` is below 3.", "compare(limit, <, 3)"),
-    ("`limit` is not above 3 in `a.py`.", "compare(limit, <=, 3, path=a.py)"),
-    ("`f` calls `g`.", "calls(f, g)"),
-    ("The function `f` in `a.py` calls `g()`.", "calls(f, g, path=a.py)"),
-    ("f() calls g()", "calls(f, g)"),
-    ("`f` does not call `g`.", "not calls(f, g)"),
-    ("`f` uses `MAX_FILES`.", "uses(f, MAX_FILES)"),
-    ("`f` does not use `MAX_FILES`.", "not uses(f, MAX_FILES)"),
-    ("`a.py` imports `os`.", "imports(os, path=a.py)"),
-    ("`a.py` does not import `os`.", "not imports(os, path=a.py)"),
-    ("`f` in `a.py` returns `x + 1`.", 'returns(f, "x + 1", path=a.py)'),
-    ("`f` returns None.", "returns(f, None)"),
+    ("There is no file `docs/a.md`.", "missing(docs/a.md)"),
     ("`a.py` has 3 occurrences of `TODO`.", "count(TODO, =, 3, path=a.py)"),
     ("`a.py` contains at least two occurrences of `TODO`.", "count(TODO, >=, 2, path=a.py)"),
+    ("Line 12 of `a.py` contains `x = 1`.", 'line(a.py, 12, "x = 1")'),
     ("Commit 4F2A91C is dated 2026-05-25.", "commit(4f2a91c, date=2026-05-25)"),
-    ("Commit `4f2a91c` is dated 25 May 2026.", 'commit(4f2a91c, date="25 May 2026")'),
+    ("Commit `4f2a91c` is by Ada Lovelace.", 'commit(4f2a91c, author="Ada Lovelace")'),
+    (
+        "Commit 4f2a91c by Ada Lovelace is dated 25 May 2026.",
+        'commit(4f2a91c, author="Ada Lovelace", date="25 May 2026")',
+    ),
+    ("Commit 4f2a91c touched `a.py`.", "changed(a.py, 4f2a91c)"),
     ("`a.py` was last changed before 2026-05-25.", "last_changed(a.py, <, 2026-05-25)"),
-    ("`a.py` was last changed after 2026-05-25.", "last_changed(a.py, >, 2026-05-25)"),
     ("a.py was last changed on 2026-05-25", "last_changed(a.py, =, 2026-05-25)"),
 )
+COMING: tuple[tuple[str, str], ...] = (
+    ("`A` extends `B`.", "extends(A, B)"),
+    ("`A` in `a.py` inherits from `B`.", "extends(A, B, path=a.py)"),
+    ("`A` is a subclass of `B`.", "extends(A, B)"),
+    ("`A` does not extend `B`.", "not extends(A, B)"),
+    ("`f` raises `ValueError`.", "raises(f, ValueError)"),
+    ("`f` in `a.py` never throws an `E`.", "not raises(f, E, path=a.py)"),
+    ("`f` reaches `g`.", "reaches(f, g)"),
+    ("`f` takes a parameter `p`.", "parameter(f, p)"),
+    ("`f` takes a parameter `p` with default `1`.", "parameter(f, p, default=1)"),
+    ("`f` takes a parameter `p` of type `int`.", "parameter(f, p, type=int)"),
+    ("The parameter `p` of `f` defaults to 1.", "parameter(f, p, default=1)"),
+    ("`A` has a field `x`.", "field(A, x)"),
+    ("`A` has a field `x` with default 1.", "field(A, x, default=1)"),
+    ("`A` has a field `x` of type `int`.", "field(A, x, type=int)"),
+    ("The return type of `f` is `int`.", "result(f, int)"),
+    ("`f` has the return type `int`.", "result(f, int)"),
+    ("The members of `COLORS` are `red`, `green` and `blue`.", "members(COLORS, [red, green, blue])"),
+    ("`parse_time` occurs only in `a.py`.", "only_in(parse_time, [a.py])"),
+    ("`parse_time` is only used in `a.py` and `b.py`.", "only_in(parse_time, [a.py, b.py])"),
+    ("If `x is None`, `f` returns `0`.", 'when(f, "x is None", "return 0")'),
+)
+"""Sentences whose checks are of a later list."""
+KNOWN = CLAIMS + tuple(pair for pair in COMING if pair[1].removeprefix("not ").partition("(")[0] in TABLE)
 
 
-@pytest.mark.parametrize(("sentence", "check"), CLAIMS)
-def test_a_sentence_gives_the_check_of_its_form(sentence: str, check: str):
-    """In canonical form, whatever the assertion's kind: of a denial the polarity is that of the sentence."""
-    assert claim(sentence, "assertion") == check
-    assert claim(sentence, "denial") == check
-    assert claim(sentence, "refusal") is None
-
-
-@pytest.mark.parametrize(("sentence", "check"), CLAIMS)
-def test_the_check_is_canonical_and_covers_its_sentence(sentence: str, check: str):
-    """Nothing of the sentence is left unsaid by the check that it gives."""
+@pytest.mark.parametrize(("sentence", "check"), KNOWN)
+def test_a_sentence_gives_the_check_of_its_form_and_is_all_said_by_it(sentence: str, check: str):
+    """In canonical form, whatever the assertion's kind; whole once its nouns and its symbols are confirmed."""
     parsed = parse_check(check)
     assert isinstance(parsed, Check)
-    assert canonical(parsed) == check
-    assert cover(sentence, [parsed], path=parsed.path) == ("whole", ())
+    found = claim(sentence, "denial")
+    assert found == claim(sentence, "assertion")
+    assert found is not None
+    assert found.checks == (canonical(parsed),)
+    assert claim(sentence, "refusal") is None
+    kinds = {noun.name: frozenset((noun.noun,)) for noun in found.nouns}
+    expected = ("whole", (), "form", ()) if found.whole else ("part", ((0, len(sentence)),), "", ())
+    assert cover(sentence, [parsed], confirmed=Confirmed(unique=True, kinds=kinds)) == expected
 
 
-def test_every_form_has_a_sentence_here():
+@pytest.mark.parametrize(
+    "name", sorted({check.removeprefix("not ").partition("(")[0] for _, check in COMING} - set(TABLE))
+)
+def test_a_check_that_this_version_does_not_know_is_not_derived(name: str):
+    """A row whose check cannot be read gives none."""
+    assert all(claim(sentence) is None for sentence, check in COMING if f"{name}(" in check)
+
+
+def test_rows_are_at_most_sixty_and_each_has_a_sentence():
     """A row without one would be a row without a test."""
-    used = {check.removeprefix("not ").partition("(")[0] for _, check in CLAIMS}
-    assert {form.check for form in FORMS} | {"compare"} == used
+    checks = {form.checks.partition("(")[0].removeprefix("not ") for form in FORMS}
+    assert len(FORMS) <= 60
+    assert checks - {"commit"} <= {check.removeprefix("not ").partition("(")[0] for _, check in CLAIMS + COMING}
+
+
+def test_every_slot_of_a_check_is_one_of_its_pattern():
+    """Else a sentence could end a reader."""
+    for form in FORMS:
+        slots = set(re.findall(r"\{(\w+)", form.pattern)) | {"at", "kind"}
+        slots |= {"symbol"} if "{definition}" in form.pattern or "{kinded}" in form.pattern else set()
+        assert set(re.findall(r"\{(\w+)", f"{form.checks}{form.denied}")) <= slots, form
+
+
+def test_a_commit_that_touched_a_file_gives_two_checks():
+    """Of its author and of the file; bare, such a sentence has no one check that its evidence could be counted by."""
+    sentence = "Commit abc1234 by Ada Lovelace touched `a.py`."
+    found = claim(sentence)
+    assert found is not None
+    assert found.checks == ('commit(abc1234, author="Ada Lovelace")', "changed(a.py, abc1234)")
+    assert cover(sentence, [parse_check(one) for one in found.checks]).by == "form"
+    assert cover(sentence, [parse_check(found.checks[1])]).level == "part"
+
+
+def test_a_channel_is_asked_for_its_subscribers():
+    """Only where a channel was looked at."""
+    sentence, check = "The channel has 3 subscribers.", parse_check("count(subscribers, =, 3)")
+    assert claim(sentence) is not None
+    assert cover(sentence, [check], scope="channel").by == "form"
+    assert cover(sentence, [check], confirmed=Confirmed(unique=True)).level == "part"
 
 
 @pytest.mark.parametrize(
@@ -102,79 +191,66 @@ def test_every_form_has_a_sentence_here():
         "`f` called `g`.",
         "`f` will call `g`.",
         "`f` may call `g`.",
+        "`f` no longer calls `g`.",
+        "`f` calls `g` unless `x`.",
         "`f` calls g.",
         "f calls `g`.",
-        "“f” calls “home”.",
+        "“f” calls “very home”.",
         "`f` is called.",
         "`f` calls `g` in `a.py` in `b.py`.",
         "`a.py` contains `x` in `b.py`.",
         "`x` in `a.py` is 3 in `b.py`.",
         "`a.py` contains x.",
-        "`a.py` contains bugs.",
         "`a.py` contains no bugs.",
         "`a.py` contains no “bugs”.",
+        "`a.py` contains an entry dated 2026-05-25.",
         "There is no `eval`.",
         "There is no `two words` in `a.py`.",
         "timeout is 30.",
-        "The timeout is 30.",
         "`timeout` is 30 seconds.",
         "`timeout` is about 30.",
         "`timeout` is 30 or 40.",
         "`timeout` is deprecated.",
         "`timeout` is `deprecated`.",
-        "`timeout` is not `deprecated`.",
-        "`timeout` is “deprecated”.",
         "`timeout` is `a + b`.",
         "`timeout` was 30.",
-        "`a.go` defines the class `F`.",
         "`f` is not defined.",
-        "`release` exists.",
-        "The release does not exist.",
         "`/etc/passwd` exists.",
+        "`release` exists.",
         "`a.py` was last changed before Tuesday.",
         "`a.py` was last modified before 2026-05-25.",
         "Commit abc is dated 2026-05-25.",
         "Commit 4f2a91c was dated 2026-05-25.",
-        "`a.py` has many occurrences of `TODO`.",
+        "`f` does not return `x`.",
         "It is `f`.",
         "`f`",
         "",
         "\ud800 is 3.",
         "`x`\u200b is 3.",
+        "`f` c\u0430lls `g`.",
+        "`f` calls `g` [1].",
     ],
 )
 def test_any_other_sentence_gives_none(sentence: str):
     """One word left over, an argument that is not beyond doubt, another tense: no check is derived."""
     assert claim(sentence, "assertion") is None
-    assert claim(sentence, "denial") is None
 
 
-HARMLESS = {
-    "the",
-    "function",
-    "functions",
-    "method",
-    "methods",
-    "property",
-    "file",
-    "files",
-    "text",
-    "value",
-    "and",
-    "but",
-}
+HARMLESS = {"the", "text", "file", "value", "in", "of"}
 
 
 @given(st.sampled_from(CLAIMS), st.text(alphabet=string.ascii_letters, min_size=1, max_size=8), st.integers(0, 12))
 def test_one_word_more_gives_no_check(pair: tuple[str, str], word: str, place: int):
-    """Wherever it is put, but for an article or a noun that says what the argument is."""
+    """Wherever it is put; a noun that an index has to prove is told."""
     words = pair[0].split(" ")
     before = " ".join(words[:place])
     outside = before.count("`") % 2 == 0 and before.count("“") == before.count("”")
     assume(place <= len(words) and outside and word.lower() not in HARMLESS)
-    found = claim(" ".join([*words[:place], word, *words[place:]]), "assertion")
-    # «no» makes a denial of some, and then the check of that denial is the one that is given.
-    assert found in (None, pair[1]) or word.lower() in ("no", "not")
+    found, own = claim(" ".join([*words[:place], word, *words[place:]])), claim(pair[0])
+    assert own is not None
+    # A capital may belong to the name of a person, which then is another one.
+    told = found is not None and (found.nouns != own.nouns or (found.checks != own.checks and word in found.checks[0]))
+    assert found is None or told or word.lower() in ("no", "not", "never")
 
 
 NAMES = st.from_regex(r"[a-z][a-z0-9]{0,6}(_[a-z0-9]{1,6}){0,2}", fullmatch=True)
@@ -183,16 +259,19 @@ NAMES = st.from_regex(r"[a-z][a-z0-9]{0,6}(_[a-z0-9]{1,6}){0,2}", fullmatch=True
 @given(NAMES, NAMES, st.integers(-(10**12), 10**12), st.booleans())
 def test_the_arguments_are_those_of_the_sentence(name: str, other: str, number: int, denies: bool):
     """Names and numbers come as they are written, each in its place, and the denial with them."""
-    assert claim(f"`{name}` is{' not' * denies} {number}.", "assertion") == f"{'not ' * denies}equals({name}, {number})"
+    found = claim(f"`{name}` is{' not' * denies} {number}.")
+    assert found is not None
+    assert found.checks == (f"{'not ' * denies}equals({name}, {number})",)
     verb = "does not call" if denies else "calls"
-    assert claim(f"`{name}` {verb} `{other}`.", "denial") == f"{'not ' * denies}calls({name}, {other})"
+    found = claim(f"`{name}` {verb} `{other}`.")
+    assert found is not None
+    assert found.checks == (f"{'not ' * denies}calls({name}, {other})",)
 
 
 @given(st.text(max_size=80))
-def test_a_claim_is_a_check_that_covers_its_sentence(sentence: str):
-    """Whatever the text: there is none, or it says all of it."""
-    found = claim(sentence, "assertion")
-    if found is not None:
-        check = parse_check(found)
-        assert isinstance(check, Check)
-        assert cover(sentence, [check], path=check.path).level == "whole"
+def test_any_text_is_read(sentence: str):
+    """Whatever it is: there is no claim, or it is covered by the checks that it gives."""
+    found = claim(sentence)
+    covered = cover(sentence, [] if found is None else [parse_check(one) for one in found.checks])
+    assert isinstance(covered, Coverage)
+    assert (covered.level == "none") == (found is None)

@@ -1,0 +1,299 @@
+"""What a sentence says beside its checks: the guard of coverage, which only lowers it (docs/checks.md).
+
+Every identifier, path, number, unit and quote of a sentence has to be an argument of a check, and every other word one
+of a closed list: a function word, or a word of the relation of a check of that clause, with that check's polarity. A
+clause stands around one verb. What stands before the verb and what stands behind it have to be arguments of checks of
+that relation, each pair of them of one check, in the order of its arguments; where something is has to be so for all of
+them. What is not recognised is left. A word list and a comparison of slots: nothing is understood. Pure, and bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise, product
+from typing import Final, NamedTuple, TypeVar
+
+from .checks import TABLE, Check
+from .coverage_tokens import Token
+from .lexicon import DENIALS, FUNCTION, NEGATORS, NOUNS, OPERATORS, PARTING, PLACES, RELATIONS, TIMES, phrases
+from .mentions import Confirmations, mentions, nouns_of, proves
+from .slots import is_path, is_set_off
+
+T = TypeVar("T")
+NEGATIVE: Final = frozenset(("absent", "missing"))
+"""Checks that say that something is not there, without a `not`."""
+_WEAK: Final = frozenset(("is", "are", "has", "have"))
+_ADDING: Final = frozenset(("added", "created", "introduced"))
+_MARKS: Final = frozenset((".", ",", ";", ":", "(", ")", "'s"))
+_PLACED: Final = frozenset(("path", "in", "lines", "commit"))
+_GOES_ON: Final = frozenset((",", "and", "but", "or"))
+_SEGMENTS: Final = frozenset((";", ".", "but"))
+
+
+class Compared(NamedTuple):
+    """What came of the comparison.
+
+    Attributes:
+        left: of each token, whether no check says it.
+        present: checks of which an argument stands in the sentence.
+        opposed: checks whose relation or polarity is the opposite of the sentence's own.
+        loose: a symbol stands there of which no file is named.
+    """
+
+    left: tuple[bool, ...]
+    present: frozenset[int]
+    opposed: frozenset[int]
+    loose: bool
+
+
+class _Verb(NamedTuple):
+    """A phrase of a relation.
+
+    Attributes:
+        start, end: tokens, half open.
+        active, passive: the checks that it may say.
+    """
+
+    start: int
+    end: int
+    active: frozenset[str]
+    passive: frozenset[str]
+
+
+class _Clause(NamedTuple):
+    """The tokens around one verb: before it, behind it, and from where on they are its own."""
+
+    verb: _Verb
+    before: tuple[int, ...]
+    behind: tuple[int, ...]
+    start: int
+    end: int
+
+
+def compare(tokens: Sequence[Token], checks: Sequence[Check], path: str | None, kinds: Confirmations) -> Compared:
+    """Holds a sentence against its checks.
+
+    Args:
+        tokens: of the sentence.
+        checks: of the assertion.
+        path: the file that checks without a path were held against.
+        kinds: what an index proves of identifiers.
+    """
+    return _Comparison(tokens, checks, path, kinds).compared()
+
+
+class _Comparison:
+    """One sentence and its checks."""
+
+    def __init__(
+        self, tokens: Sequence[Token], checks: Sequence[Check], path: str | None, kinds: Confirmations
+    ) -> None:
+        self._tokens, self._checks, self._path, self._kinds = tokens, checks, path, kinds
+        self._mentions, self._keys = mentions(tokens, checks, path), [token.key for token in tokens]
+        timed = any(check.name in ("last_changed", "modified") for check in checks)
+        known = phrases(TIMES if timed else OPERATORS)
+        self._operators = {at: op for span, op in self._phrases(known, set()) for at in span}
+        self._left = [not _is_free(token) for token in tokens]
+        self._bound: set[int] = set()
+        self._turned: set[int] = set()
+        self._loose = False
+
+    def compared(self) -> Compared:
+        for clause in self._clauses():
+            self._hold(clause)
+        present = {number for said in self._mentions for number, _ in said}
+        opposed = frozenset(number for number in present if number not in self._bound and self._is_opposed(number))
+        return Compared(tuple(self._left), frozenset(present), opposed, self._loose)
+
+    # ------------------------------------------------------------ clauses
+
+    def _phrases(self, known: Iterable[tuple[tuple[str, ...], T]], taken: set[int]) -> Iterator[tuple[range, T]]:
+        """Where phrases stand that no argument and nothing before them has taken, each with what it stands for."""
+        for words, meaning in known:
+            for at in range(len(self._keys) - len(words) + 1):
+                span = range(at, at + len(words))
+                if tuple(self._keys[at : at + len(words)]) == words and taken.isdisjoint(span):
+                    taken.update(span)
+                    yield span, meaning
+
+    def _verbs(self) -> list[_Verb]:
+        """The phrases of the checks' relations, in order; an «is» before another one is a part of it."""
+        known = _verbs_of(frozenset(check.name for check in self._checks))
+        taken = {at for at, said in enumerate(self._mentions) if said} | self._operators.keys()
+        verbs = sorted(_Verb(span.start, span.stop, *says) for span, says in self._phrases(known, taken))
+        return [
+            verb
+            for number, verb in enumerate(verbs)
+            if number + 1 == len(verbs)
+            or verb.end - verb.start > 1
+            or self._keys[verb.start] not in _WEAK
+            or self._said(verb.end, verbs[number + 1].start)
+        ]
+
+    def _said(self, start: int, end: int) -> tuple[int, ...]:
+        """The tokens of a stretch that are arguments, or names and values that no check says."""
+        return tuple(at for at in range(start, end) if self._mentions[at] or is_set_off(self._tokens[at]))
+
+    def _clauses(self) -> Iterator[_Clause]:
+        verbs = self._verbs()
+        before, start = self._said(0, verbs[0].start) if verbs else (), 0
+        for number, verb in enumerate(verbs):
+            if number + 1 == len(verbs):
+                yield _Clause(verb, before, self._said(verb.end, len(self._tokens)), start, len(self._tokens))
+                return
+            following = verbs[number + 1].start
+            parted = [at for at in range(verb.end, following) if self._keys[at] in PARTING]
+            split = parted[-1] if parted else following
+            behind = self._said(verb.end, split)
+            yield _Clause(verb, before, behind, start, split)
+            own, word = self._said(split, following), self._keys[split]
+            start = split
+            if own or not parted:
+                before = own
+            elif word in ("which", "that"):
+                before = behind
+            elif word not in _GOES_ON:
+                before = ()
+
+    def _hold(self, clause: _Clause) -> None:
+        """Takes from what is left what the checks of a clause say, if they say all of it."""
+        pairs: set[frozenset[int]] = set()
+        bound: set[int] = set()
+        used: set[int] = set()
+        for number, check in enumerate(self._checks):
+            for first, second in self._sides(clause, number, check.name):
+                negators = self._negators(clause, second)
+                if negators is None:
+                    continue
+                if bool(negators) != _denies(check):
+                    self._turned.add(number)
+                    continue
+                bound.add(number)
+                used.update(negators)
+                pairs.add(frozenset((first, second)))
+        self._bound |= bound
+        free = frozenset[str]().union(*(RELATIONS[self._checks[number].name].beside for number in bound))
+        if not bound or not self._fits(clause, bound, pairs, free):
+            return
+        self._loose |= not all(self._is_located(clause, number) for number in bound)
+        main = {*clause.before, *clause.behind}
+        said = set(main)
+        said.update(used, range(clause.verb.start, clause.verb.end), self._operators)
+        for at in (*range(clause.start, clause.end), *clause.before):
+            nouns = (self._is_noun(at, near, bound) for near in (at - 1, at + 1) if near in main)
+            if at in said or self._keys[at] in free or any(nouns):
+                self._left[at] = False
+
+    def _sides(self, clause: _Clause, number: int, name: str) -> Iterator[tuple[int, int]]:
+        """The tokens that say the first and the second argument of a check, one on each side of the verb."""
+        relation = RELATIONS.get(name)
+        if relation is None or name not in clause.verb.active | clause.verb.passive:
+            return
+        sides = (clause.before, clause.behind)
+        firsts, seconds = sides if name in clause.verb.active else sides[::-1]
+        if not relation.second:
+            yield from ((at, at) for at in (*firsts, *seconds) if (number, relation.first) in self._mentions[at])
+            return
+        own = [at for at in firsts if (number, relation.first) in self._mentions[at]]
+        yield from product(own, (at for at in seconds if (number, relation.second) in self._mentions[at]))
+
+    def _negators(self, clause: _Clause, second: int) -> list[int] | None:
+        """The word that turns the relation to an argument round, if any; None where that cannot be told."""
+        own = [at for at in clause.before if clause.start <= at < clause.verb.start]
+        keys = self._keys
+        span = range(max((*own, clause.start)), max(second, clause.verb.end))
+        negators = [at for at in span if keys[at] in NEGATORS and at not in self._operators]
+        # «does not call `g` but `h`» says that it calls `h`.
+        contrasts = any(keys[at] == "but" and keys[at + 1] != "not" for at in span if at >= clause.verb.end)
+        return None if len(negators) > 1 or contrasts else negators
+
+    def _fits(self, clause: _Clause, bound: set[int], pairs: set[frozenset[int]], beside: frozenset[str]) -> bool:
+        """Whether all that stands around the verb is said by the checks of the clause, each pair by one of them."""
+        main: set[int] = {at for pair in pairs for at in pair}
+        taken = {name for one in bound for name in RELATIONS[self._checks[one].name][:2]}
+        for at in (*clause.before, *clause.behind):
+            said = self._mentions[at]
+            placed = self._is_placed(at, clause, beside)
+            # What is no argument of a pair, and what says where something is, has to be so for all checks.
+            names = {name for _, name in said if all((one, name) in said for one in bound)}
+            names -= set() if at in main else taken
+            is_owner = at > 1 and self._keys[at - 1] == "of" and not said.isdisjoint(self._mentions[at - 2])
+            if placed and not is_owner and names.isdisjoint(_PLACED):
+                return False
+            if not names and (placed or at not in main):
+                return False
+        sides = [[at for at in side if at in main] for side in (clause.before, clause.behind)]
+        if any(len(pair) > 1 for pair in pairs) and not pairs.issuperset(map(frozenset, product(*sides))):
+            return False
+        told = {self._operators[at] for at in range(clause.start, clause.end) if at in self._operators}
+        wanted = {op for one in bound if (op := self._checks[one].text("op"))}
+        return (told or {"="}) == (wanted or {"="})
+
+    def _is_placed(self, at: int, clause: _Clause, beside: frozenset[str]) -> bool:
+        """Whether a token stands behind an «in» or «of» that is no part of what the clause says."""
+        place = at - 1
+        while place >= 0 and (self._keys[place] in ("a", "an", "the", "(") or self._keys[place] in NOUNS):
+            place -= 1
+        inside = clause.verb.start <= place < clause.verb.end
+        return place >= 0 and self._keys[place] in PLACES - beside and not inside
+
+    def _is_located(self, clause: _Clause, number: int) -> bool:
+        """Whether the sentence names the file of a check on content, all of its path."""
+        check = self._checks[number]
+        if not TABLE[check.name].content or check.name == "only_in":
+            return True
+        path = check.path or self._path
+        return path is not None and any(
+            (number, "path") in self._mentions[at] and self._tokens[at].text.removeprefix("./") == path
+            for at in (*clause.before, *clause.behind)
+        )
+
+    def _is_noun(self, at: int, near: int, bound: set[int]) -> bool:
+        """Whether a noun beside an argument is proved of it: by an index, or by the check itself."""
+        noun, token = self._keys[at], self._tokens[near]
+        if noun == "file":
+            return any(name == "path" for _, name in self._mentions[near]) and is_path(token.text.removeprefix("./"))
+        own = (nouns_of(self._checks[one]) for one, name in self._mentions[near] if one in bound and name == "symbol")
+        return any(noun in nouns for nouns in own) or proves(noun, token.text, self._kinds)
+
+    # ------------------------------------------------------------ opposition
+
+    def _is_opposed(self, number: int) -> bool:
+        """Whether the sentence says the opposite of a check: its relation denied, or a removal of what it says."""
+        check = self._checks[number]
+        own = {word for words, _ in _verbs_of(frozenset((check.name,))) for word in words}
+        keys = set(self._keys)
+        if number in self._turned:
+            return True
+        if _denies(check):
+            return DENIALS.isdisjoint(keys) and not keys.isdisjoint(own | _ADDING)
+        if check.name in ("deleted", "removed") and own.isdisjoint(keys) and not keys.isdisjoint(_ADDING):
+            return True
+        ends = [at for at, key in enumerate(self._keys) if key in _SEGMENTS]
+        segments = [range(*edges) for edges in pairwise((0, *ends, len(self._keys)))]
+        said = {at for at, found in enumerate(self._mentions) if any(one == number for one, _ in found)}
+        return any(
+            not said.isdisjoint(segment) and not (DENIALS - own).isdisjoint(self._keys[at] for at in segment)
+            for segment in segments
+        )
+
+
+def _denies(check: Check) -> bool:
+    return check.negated != (check.name in NEGATIVE)
+
+
+def _is_free(token: Token) -> bool:
+    return token.key in FUNCTION or (token.kind == "mark" and token.text in _MARKS)
+
+
+@lru_cache(maxsize=256)
+def _verbs_of(names: frozenset[str]) -> tuple[tuple[tuple[str, ...], tuple[frozenset[str], frozenset[str]]], ...]:
+    """The phrases of some relations, the longest first, each with the checks that it says, and says the other way."""
+    found: dict[tuple[str, ...], tuple[set[str], set[str]]] = {}
+    for name in names & RELATIONS.keys():
+        for side, text in enumerate((RELATIONS[name].active, RELATIONS[name].passive)):
+            for phrase in text.split():
+                found.setdefault(tuple(phrase.split("_")), (set(), set()))[side].add(name)
+    ordered = sorted(found, key=lambda words: (-len(words), words))
+    return tuple((words, (frozenset(found[words][0]), frozenset(found[words][1]))) for words in ordered)

@@ -1,0 +1,117 @@
+"""Which tokens of a sentence say which arguments of its checks (docs/checks.md).
+
+A name has to be said with its owner, a list whole, a number with its unit. A path may be said by its end where a check
+speaks of a symbol; what else has to be so then is for the guard. Nothing is looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from .checks import TABLE, Check, Kind, Parameter, Value
+from .coverage_tokens import Token
+from .lexicon import NOUNS, SYMBOLIC
+from .slots import (
+    components,
+    is_named,
+    is_set_off,
+    number_in,
+    read,
+    says_name,
+    says_path,
+    says_time,
+    says_value,
+)
+
+Mention = tuple[int, str]
+"""A check by its place, and one of its parameters."""
+Confirmations = Mapping[str, frozenset[str]]
+"""Of an identifier, the kinds that an index proves."""
+
+
+def mentions(tokens: Sequence[Token], checks: Sequence[Check], path: str | None) -> list[set[Mention]]:
+    """Of each token the arguments that it says.
+
+    Args:
+        tokens: of the sentence.
+        checks: of the assertion.
+        path: the file that checks without a path were held against.
+    """
+    said: list[set[Mention]] = [set() for _ in tokens]
+    for number, check in enumerate(checks):
+        for parameter, value in _arguments(check, path):
+            items = value if isinstance(value, tuple) and parameter.name != "value" else (value,)
+            where = [
+                [at for start in range(len(tokens)) for at in _says(tokens, start, check, parameter, item)]
+                for item in items
+            ]
+            for at in (at for places in where if all(where) for at in places):  # a list is said whole
+                said[at].add((number, parameter.name))
+    return said
+
+
+def _arguments(check: Check, path: str | None) -> Iterator[tuple[Parameter, Value]]:
+    """The arguments of a check that a sentence may say; the file that it was held against where it names none."""
+    signature = TABLE[check.name]
+    named = {parameter.name: parameter for parameter in signature.named}
+    given = [
+        *zip(signature.parameters, check.arguments, strict=False),
+        *((named[name], one) for name, one in check.named),
+    ]
+    yield from (one for one in given if one[0].kind not in (Kind.OPERATOR, Kind.SYMBOL_KIND))
+    if signature.content and check.path is None and path is not None:
+        yield Parameter("path", Kind.PATH), path
+
+
+def _says(tokens: Sequence[Token], at: int, check: Check, parameter: Parameter, value: Value) -> Iterable[int]:
+    """The tokens from a place on that say an argument."""
+    token, kind, name = tokens[at], parameter.kind, parameter.name
+    if token.kind in ("mark", "odd"):
+        return ()
+    if kind is Kind.VALUE or not isinstance(value, str):
+        return range(at, at + says_value(tokens, at, value))
+    if name == "author":
+        words = value.split()
+        return range(at, at + len(words)) if [one.text for one in tokens[at : at + len(words)]] == words else ()
+    if kind is Kind.PATH:
+        is_all = token.text.removeprefix("./") == value or (check.name in SYMBOLIC and not check.negated)
+        is_said = is_all and says_path(token, value)
+    elif kind is Kind.TEXT:
+        is_set = is_set_off(token) or is_named(token) or (name == "quote" and read("constant", token) is not None)
+        is_said = is_set and token.text == value
+    elif kind is Kind.TIME:
+        is_said = says_time(token, value)
+    elif kind is Kind.LINES:
+        is_said = str(number_in(token)) == value
+    elif name in ("hash", "commit"):
+        is_said = len(token.text) >= 7 and value.lower().startswith(token.text.lower())
+    else:
+        return _says_symbol(tokens, at, value)
+    return (at,) if is_said else ()
+
+
+def _says_symbol(tokens: Sequence[Token], at: int, value: str) -> Iterable[int]:
+    """A name; one that stands with its owner («`send` of `Session`», «`Session`'s `send`») takes both tokens."""
+    said, whole = says_name(tokens[at], value), components(value)
+    if said in (0, len(whole)):
+        return (at,) if said else ()
+    for between, owner in (("of", at + 2), ("'s", at - 2)):
+        if 0 <= owner < len(tokens) and tokens[(at + owner) // 2].key == between:
+            other = tokens[owner]
+            if is_named(other) and components(other.text) == whole[: len(whole) - said]:
+                return (at, owner)
+    return ()
+
+
+def proves(noun: str, name: str, kinds: Confirmations) -> bool:
+    """Whether an index proves that a name is what a noun says."""
+    bare = name.strip('"').removesuffix("()")
+    known = kinds.get(bare) or kinds.get(components(bare)[-1]) or frozenset[str]()
+    return not NOUNS.get(noun, frozenset()).isdisjoint(known)
+
+
+def nouns_of(check: Check) -> frozenset[str]:
+    """The nouns that a definition of a kind proves; in some files every type is a class."""
+    kind = check.text("kind") if check.name == "defines" else ""
+    is_class = kind == "type" and check.text("path").endswith((".py", ".rb"))
+    return frozenset((kind, "class" if is_class else kind)) if kind else frozenset()
