@@ -23,7 +23,7 @@ PURE := tests/codecs/test_blocks.py tests/codecs/test_in_place.py tests/codecs/t
 SLOW = $$(grep -rlw --include='test_*.py' 'mark\.slow' tests \
   --exclude-dir=integration --exclude-dir=docs --exclude-dir=manifests --exclude-dir=adapters_real)
 
-.PHONY: demo browser test test-all test-kafka test-slow test-docs test-pure test-deep test-adapters lint types format bench bench-quick bench-serve yield docs reference screenshots conformance fuzz fuzz-native manifests sbom soak chaos lock wheels clean help
+.PHONY: demo browser test test-all test-kafka test-slow test-docs test-pure test-deep test-adapters lint types format bench bench-quick bench-serve yield soundness docs reference screenshots conformance fuzz fuzz-native fuzz-judging manifests sbom soak chaos lock wheels clean help
 
 help: ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -118,6 +118,9 @@ fuzz: $(DEV) ## fuzz the sanitiser for SECONDS (60)
 fuzz-native: $(DEV) ## fuzz the compiled core under sanitisers for SECONDS (60)
 	$(ASIDE) $(BIN)/python fuzz/native.py --seconds $(or $(SECONDS),60) $(ARGS)
 
+fuzz-judging: $(DEV) ## programs with known truth, held against the judge, for SECONDS (60)
+	$(ASIDE) $(BIN)/python fuzz/judging.py --seconds $(or $(SECONDS),60) $(ARGS)
+
 manifests: $(DEV) ## Dockerfile, Compose, Kubernetes and alert rules, by their own parsers (needs Go)
 	$(BIN)/python tools/validate_manifests.py
 
@@ -161,6 +164,12 @@ bench-serve: $(DEV) ## sluice serve under load: 1,000 streams, 500 emissions/s, 
 
 yield: $(DEV) ## how often an admission is right, on a labelled corpus; ends with 1 where a bound is broken
 	$(BIN)/python benchmarks/yield/run.py $(ARGS)
+
+# Ruby's own parser reads Ruby there; where it is missing and root may install it, Debian's is.
+soundness: $(DEV) ## facts that compilers' own parsers know of real packages, held against the judge: FACTS a kind and language
+	@command -v ruby >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || { export DEBIAN_FRONTEND=noninteractive; \
+	  apt-get update -qq && apt-get install -qq -y --no-install-recommends -o DPkg::Lock::Timeout=120 ruby >/dev/null; }
+	$(BIN)/python -m benchmarks.soundness $(if $(FACTS),--facts $(FACTS)) $(ARGS)
 
 docs: $(DEV) ## the documentation site, built strictly into build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

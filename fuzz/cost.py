@@ -27,7 +27,7 @@ from sluice.codecs.records import Citation
 from sluice.codecs.sightings import MAX_CONTENT_BYTES
 from sluice.codecs.spans import Span
 from sluice.streams import sanitise
-from sluice.streams.judging import cited, coverage, derivation, matching, quotes, terms
+from sluice.streams.judging import cited, claim_forms, coverage, derivation, matching, quotes, terms
 from sluice.streams.judging.checks import parse_check
 from sluice.streams.policy.identifiers import KINDS as POLICY_KINDS
 from sluice.streams.sanitise import _typing, _uri
@@ -321,7 +321,7 @@ def _seconds(step: Callable[[str], object], text: str) -> float:
 
 def _forget() -> None:
     """What the judging remembers of texts is no measure of what a new text costs."""
-    derivation._derived.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    claim_forms.claim.cache_clear()
 
 
 def check_all(seconds: float, seed: int) -> int:

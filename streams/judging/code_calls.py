@@ -98,10 +98,7 @@ def is_function(one: Definition) -> bool:
 def _calls(view: View, one: Definition, parts: tuple[str, ...]) -> Iterator[Call]:
     """The calls in a body, nested functions left out, that provably are of what the parts name."""
     for call in view.index.calls_of.get(parts[-1], ()) if parts else ():
-        if (
-            view.is_direct(one, call.at)
-            and _means(view, one, call.receiver, parts, mention=False)
-        ):
+        if view.is_direct(one, call.at) and _means(view, one, call.receiver, parts, mention=False):
             yield call
 
 
@@ -154,9 +151,7 @@ def _is_named(view: View, target: Definition, parts: tuple[str, ...], mention: b
 
 def _is_bound(view: View, one: Definition, name: str) -> bool:
     """Whether a plain name is one that the file binds by definition or import, and binds to nothing else."""
-    bound = [
-        each for each in view.index.by_name.get(name, ()) if each.path[:-1] == _seen(view, one, each)
-    ]
+    bound = [each for each in view.index.by_name.get(name, ()) if each.path[:-1] == _seen(view, one, each)]
     imported = [each for each in view.index.imports if name in each.binds and _reaches(view, one, each.extent[0])]
     if (not imported and not bound) or any(each.sort not in ("function", "type", "declared") for each in bound):
         return False
@@ -200,7 +195,9 @@ def _type_of(view: View, one: Definition) -> Definition | None:
     """The type whose method a function is."""
     if "method" not in one.kinds:
         return None
-    types = [each for each in view.index.by_name.get(one.path[-2], ()) if each.sort == "type" and each.path == one.path[:-1]]
+    types = [
+        each for each in view.index.by_name.get(one.path[-2], ()) if each.sort == "type" and each.path == one.path[:-1]
+    ]
     return types[0] if len(types) == 1 else None
 
 
@@ -264,7 +261,11 @@ def _is_imported(view: View, one: Definition, receiver: str, parts: tuple[str, .
         return False
     root = parts[0]
     bound = any(root in each.binds and _reaches(view, one, each.extent[0]) for each in view.index.imports)
-    return bound and view.is_steady(root, one) and not any(each.path == (root,) for each in view.index.by_name.get(root, ()))
+    return (
+        bound
+        and view.is_steady(root, one)
+        and not any(each.path == (root,) for each in view.index.by_name.get(root, ()))
+    )
 
 
 def _is_member(view: View, at: int) -> bool:
@@ -286,11 +287,9 @@ def _missing(view: View, one: Definition, parts: tuple[str, ...]) -> Held:
     refuted = Held(False, "differs", one.lines, found=view.found_at(one.line))
     if view.is_absent(name):
         return refuted
-    if not view.lacks(one.extent, name) or any(
-        True for each in view.language.dynamic for _ in view.occurrences(each, one.body)
-    ):
+    if not view.lacks(one.extent, name) or view.mentions(view.language.dynamic, one.body):
         return NOT_FOUND
-    others = [each for each in view.index.by_name.get(name, ())]
+    others = list(view.index.by_name.get(name, ()))
     if any(each.sort not in ("function", "declared") or each.decorators for each in others):
         return NOT_FOUND
     return refuted if all(role in _INERT for _, role in view.roles(name)) else NOT_FOUND

@@ -21,6 +21,7 @@ from .values import compare, same
 _VALUED: Final = frozenset(("value", "key", "attribute"))
 _SHARP: Final = frozenset(("function", "type"))
 _ALSO: Final = {"method": "function", "function": "method", "constant": "variable", "variable": "constant"}
+Verifier = Callable[[View], Held]
 OTHER_KINDS: Final = frozenset(("target", "section"))
 _SPACE: Final = re.compile(r"\s+")
 
@@ -143,7 +144,7 @@ def _valued(view: View, name: str) -> tuple[Definition, str] | Held:
 
 def _is_kept(view: View, one: Definition) -> bool:
     """Whether every occurrence of a value's name but its definition provably only reads it."""
-    if any(True for each in view.language.dynamic for at in view.occurrences(each) if not view.is_text(at)):
+    if view.mentions(view.language.changing):
         return False
     if len(one.path) == 1 and any(each.everything and each.extent[0] > one.at for each in view.index.imports):
         return False
@@ -204,7 +205,7 @@ def verify_imports(view: View) -> Held:
         return whole
     last = re.split(r"[./:\\]", asked.rstrip("/"))[-1]
     relative = any(one.relative for one in view.index.imports)
-    unclear = relative or any(True for name in language.dynamic for _ in view.occurrences(name)) or not last
+    unclear = relative or view.mentions(language.dynamic) or not last
     return NOT_FOUND if unclear or not view.is_absent(last) else Held(False, "differs")
 
 
@@ -276,7 +277,7 @@ def verify_parameter(view: View) -> Held:
 
 def verify_field(view: View) -> Held:
     """Whether the type declares that field, with that default and that type where they are given."""
-    one = view.only(view.check.text("type"), _is_type)
+    one = view.only(view.check.text("owner"), _is_type)
     if isinstance(one, Held):
         return one
     name = view.language.bare(view.check.text("name"))
@@ -284,11 +285,7 @@ def verify_field(view: View) -> Held:
     there = [each for each in there if not view.is_dead(each.at)]
     sure = view.whole is None and not one.decorators and is_closed(view, one)
     if not there:
-        closed = (
-            sure
-            and view.is_absent(name)
-            and not any(True for each in view.language.dynamic for _ in view.occurrences(each))
-        )
+        closed = sure and view.is_absent(name) and not view.mentions(view.language.dynamic)
         return Held(False, "differs", one.lines, found=view.found_at(one.line)) if closed else NOT_FOUND
     each = there[0]
     asked = any(key in ("default", "type") for key, _ in view.check.named)
@@ -351,6 +348,3 @@ def _typed(view: View, one: Definition, line: int, wanted: str, declared: str, s
     plain = view.language.plain_types
     exact = sure and wanted in plain and declared in plain and not view.under(one.at).texts
     return Held(False if exact else None, "differs" if exact else "not-found", (line, line), found=view.found_at(line))
-
-
-Verifier = Callable[[View], Held]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
@@ -23,7 +23,8 @@ from .results import Held, Source
 NOT_FOUND: Final = Held(None, "not-found")
 _FOLDERS: Final = frozenset(("__init__", "index", "mod", "lib"))
 """File names that stand for the folder that they are in."""
-_EDGE: Final = r"[\w$\x80-\xff]"
+_EDGE: Final = frozenset(byte for byte in range(256) if byte >= 128 or chr(byte).isalnum() or chr(byte) in "_$")
+"""Bytes that are part of a name."""
 _MAX_FOUND: Final = 200
 _MAX_CONDITION: Final = 300
 _SPACED: Final = re.compile(r"\s*([^\w\s\"'`]+)\s*")
@@ -102,11 +103,18 @@ class View:
 
     def occurrences(self, name: str, extent: Extent | None = None) -> Iterator[int]:
         """The first byte of each whole word that is a name; look-alikes in other characters are left out."""
-        word = re.compile(
-            b"(?<!%b)%b(?!%b)" % (_EDGE.encode(), re.escape(name.encode("utf-8", "replace")), _EDGE.encode())
-        )
-        start, end = extent or (0, len(self.data))
-        return (match.start() for match in word.finditer(self.data, start, end))
+        word, data = name.encode("utf-8", "replace"), self.data
+        start, end = extent or (0, len(data))
+        at = data.find(word, start, end) if word else -1
+        while at >= 0:
+            past = at + len(word)
+            if not (at and data[at - 1] in _EDGE) and not (past < len(data) and data[past] in _EDGE):
+                yield at
+            at = data.find(word, past, end)
+
+    def mentions(self, names: Iterable[str], extent: Extent | None = None) -> bool:
+        """Whether one of some names stands in the code."""
+        return any(not self.is_text(at) for name in names for at in self.occurrences(name, extent))
 
     def is_text(self, at: int) -> bool:
         """Whether a byte lies in a string or a comment."""
@@ -156,9 +164,7 @@ class View:
             return []
         name, count = parts[-1], len(parts)
         return [
-            one
-            for one in self.index.by_name.get(name, ())
-            if one.path[-count:] == parts and not self.is_dead(one.at)
+            one for one in self.index.by_name.get(name, ()) if one.path[-count:] == parts and not self.is_dead(one.at)
         ]
 
     def _is_module(self, parts: tuple[str, ...]) -> bool:
@@ -262,23 +268,19 @@ class View:
 
     def arm_texts(self, branch: Branch, at: int, *, flow: bool = False) -> list[str]:
         """What a branch says of a byte: the conditions not met before it, and the one that is."""
-        conditions = [self.written(one) for one in branch.conditions]
-        if branch.turned:
-            conditions = [f"not ({one})" for one in conditions]
-        for place, arm in enumerate(branch.arms):
+        for place, arm in enumerate((*branch.arms, *((branch.otherwise,) if branch.otherwise is not None else ()))):
             if arm[0] <= at < arm[1]:
-                return [
-                    *(f"not ({one})"[:_MAX_CONDITION] for one in conditions[:place]),
-                    conditions[place][:_MAX_CONDITION],
-                ]
-        otherwise = branch.otherwise
-        if otherwise is not None and otherwise[0] <= at < otherwise[1]:
-            return [f"not ({one})"[:_MAX_CONDITION] for one in conditions]
-        if flow and branch.rest is not None and branch.rest[0] <= at < branch.rest[1] and any(branch.leaves):
-            return [
-                f"not ({one})"[:_MAX_CONDITION] for one, leaves in zip(conditions, branch.leaves, strict=True) if leaves
-            ]
+                met = [self._condition(branch, place, True)] if place < len(branch.arms) else []
+                return [*(self._condition(branch, each, False) for each in range(place)), *met]
+        rest = branch.rest
+        if flow and rest is not None and rest[0] <= at < rest[1]:
+            return [self._condition(branch, place, False) for place, leaves in enumerate(branch.leaves) if leaves]
         return []
+
+    def _condition(self, branch: Branch, place: int, met: bool) -> str:
+        """The text of a condition, as it is met or is not."""
+        written = self.written(branch.conditions[place])
+        return (written if met is not branch.turned else f"not ({written})")[:_MAX_CONDITION]
 
     def roles(self, name: str) -> list[tuple[int, Role | None]]:
         """The occurrences of a name in code, with what each provably is; not those in comments.

@@ -107,7 +107,7 @@ def cover(
         return Coverage("none", everything, "", opposed)
     if len(known) == len(checks):
         claimed = claim(sentence)
-        if claimed is not None and _is_of(claimed, known, scope, confirmed):
+        if claimed is not None and _is_of(claimed, known, path, scope, confirmed):
             unproved = [noun.place for noun in claimed.nouns if not proves(noun.noun, noun.name, confirmed.kinds)]
             if claimed.whole and not unproved and not confirmed.narrowed:
                 return Coverage("whole", (), BY_FORM)
@@ -118,31 +118,31 @@ def cover(
     return Coverage("part", _unchecked(tokens, compared, commit) or everything)
 
 
-def _is_of(claimed: Claim, checks: Sequence[Check], scope: Scope, confirmed: Confirmed) -> bool:
+def _is_of(claimed: Claim, checks: Sequence[Check], path: str | None, scope: Scope, confirmed: Confirmed) -> bool:
     """Whether a claim is of these checks and no others, and it is certain of which file they speak."""
     claims = [check for check in map(parse_check, claimed.checks) if isinstance(check, Check)]
-    written = {canonical(check) for check in checks}
-    if {canonical(check) for check in claims} == written:
+    said = {(check.text("path"), _without_path(check)) for check in claims}
+    own = {(check.text("path"), _without_path(check)) for check in checks}
+    if said == own:
         if any(check.text("pattern") == "subscribers" and check.path is None for check in claims):
             return scope == "channel"
         return claimed.named or confirmed.unique
+    held = {(check.text("path") or path or "", _without_path(check)) for check in checks}
     # A check may name more of the path than the sentence, where the symbol is the only one of its name.
-    return confirmed.unique and written == {
-        canonical(other) for one in claims for other in checks if _names_more(one, other)
-    }
+    ends = {_end_of(check, other) for check in claims for other in held}
+    return said == held or (confirmed.unique and held == ends - {None})
 
 
-def _names_more(said: Check, check: Check) -> bool:
-    """Whether a check is the one that is said, but for a path of which the sentence names the end, or nothing."""
-    path, whole = said.text("path"), check.text("path")
-    is_end = whole == path or not path or (whole.endswith(f"/{path}") and not said.negated)
-    return is_end and said.name in SYMBOLIC and _without_path(said) == _without_path(check)
+def _end_of(said: Check, check: tuple[str, str]) -> tuple[str, str] | None:
+    """A check with its path, where it is what is said but for that path, and no other end of one is named."""
+    whole, end = check[0], said.text("path")
+    is_end = whole == end or not end or (whole.endswith(f"/{end}") and not said.negated)
+    return check if is_end and said.name in SYMBOLIC and _without_path(said) == check[1] else None
 
 
 def _without_path(check: Check) -> str:
-    return canonical(
-        Check(check.name, check.arguments, tuple(one for one in check.named if one[0] != "path"), check.negated)
-    )
+    named = tuple(one for one in check.named if one[0] != "path")
+    return canonical(Check(check.name, check.arguments, named, check.negated))
 
 
 def _unchecked(tokens: Sequence[Token], compared: Compared, commit: str | None) -> tuple[tuple[int, int], ...]:

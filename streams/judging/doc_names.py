@@ -1,7 +1,7 @@
-"""Which rows of a document a name means: a dotted path, a place in a list, a JSON Pointer, or a key wherever it stands.
+"""The entries of a document that a name means: a dotted path, a place in a list, a JSON Pointer, or a key anywhere.
 
-A name is read from the top first, in every way in which its dots can be part of keys; only where that leads nowhere it
-is the end of a longer path. The answer says where there are several rows, or rows in another reading of the name.
+A name is compared from its end: the key of an entry, then the keys of all that it stands in, so that a key with dots in
+it is no special case. Where the whole path of an entry is the name, entries whose path merely ends so are `others`.
 """
 
 from __future__ import annotations
@@ -9,236 +9,173 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from ...codecs.unicode_text import nfkc
-from .doc_tree import Shape, Tree
+from .doc_entries import Document, Index
+from .doc_markdown import headings_named
 from .results import HeldReason
 
 MAX_PARTS: Final = 64
 """Parts of one name."""
 MAX_STEPS: Final = 100_000
-"""Keys looked up for one name: hostile keys let one name be read in many ways."""
+"""Entries looked at for one name."""
+MAX_CANDIDATES: Final = 5
 
 
-class Found(NamedTuple):
-    """The rows that a name means.
+class Named(NamedTuple):
+    """What a name means.
 
     Attributes:
-        rows: of the keys, in the document's order; an alias is not followed.
-        doubt: why there may be others, or these may not be what the name means to every reader.
+        rows: the entries, in the document's order; an alias is not followed.
+        others: further entries whose path ends in the name.
+        doubt: the reason why there may be other ones.
     """
 
     rows: tuple[int, ...] = ()
+    others: tuple[int, ...] = ()
     doubt: HeldReason | None = None
 
 
-def find(tree: Tree, name: str, within: int | None = None, lines: tuple[int, int] | None = None) -> Found:
-    """The rows that a name means.
+_ITEM: Final = re.compile(r"\[([0-9]{1,9})\]")
+_REFERENCE: Final = re.compile(r"\$\(([^()$]+)\)|\$\{([^{}$]+)\}")
+
+
+def find(
+    document: Document, name: str, within: frozenset[int] | None = None, lines: tuple[int, int] | None = None
+) -> Named:
+    """The entries that a name means.
 
     Args:
-        tree: the document.
-        name: `a.b`, `a.0.b`, `a[0].b`, `/a/b/0`, or the end of such a path; in NFKC.
-        within: a row whose keys alone are meant.
-        lines: first and last line, from 1: only keys that stand there.
+        document: the document.
+        name: `a.b`, `a.0.b`, `a[0].b`, `/a/b/0`, the end of such a path, or a heading; in NFKC.
+        within: the entries in which alone it is looked for.
+        lines: first and last line, from 1: only entries that begin there.
     """
+    if document.format == "markdown":
+        rows = [
+            row
+            for row, entry in enumerate(document.entries)
+            if entry.parent >= 0
+            and _in_lines(document, row, lines)
+            and (within is None or not within.isdisjoint(document.lineage(row)[1:]))
+        ]
+        headings = [str(document.entries[row].key) for row in rows]
+        return Named(tuple(rows[at] for at in headings_named(name, headings)))
+    folds = document.format in ("ini", "conf")
     for spelling in _spellings(name):
-        found = _find(tree, spelling, within, lines)
-        if not found.rows and found.doubt is None and tree.folded is not None:
-            found = _find(tree.folded, nfkc(spelling).lower(), within, lines)
-        if found.rows or found.doubt is not None:
-            return found
-    return Found((), "not-found" if _FOREIGN.search(name) else None)
+        for index in (document.index, document.folded) if folds else (document.index,):
+            named = _find(document, index, spelling.lower() if index is not document.index else spelling, within, lines)
+            if named.rows or named.doubt is not None:
+                return named
+    return Named()
 
 
-def _spellings(name: str) -> list[str]:
-    """A name, and what it is without what jq, JSONPath and headers of tables set around it."""
+def _spellings(name: str) -> dict[str, None]:
+    """A name, and what it is without what jq, JSONPath, headers of tables and references to variables set around it."""
     bare = name[2:] if name.startswith("$.") else name.removeprefix(".")
     if name.startswith("[") and name.endswith("]"):
         bare = name.removeprefix("[").removeprefix("[").removesuffix("]").removesuffix("]").strip()
-    return [name] if bare == name or not bare else [name, bare]
+    elif (reference := _REFERENCE.fullmatch(name)) is not None:
+        bare = reference[1] or reference[2]
+    return dict.fromkeys(spelling for spelling in (name, bare, _ITEM.sub(r".\1", bare).lstrip(".")) if spelling)
 
 
-_FOREIGN: Final = re.compile(r"[\[\]\"'*?]")
-"""In a name that leads nowhere: perhaps a notation of paths that is not read here, so nothing is exact."""
+def _in_lines(document: Document, row: int, lines: tuple[int, int] | None) -> bool:
+    return lines is None or lines[0] <= document.entries[row].first <= lines[1]
 
 
-def _find(tree: Tree, name: str, within: int | None, lines: tuple[int, int] | None) -> Found:
-    search = _Search(tree, _Name(name))
-    starts = tree.roots if within is None else [tree.target(within)]
-    rows = search.walk([(row, 0) for row in starts])
-    if name.startswith("/"):
-        rows.update(search.pointer(starts))
-    found = _placed(tree, Found(tuple(sorted(rows)), search.doubt), lines)
-    if not found.rows and found.doubt is None:
-        rows = search.anywhere(None if within is None else tree.target(within))
-        if rows and search.begins(starts):
-            return Found((), "ambiguous")  # `a.b` at another place, while there is an `a` without a `b` at the top
-        found = _placed(tree, Found(tuple(sorted(rows)), search.doubt), lines)
-    if len(found.rows) == 1 and not tree.repeated.isdisjoint(tree.lineage(found.rows[0])):
-        return Found(found.rows, "ambiguous")  # its mapping, or one that it stands in, has the key twice
-    return found
-
-
-def _placed(tree: Tree, found: Found, lines: tuple[int, int] | None) -> Found:
-    """Those of the rows whose keys stand in the lines; a row of which nobody knows where it stands is a doubt."""
-    if lines is None:
-        return found
-    first, last = lines
-    rows = tuple(row for row in found.rows if first <= tree.firsts[row] <= last)
-    lost = any(tree.firsts[row] == 0 for row in found.rows)
-    return Found(rows, "ambiguous" if lost else found.doubt)
-
-
-class _Name:
-    """A name and its parts: `a[0].b` has the parts `a`, `[0]` and `b`.
-
-    Attributes:
-        text: the whole name.
-        starts, ends: of each part; what stands between the start of one and the end of another may be one key.
-    """
-
-    __slots__ = ("ends", "starts", "text")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.starts, self.ends = [0], list[int]()
-        for mark in _BREAK.finditer(text):
-            if mark.start() == 0:
+def _find(
+    document: Document, index: Index, name: str, within: frozenset[int] | None, lines: tuple[int, int] | None
+) -> Named:
+    if name.count(".") >= MAX_PARTS:
+        return Named(doubt="too-large")
+    starts = frozenset(index.roots) if within is None else frozenset(map(document.target, within))
+    search = _Search(document, index, starts)
+    whole: list[int] = []
+    ends: list[int] = []
+    breaks = [0, *(mark.end() for mark in re.finditer(r"\.", name))]
+    for start in breaks:
+        for row in index.by_key.get(name[start:], ()):
+            if not _in_lines(document, row, lines):
                 continue
-            if mark.start() > self.starts[-1] or not mark[1]:
-                self.ends.append(mark.start())
-                self.starts.append(mark.end() if mark[0] == "." else mark.start())
-        self.ends.append(len(text))
-
-    def slice(self, first: int, last: int) -> str:
-        return self.text[self.starts[first] : self.ends[last]]
-
-    def index(self, part: int) -> int | None:
-        """The place in a list that a part means."""
-        index = _INDEX.fullmatch(self.slice(part, part))
-        return int(index[1] or index[2]) if index else None
-
-
-_BREAK: Final = re.compile(r"\.|(?=\[([0-9]{1,9})\])")
-_INDEX: Final = re.compile(r"(0|[1-9][0-9]{0,8})|\[(0|[1-9][0-9]{0,8})\]")
+            met = search.climb(row, name[: start - 1] if start else None)
+            if search.steps > MAX_STEPS:
+                return Named(doubt="too-large")
+            if met == "whole":
+                whole.append(row)
+            elif met == "end" and (within is None or not starts.isdisjoint(document.lineage(row)[1:])):
+                ends.append(row)
+    if name.startswith("/"):
+        whole += search.pointer(name, lines)
+    if whole:
+        return Named(tuple(sorted(set(whole))), tuple(sorted(set(ends))))
+    begins = any(search.is_top(name[: start - 1]) for start in breaks[1:])
+    shared = any(up in index.aliases for row in ends for up in document.lineage(row))
+    # `a.b` at another place, while there is an `a` without a `b` at the top; or a key that an alias repeats elsewhere
+    return Named(tuple(sorted(set(ends))), (), "ambiguous" if ends and (begins or shared) else None)
 
 
 class _Search:
-    """One search; `doubt` is what it met on its way."""
+    """One search; `steps` counts the entries that it looked at."""
 
-    def __init__(self, tree: Tree, name: _Name) -> None:
-        self.tree, self.name = tree, name
-        self.doubt: HeldReason | None = None
+    def __init__(self, document: Document, index: Index, starts: frozenset[int]) -> None:
+        self.document, self.index, self.starts = document, index, starts
         self.steps = 0
 
-    def walk(self, starts: list[tuple[int, int]]) -> set[int]:
-        """The rows at which the whole name is used up, from rows at which so many of its parts are."""
-        found: set[int] = set()
-        parts = len(self.name.starts)
-        if parts > MAX_PARTS:
-            self.doubt = "too-large"
-            return found
-        open_, seen = list(starts), set(starts)
-        while open_:
-            row, used = open_.pop()
-            if used == parts:
-                found.add(row)
+    def climb(self, row: int, rest: str | None) -> str:
+        """Compares what an entry stands in with what a name has left; `whole`, `end` or nothing.
+
+        Args:
+            row: the entry, whose own key was compared already.
+            rest: what is left of the name; None for nothing.
+        """
+        met = ""
+        open_, seen = [(row, rest)], {(row, rest)}
+        while open_ and self.steps <= MAX_STEPS:
+            row, rest = open_.pop()
+            self.steps += 1
+            parent = self.document.entries[row].parent
+            if rest is None:
+                met = "whole" if parent in self.starts else met or "end"
                 continue
-            steps = self._next(self.tree.target(row), used)
-            self.steps += parts - used
-            if self.steps > MAX_STEPS:
-                self.doubt = "too-large"
-                return found
-            new = [step for step in steps if step not in seen]
-            seen.update(new)
-            open_ += new
-        return found
+            for holder in (parent, *self.index.aliases.get(parent, ())):
+                key = self.index.keys[holder]
+                if self.document.entries[holder].parent < 0 or holder in self.starts:
+                    continue
+                if rest == key:
+                    step = (holder, None)
+                elif rest.endswith(f".{key}"):
+                    step = (holder, rest[: -len(key) - 1])
+                else:
+                    continue
+                if step not in seen:
+                    seen.add(step)
+                    open_.append(step)
+        return met
 
-    def _next(self, row: int, used: int) -> list[tuple[int, int]]:
-        """Where the next parts of the name lead from a row, with how many are used up then."""
-        tree, name = self.tree, self.name
-        content = tree.contents[row]
-        if row in tree.repeated:
-            self.doubt = "ambiguous"
-        if content is Shape.SEQUENCE:
-            index = name.index(used)
-            if index is None:
-                if used:
-                    self.doubt = "not-found"  # perhaps a key of its items is meant
-                return []
-            child = tree.children.get((row, index))
-            return [] if child is None else [(child, used + 1)]
-        if content is not Shape.MAPPING:
-            if content is Shape.HIDDEN:
-                self.doubt = "computed"
-            return []
-        steps: list[tuple[int, int]] = []
-        for last in range(used, len(name.starts)):
-            child = tree.children.get((row, name.slice(used, last)))
-            if child is not None:
-                steps.append((child, last + 1))
-        if not steps and row in tree.merging:
-            self.doubt = "computed"
-        return steps
+    def is_top(self, key: str) -> bool:
+        """Whether a key stands at the top."""
+        rows = self.index.by_key.get(key, ())
+        return any(self.document.entries[row].parent in self.starts for row in rows[:MAX_STEPS])
 
-    def begins(self, starts: list[int]) -> bool:
-        """Whether a name of several parts begins with a key that is there."""
-        keys = [self.name.slice(0, last) for last in range(len(self.name.starts) - 1)]
-        return any((row, key) in self.tree.children for row in starts for key in keys)
-
-    def pointer(self, starts: list[int]) -> set[int]:
-        """The rows that the name means as a JSON Pointer (RFC 6901)."""
-        text = self.name.text
-        if _BAD_ESCAPE.search(text):
-            return set()
-        found: set[int] = set()
-        tokens = [token.replace("~1", "/").replace("~0", "~") for token in text[1:].split("/")]
-        for start in starts:
-            row: int | None = start
-            for token in tokens:
-                row = self._child(self.tree.target(row), token)
-                if row is None:
+    def pointer(self, name: str, lines: tuple[int, int] | None) -> list[int]:
+        """The entries that a name means as a JSON Pointer (RFC 6901)."""
+        tokens = [token.replace("~1", "/").replace("~0", "~") for token in name[1:].split("/")]
+        rows: list[int] = []
+        for row in self.index.by_key.get(tokens[-1], ()):
+            self.steps += 1
+            at = row
+            for token in reversed(tokens):
+                if self.index.keys[at] != token or self.document.entries[at].parent < 0:
                     break
-            if row is not None:
-                found.add(row)
-        return found
-
-    def _child(self, row: int, token: str) -> int | None:
-        tree = self.tree
-        if row in tree.repeated:
-            self.doubt = "ambiguous"
-        if tree.contents[row] is Shape.SEQUENCE:
-            index = _INDEX.fullmatch(token)
-            return tree.children.get((row, int(index[1]))) if index and index[1] else None
-        child = tree.children.get((row, token))
-        if child is None and (row in tree.merging or tree.contents[row] is Shape.HIDDEN):
-            self.doubt = "computed"
-        return child
-
-    def anywhere(self, within: int | None) -> set[int]:
-        """The rows that the name leads to from a key at any place, if it begins with that key."""
-        tree, name = self.tree, self.name
-        found: set[int] = set()
-        parts = len(name.starts)
-        if parts > MAX_PARTS:
-            return found
-        inside = None if within is None else _below(tree, {within})
-        for last in range(parts):
-            starts = tree.by_key.get(name.slice(0, last), ())
-            if inside is not None:
-                starts = [row for row in starts if row in inside]
-            found |= set(starts) if last + 1 == parts else self.walk([(row, last + 1) for row in starts])
-        if found and tree.shared and not found.isdisjoint(_below(tree, tree.shared)):
-            self.doubt = "ambiguous"  # through an alias it stands at other places as well
-        return found
+                at = self.document.entries[at].parent
+            else:
+                if at in self.starts and _in_lines(self.document, row, lines):
+                    rows.append(row)
+        return rows
 
 
-def _below(tree: Tree, rows: set[int]) -> set[int]:
-    """The rows and all that stand in them."""
-    inside = set(rows)
-    for row in range(min(rows), len(tree.parents)):
-        if tree.parents[row] in inside:
-            inside.add(row)
-    return inside
-
-
-_BAD_ESCAPE: Final = re.compile(r"~(?![01])")
+def candidates(document: Document, rows: tuple[int, ...]) -> tuple[str, ...]:
+    """The paths of some entries, each with its line where it has one, at most 5."""
+    return tuple(
+        document.path(row)[:200] + (f" (line {document.entries[row].first})" if document.entries[row].first else "")
+        for row in rows[:MAX_CANDIDATES]
+    )

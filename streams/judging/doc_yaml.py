@@ -1,7 +1,7 @@
-"""Reads YAML into rows from the parser's events: no object is ever made, no alias expanded, no tag obeyed.
+"""Reads YAML from the events of PyYAML, which carry marks: no object is made, no alias expanded, no tag obeyed.
 
-Plain scalars are read by the core schema of YAML 1.2; where YAML 1.1 reads them differently (`yes`, `017`, `1:30`), the
-value is doubtful. Times and dates are texts. A mapping with a merge key may have keys that stand elsewhere.
+A plain scalar has the readings of YAML 1.1, by PyYAML's safe constructor, and of the core schema of YAML 1.2. A mapping
+with a merge key may have keys that stand elsewhere.
 """
 
 from __future__ import annotations
@@ -9,19 +9,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Final, Protocol, cast
 
-from .checks import MAX_DIGITS
-from .doc_json import number_content
-from .doc_tree import MAX_DEPTH, MAX_ROWS, Content, Doubtful, Key, Shape, Tree, Unreadable
+from .doc_entries import CONSTANTS, MAX_ENTRIES, Rows, Scalar, Unreadable, number, text
 
 MAX_DIRECTIVES: Final = 64
 """`%TAG` directives: the parser holds each one against all before it."""
 MAX_SLOW: Final = 200_000
 """Characters, where only the parser written in Python is there."""
-_STR: Final = "tag:yaml.org,2002:str"
-_MAP: Final = "tag:yaml.org,2002:map"
-_SEQ: Final = "tag:yaml.org,2002:seq"
+_TAG: Final = "tag:yaml.org,2002:"
 
 
 class _Mark(Protocol):
@@ -29,7 +26,7 @@ class _Mark(Protocol):
 
 
 class _Event(Protocol):
-    """What an event of PyYAML has; members that one of its classes lacks are never asked of it."""
+    """The members of PyYAML's events that are read here; no class has all of them."""
 
     start_mark: _Mark
     end_mark: _Mark
@@ -40,31 +37,27 @@ class _Event(Protocol):
     flow_style: bool
 
 
-def parse_yaml(text: str) -> Tree:
+def parse_yaml(source: str, rows: Rows) -> None:
     """Reads a stream of YAML documents; each of them is a root.
-
-    Args:
-        text: without a byte order mark; its lines end with a line feed.
 
     Raises:
         Unreadable: it is no YAML, or too large.
     """
-    builder = _Builder(text)
-    for name, event in _events(text):
+    builder = _Builder(source, rows)
+    for name, event in _events(source):
         builder.take(name, event)
-    return builder.tree
 
 
-def _events(text: str) -> Iterator[tuple[str, _Event]]:
+def _events(source: str) -> Iterator[tuple[str, _Event]]:
     """The events of the text, with the names of their classes."""
     import yaml  # here, since lanes and commands that judge no YAML do without it
 
     library = cast("Any", yaml)  # it has no types
     loader = getattr(library, "CSafeLoader", None)
-    if text.count("%TAG") > MAX_DIRECTIVES or (loader is None and len(text) > MAX_SLOW):
+    if source.count("%TAG") > MAX_DIRECTIVES or (loader is None and len(source) > MAX_SLOW):
         raise Unreadable("too-large")
     try:
-        for event in library.parse(text, Loader=loader or library.SafeLoader):
+        for event in library.parse(source, Loader=loader or library.SafeLoader):
             yield type(event).__name__, cast("_Event", event)
     except (library.YAMLError, ValueError):
         raise Unreadable("syntax-error") from None
@@ -76,9 +69,7 @@ class _Open:
     """A collection that has not ended.
 
     Attributes:
-        row: where it is; -1 for one that no name leads to.
-        mapping: it is a mapping, else a sequence.
-        flow: it is written in brackets.
+        row: its entry; -1 for one that no name leads to.
         name: the key whose value comes next; None for one that no name leads to.
         named: a key has come, and its value has not.
         line: of that key.
@@ -95,165 +86,171 @@ class _Open:
 
 
 class _Builder:
-    """Makes rows of events."""
+    """Makes entries of events."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.tree = Tree()
+    def __init__(self, source: str, rows: Rows) -> None:
+        self.source, self.rows = source, rows
         self.open: list[_Open] = []
         self.anchors: dict[str, int] = {}
         self.nodes = 0
-        self.breaks = [found.start() for found in re.finditer("\n", text)]
+        self.breaks = [found.start() for found in re.finditer("\n", source)]
 
     def take(self, name: str, event: _Event) -> None:
         if name == "DocumentStartEvent":
             self.anchors = {}
-        elif name == "ScalarEvent":
-            self._scalar(event)
-        elif name == "AliasEvent":
-            self._alias(event)
-        elif name in ("MappingStartEvent", "SequenceStartEvent"):
-            self._start(event, name == "MappingStartEvent")
         elif name in ("MappingEndEvent", "SequenceEndEvent"):
-            self._end(event)
+            self._end(self.open.pop(), self._line(event.end_mark.index))
+        elif name in ("ScalarEvent", "AliasEvent", "MappingStartEvent", "SequenceStartEvent"):
+            self._node(name, event)
 
     def _line(self, index: int) -> int:
-        """The line of a character; the parser's own count goes by more kinds of line ends than ours."""
         return bisect_right(self.breaks, index - 1) + 1
 
-    def _scalar(self, event: _Event) -> None:
-        first = self._line(event.start_mark.index)
-        if self._is_key():
-            self._anchor(event, -1)
-            top = self.open[-1]
-            plain = event.tag is None and not event.style
-            if plain and event.value == "<<" and top.row >= 0:
-                self.tree.merging.add(top.row)
-            self._key(event.value if event.tag in (None, "!", _STR) else None, first)
-            return
-        block = event.style in ("|", ">")
-        last = self._trimmed(first, event.end_mark.index) if block else self._line(event.end_mark.index)
-        self._anchor(event, self._place(_value(event), first, last))
-
-    def _trimmed(self, first: int, end: int) -> int:
-        """The last line of a block scalar that has text; the parser ends it where something else begins."""
-        end -= 1
-        while end > 0 and self.text[end] in " \n":
-            end -= 1
-        return max(first, self._line(end))
-
-    def _alias(self, event: _Event) -> None:
-        line = self._line(event.start_mark.index)
-        if self._is_key():
-            self._key(None, line)
-            return
-        if event.anchor not in self.anchors:
-            raise Unreadable("syntax-error")
-        target = self.anchors[event.anchor]
-        row = self._place(Shape.HIDDEN, line, line)
-        if row >= 0 and target >= 0:
-            target = self.tree.target(target)
-            self.tree.aliases[row] = target
-            self.tree.shared.add(target)
-
-    def _start(self, event: _Event, mapping: bool) -> None:
-        if len(self.open) >= MAX_DEPTH:
+    def _node(self, name: str, event: _Event) -> None:
+        self.nodes += 1
+        if self.nodes > 2 * MAX_ENTRIES:
             raise Unreadable("too-large")
-        line = self._line(event.start_mark.index)
-        row = -1
-        if self._is_key():
-            self._key(None, line)
+        first = self._line(event.start_mark.index)
+        plain = name == "ScalarEvent" and event.tag in (None, "!", f"{_TAG}str")
+        top = self.open[-1] if self.open else None
+        if top is not None and top.mapping and not top.named:
+            top.name, top.named, top.line = event.value if plain else None, True, first
+            if top.name is None and top.row >= 0:
+                self.rows.entries[top.row].doubt = "computed"
+            row = -1
         else:
-            known = event.tag in (None, "!", _MAP, _SEQ)
-            shape = Shape.MAPPING if mapping else Shape.SEQUENCE
-            row = self._place(shape if known else Shape.HIDDEN, line, line)
-            self.tree.hides |= not known
-            row = row if known else -1
-        self._anchor(event, row)
-        self.open.append(_Open(row, mapping, bool(event.flow_style)))
+            row = self._value(name, event, first, plain)
+        if name == "AliasEvent":
+            return
+        if event.anchor:
+            self.anchors[event.anchor] = row
+        if name != "ScalarEvent":
+            self.open.append(_Open(row, name == "MappingStartEvent", event.flow_style))
 
-    def _end(self, event: _Event) -> None:
-        ended = self.open.pop()
+    def _value(self, name: str, event: _Event, first: int, plain: bool) -> int:
+        """Adds a value or an item; its entry, or -1 where no name leads to it."""
+        last = first
+        if name == "ScalarEvent":
+            end = event.end_mark.index
+            if event.style in ("|", ">"):  # its mark stands behind the blank lines that follow
+                while end > event.start_mark.index and self.source[end - 1].isspace():
+                    end -= 1
+            last = max(first, self._line(end))
+        parent: int = -1
+        key: str | int = ""
+        if self.open:
+            top = self.open[-1]
+            parent, count = top.row, top.count
+            top.count += 1
+            if top.mapping:
+                top.named = False
+                first, name_ = top.line, top.name
+                if name_ is None:
+                    return -1
+                key = name_
+            else:
+                key = count
+            if parent < 0:
+                return -1
+            self.rows.reach(parent, last)
+        kind = {"ScalarEvent": "value", "AliasEvent": "alias", "MappingStartEvent": "mapping"}.get(name, "list")
+        row = self.rows.add(parent, key, cast("Any", kind), first, last)
+        entry = self.rows.entries[row]
+        if name == "AliasEvent":
+            target = self.anchors.get(event.anchor or "")
+            if target is None:
+                raise Unreadable("syntax-error")
+            if target < 0:
+                entry.doubt = "computed"
+            else:
+                entry.alias = self.rows.entries[target].alias if self.rows.entries[target].alias >= 0 else target
+        elif name == "ScalarEvent":
+            self.rows.set(row, _scalar(event, plain))
+        if key == "<<":
+            self.rows.entries[parent].doubt = "computed"
+        return row
+
+    def _end(self, ended: _Open, line: int) -> None:
         if ended.row < 0:
             return
         if ended.flow:
-            self._reach(ended.row, self._line(event.end_mark.index))
-        if self.open:
-            self._reach(self.open[-1].row, self.tree.lasts[ended.row])
-
-    def _reach(self, row: int, last: int) -> None:
-        if row >= 0:
-            self.tree.lasts[row] = max(self.tree.lasts[row], last)
-
-    def _is_key(self) -> bool:
-        """Whether the node that comes is a key of a mapping."""
-        return bool(self.open) and self.open[-1].mapping and not self.open[-1].named
-
-    def _key(self, name: str | None, line: int) -> None:
-        top = self.open[-1]
-        top.name, top.named, top.line = name, True, line
-        self.tree.hides |= name is None
-
-    def _anchor(self, event: _Event, row: int) -> None:
-        if event.anchor:
-            self.anchors[event.anchor] = row
-
-    def _place(self, content: Content, first: int, last: int) -> int:
-        """Adds the node that comes, a value or an item; its row, or -1 where no name leads to it."""
-        self.nodes += 1
-        if self.nodes > MAX_ROWS:
-            raise Unreadable("too-large")
-        if not self.open:
-            return self.tree.root(content, first, last)
-        top = self.open[-1]
-        key: Key | None = top.name if top.mapping else top.count
-        top.named = False
-        top.count += 1
-        if top.row < 0 or key is None:
-            return -1
-        first = top.line if top.mapping else first
-        self._reach(top.row, last)
-        return self.tree.add(top.row, key, content, first, last)
+            self.rows.reach(ended.row, line)
+        if self.open and self.open[-1].row >= 0:
+            self.rows.reach(self.open[-1].row, self.rows.entries[ended.row].last)
 
 
 # ---------------------------------------------------------------- scalars
 
-_NULLS: Final = frozenset(("", "~", "null", "Null", "NULL"))
-_BOOLEANS: Final = {word: one == "true" for one in ("true", "false") for word in (one, one.title(), one.upper())}
-_WORDS_OF_1_1: Final = frozenset(
-    word for one in ("y", "n", "yes", "no", "on", "off") for word in (one, one.title(), one.upper())
+_CORE: Final = re.compile(
+    r"(?P<null>~|null|Null|NULL|)|(?P<boolean>true|True|TRUE|false|False|FALSE)"
+    r"|(?P<whole>[-+]?[0-9]++|0o[0-7]++|0x[0-9a-fA-F]++)"
+    r"|(?P<float>[-+]?(?:\.[0-9]++|[0-9]++(?:\.[0-9]*+)?)(?:[eE][-+]?[0-9]++)?)"
+    r"|(?P<other>[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))"
 )
-_NUMBER: Final = re.compile(
-    r"[-+]?(?:0|[1-9][0-9]*+)|0x[0-9a-fA-F]++|[-+]?(?:[0-9]++\.[0-9]*+|\.[0-9]++)(?:[eE][-+][0-9]++)?"
-)
-"""What both versions read as one number."""
-_NUMBER_IN_ONE: Final = re.compile(
-    r"[-+]?(?:0[0-9_]++|[0-9][0-9_]*+(?:\.[0-9_]*+)?|\.[0-9_]++)(?:[eE][-+]?[0-9]++)?"
-    r"|[-+]?0[box][0-9a-fA-F_]++|[-+]?[0-9][0-9_]*+(?::[0-5]?[0-9])++(?:\.[0-9_]*+)?"
-    r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
-)
-"""A number in one version and a text, or another number, in the other; and what is no number that a check has."""
+"""The tags of YAML 1.2.2, section 10.3.2."""
 
 
-def _value(event: _Event) -> Content:
-    text = event.value
-    if event.tag not in (None, "!", _STR):
-        return Shape.HIDDEN
+def _scalar(event: _Event, plain: bool) -> Scalar:
+    content = event.value
+    if not plain:
+        return Scalar(doubt="computed")
     if event.tag is None and not event.style:
-        return _plain(text)
-    # A line end at the end of a block is not part of what is said of it.
-    return text.rstrip("\n") if event.style in ("|", ">") else text
+        return _plain(content)
+    # A line end at the end of a block is not part of what a sentence says of it.
+    return text(content.rstrip("\n") if event.style in ("|", ">") else content)
 
 
-def _plain(text: str) -> Content:
-    if text in _NULLS:
-        return None
-    if text in _BOOLEANS:
-        return _BOOLEANS[text]
-    if text in _WORDS_OF_1_1:
-        return Doubtful(text, "incomparable")
-    if _NUMBER.fullmatch(text):
-        if text.startswith("0x"):
-            return int(text, 16) if len(text) <= MAX_DIGITS else Doubtful(text, "incomparable")
-        return number_content(text)
-    return Doubtful(text, "incomparable") if _NUMBER_IN_ONE.fullmatch(text) else text
+def _plain(content: str) -> Scalar:
+    core, older = _core(content), _older(content)
+    doubt = core.doubt or older.doubt
+    if doubt is not None:
+        return Scalar(written=content, doubt=doubt)
+    return Scalar(tuple(dict.fromkeys((*core.readings, *older.readings))), content)
+
+
+def _core(content: str) -> Scalar:
+    found = _CORE.fullmatch(content)
+    if found is None:
+        return text(content)
+    match found.lastgroup:
+        case "null":
+            return CONSTANTS["null"]
+        case "boolean":
+            return CONSTANTS[content.lower()]
+        case "whole":
+            base = {"0o": 8, "0x": 16}.get(content[:2])
+            return number(content) if base is None or len(content) > 300 else number(str(int(content[2:], base)))
+        case "float":
+            return number(content)
+        case _:
+            return Scalar(doubt="incomparable")
+
+
+@cache
+def _library() -> tuple[Any, Any]:
+    import yaml
+
+    library = cast("Any", yaml)
+    return library.resolver.Resolver(), library.constructor.SafeConstructor()
+
+
+def _older(content: str) -> Scalar:
+    """The reading of YAML 1.1: as PyYAML's safe constructor has it."""
+    import yaml
+
+    resolver, constructor = _library()
+    tag: str = resolver.resolve(yaml.ScalarNode, content, (True, False)).removeprefix(_TAG)
+    if tag not in ("null", "bool", "int", "float"):
+        return text(content)
+    if len(content) > 300:
+        return Scalar(doubt="incomparable")
+    try:
+        value = constructor.construct_object(yaml.ScalarNode(_TAG + tag, content))
+    except (ValueError, yaml.YAMLError, IndexError):
+        return Scalar(doubt="incomparable")
+    finally:
+        constructor.constructed_objects.clear()
+    if value is None or isinstance(value, bool):
+        return CONSTANTS["null" if value is None else str(value).lower()]
+    plain = content.replace("_", "")
+    return number(plain if tag == "float" and ":" not in plain and "n" not in plain.lower() else str(value))

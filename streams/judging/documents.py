@@ -1,37 +1,38 @@
 """The door to documents: JSON, TOML, YAML, the INI family, Makefiles and Markdown, for checks by key and heading.
 
 `parse_document` tells the format by the file's name and parses the whole text, `verify_document` decides `defines`,
-`equals` and `compare`, `document_extents` says which lines a key, section, target or heading has, for `in`. Values are
-compared by `values.py`. Nothing is executed, expanded or fetched; a text that its parser does not take, or that is too
-large, leaves every check undecided. Never raises.
+`equals`, `compare` and `members`, `document_extents` says which lines a key, section, target or heading has, for `in`.
+Values are compared by `values.py`. Nothing is executed, expanded or fetched; a text that its parser does not take, or
+that is too large, leaves every check undecided. Never raises.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final, cast
 
-import msgspec
-
-from .checks import Check
-from .doc_env import parse_env, parse_properties
-from .doc_ini import CONF, EDITORCONFIG, GIT, INI, Dialect, parse_ini
-from .doc_json import parse_json, tree_of_value
-from .doc_keys import extents, verify_keys
-from .doc_make import Makefile, parse_make
-from .doc_make_checks import make_extents, verify_make
-from .doc_markdown import Outline, markdown_extents, parse_markdown, verify_markdown
-from .doc_toml import parse_toml
-from .doc_tree import Tree, Unreadable
+from ...codecs.unicode_text import nfkc
+from .checks import Check, Operator, Value
+from .doc_data import parse_data
+from .doc_entries import Document, Entry, Format, Reading, Rows, Unreadable
+from .doc_ini import parse_env, parse_ini
+from .doc_make import parse_make
+from .doc_markdown import parse_markdown
+from .doc_names import Named, candidates, find
 from .doc_yaml import parse_yaml
 from .results import Held, HeldReason, Source
-
-Format = Literal["json", "toml", "yaml", "ini", "conf", "editorconfig", "git", "env", "properties", "make", "markdown"]
+from .values import compare, same, value_of_text
 
 MAX_TEXT: Final = 4_000_000
-"""Characters of a document; Markdown has a bound of its own."""
-_LEAST_WEIGHT: Final = 1_000
+"""Characters of a document; Markdown, JSON and TOML have bounds of their own."""
+MAX_ITEMS: Final = 4_000
+"""Items of a list that a check is compared with, those of inner lists included; a check declares far fewer."""
+MAX_COMPARISONS: Final = 100_000
+"""Comparisons of one `members`."""
+MAX_FOUND: Final = 200
+_DECIDED: Final = frozenset(("defines", "equals", "compare", "members"))
 
 _BY_ENDING: Final[Mapping[str, Format]] = {
     "json": "json",
@@ -43,7 +44,7 @@ _BY_ENDING: Final[Mapping[str, Format]] = {
     "conf": "conf",
     "properties": "properties",
     "env": "env",
-    "editorconfig": "editorconfig",
+    "editorconfig": "ini",
     "mk": "make",
     "md": "markdown",
     "markdown": "markdown",
@@ -55,39 +56,24 @@ _BY_NAME: Final[Mapping[str, Format]] = {
     "poetry.lock": "toml",
     "uv.lock": "toml",
     "pdm.lock": "toml",
-    "pylock.toml": "toml",
     "pipfile": "toml",
     "pipfile.lock": "json",
     "composer.lock": "json",
-    ".editorconfig": "editorconfig",
-    ".env": "env",
     ".flake8": "ini",
     ".pylintrc": "ini",
     ".coveragerc": "ini",
     ".pypirc": "ini",
-    ".gitconfig": "git",
-    ".gitmodules": "git",
+    ".gitconfig": "ini",
+    ".gitmodules": "ini",
 }
 _ENV: Final = re.compile(r"\.env\.[\w-]+")
-_DIALECTS: Final[Mapping[str, Dialect]] = {"ini": INI, "conf": CONF, "editorconfig": EDITORCONFIG, "git": GIT}
-
-
-class Document(msgspec.Struct, frozen=True):
-    """A parsed document.
-
-    Attributes:
-        format: which it is.
-        body: what stands in it; None where it could not be read.
-        problem: why it could not be read.
-        weight: about how many bytes it takes, for a cache.
-        complete: all of it was understood.
-    """
-
-    format: Format
-    body: Tree | Makefile | Outline | None
-    problem: HeldReason | None
-    weight: int
-    complete: bool
+_UNENCODABLE: Final = re.compile("[\0\ud800-\udfff]")
+_KINDS: Final[Mapping[Format | None, Mapping[str, tuple[str, ...]]]] = {
+    "make": {"target": ("target",), "variable": ("variable",), "": ("target", "variable")},
+    "markdown": {"section": ("section",), "": ("section",)},
+    "env": {"variable": ("value",), "": ("value",)},
+}
+"""The kinds of symbol that a format has, and the entries that are of them; of any other format keys and sections."""
 
 
 def format_of(path: str) -> Format | None:
@@ -112,102 +98,319 @@ def parse_document(source: Source) -> Document | None:
     known = format_of(source.path)
     if known is None:
         return None
+    rows = Rows()
     try:
-        body = _read(known, source.text)
+        _read(known, source.text, rows)
     except Unreadable as problem:
-        if known == "conf" and problem.reason == "syntax-error":
+        if known == "conf" and problem.reason != "too-large":
             return None
-        return Document(known, None, problem.reason, _LEAST_WEIGHT, False)
-    complete = body.complete if isinstance(body, Makefile) else True
-    return Document(known, body, None, _LEAST_WEIGHT + body.weight(source.text), complete)
+        return Document(known, problem=problem.reason)
+    return Document(known, rows.entries, None, len(source.text), rows.complete, rows.closed)
 
 
-def _read(known: Format, original: str) -> Tree | Makefile | Outline:
+def _read(known: Format, original: str, rows: Rows) -> None:
     if len(original) > MAX_TEXT:
         raise Unreadable("too-large")
     original = original.removeprefix("\ufeff")
-    if "\0" in original:
+    if _UNENCODABLE.search(original):
         raise Unreadable("syntax-error")
     text = original.replace("\r\n", "\n")
-    if known == "json":
-        return parse_json(text)
-    if known == "toml":
-        return parse_toml(text, original)
-    if known == "yaml":
-        return parse_yaml(text)
-    if "\r" in text:
+    if "\r" in text and known not in ("json", "toml", "yaml"):
         raise Unreadable("syntax-error")  # a line end to some readers, and not to those that count lines
-    if known == "env":
-        return parse_env(text)
-    if known == "properties":
-        return parse_properties(text)
-    if known == "make":
-        return parse_make(text)
-    if known == "markdown":
-        return parse_markdown(text)
-    return parse_ini(text, _DIALECTS[known])
+    match known:
+        case "json" | "toml":
+            parse_data(known, text, rows, original)
+        case "yaml":
+            parse_yaml(text, rows)
+        case "env":
+            parse_env(text, rows)
+        case "make":
+            parse_make(text, rows)
+        case "markdown":
+            parse_markdown(text, rows)
+        case _:
+            parse_ini(text, rows, known)
+
+
+# ---------------------------------------------------------------- checks
 
 
 def verify_document(check: Check, document: Document, source: Source) -> Held:
     """Whether a check holds in a document.
 
     Args:
-        check: `defines`, `equals` or `compare`; its `not` is left to the caller. `in` names an enclosing key, section,
-            target or heading.
-        document: what `parse_document` made of the source.
+        check: `defines`, `equals`, `compare` or `members`; its `not` is left to the caller. `in` names an enclosing
+            key, section, target or heading.
+        document: the result of `parse_document` on the source.
         source: the file; only what begins in its `lines` counts.
 
     Returns:
-        What it comes to. `equals` and `compare` are exactly false where the name is there with another value, `defines`
-        where nothing of that name is in the file.
+        The result. `equals`, `compare` and `members` are false where the one key of that name has another literal,
+        `defines` where the last component of the symbol occurs nowhere in the file.
     """
-    if check.name not in ("defines", "equals", "compare"):
+    if check.name not in _DECIDED:
         return Held(None, "unlisted-language")
-    body = document.body
-    if body is None:
-        return Held(None, document.problem or "syntax-error")
-    if isinstance(body, Tree):
-        held = verify_keys(check, body, source.lines)
-    elif isinstance(body, Makefile):
-        held = verify_make(check, body, source.lines)
-    else:
-        held = verify_markdown(check, body, source.lines)
-    return held if source.whole else _of_a_part(check, held, source.text)
-
-
-def _of_a_part(check: Check, held: Held, text: str) -> Held:
-    """What a check comes to where the text may go on: only that something is defined, and not in its last line."""
-    if held.holds is None:
+    if document.problem is not None:
+        return Held(None, document.problem)
+    held = _verify(check, document, source.lines, source.text)
+    if not source.whole and held.holds is not None:
+        last = source.text.count("\n") + 1  # the text may go on, within a line
+        whole = check.name == "defines" and held.holds and held.lines is not None and held.lines[0] < last
+        held = held if whole else Held(None, "not-whole")
+    if held.found is None:
         return held
-    if check.name == "defines" and held.holds and held.lines is not None and held.lines[0] <= text.count("\n"):
-        return held
-    return Held(None, "not-whole")
-
-
-def document_extents(document: Document, name: str) -> list[tuple[int, int]]:
-    """First and last line, from 1, of each key, section, target or heading of that name; empty where there is none."""
-    body = document.body
-    if body is None:
-        return []
-    if isinstance(body, Tree):
-        return extents(body, name)
-    return make_extents(body, name) if isinstance(body, Makefile) else markdown_extents(body, name)
+    line = int(held.found)
+    text = source.text.split("\n", line)[line - 1].strip()[:MAX_FOUND] if line else ""
+    return held._replace(found=text or None)
 
 
 def verify_json_value(check: Check, value: Any, path: str = "") -> Held:
     """Whether a check holds in a JSON value that was decoded already, such as a tool's structured result.
 
     Args:
-        check: `defines`, `equals` or `compare`, with keys as `a.b` or a JSON Pointer; its `not` is left to the caller.
+        check: as for `verify_document`, with keys as `a.b` or a JSON Pointer; its `not` is left to the caller.
         value: dictionaries, lists, texts, numbers, booleans and None.
-        path: what the value is known as, for the result.
+        path: the name of the value, for the result.
     """
-    if check.name not in ("defines", "equals", "compare"):
+    if check.name not in _DECIDED:
         return Held(None, "unlisted-language")
     if check.lines is not None:
         return Held(None, "not-found")  # a value has no lines
     try:
-        held = verify_keys(check, tree_of_value(value), None)
-    except Unreadable as problem:
-        held = Held(None, problem.reason)
-    return held._replace(path=path or None)
+        document = parse_document(Source("value.json", json.dumps(value)))
+    except (TypeError, ValueError, RecursionError):
+        return Held(None, "incomparable", path=path or None)
+    assert document is not None, "the name is that of a format"
+    if document.problem is not None:
+        return Held(None, document.problem, path=path or None)
+    for entry in document.entries:
+        entry.first = entry.last = 0
+        if entry.kind == "value" and not entry.readings and entry.written:
+            entry.readings, entry.doubt = (Reading("text", entry.written),), None  # nothing is put into a value
+    document = Document(None, document.entries)
+    text = "\n".join(reading.text for entry in document.entries for reading in entry.readings)
+    return _verify(check, document, None, text)._replace(path=path or None, found=None)
+
+
+def _verify(check: Check, document: Document, lines: tuple[int, int] | None, text: str) -> Held:
+    within: frozenset[int] | None = None
+    inside = check.text("in")
+    if inside:
+        named = find(document, inside)
+        rows = tuple(row for row in named.rows if lines is None or _meets(document, row, lines))
+        targets = document.format == "make" and all(document.entries[row].kind != "variable" for row in rows)
+        if not rows or named.doubt is not None or (len(rows) > 1 and not targets):
+            reason = named.doubt or ("ambiguous" if rows else "not-found")
+            return Held(None, reason, candidates=candidates(document, rows) if rows else ())
+        within = frozenset(rows)
+    if check.name == "defines":
+        return _defines(check, document, find(document, check.text("symbol"), within, lines), text)
+    if document.format == "markdown":
+        return Held(None, "unlisted-language")
+    return _by_value(check, document, find(document, check.text("name"), within, lines))
+
+
+def _meets(document: Document, row: int, lines: tuple[int, int]) -> bool:
+    """Whether something of an entry stands in the lines."""
+    return any(first <= lines[1] and lines[0] <= last for first, last in _extents(document, row))
+
+
+def _defines(check: Check, document: Document, named: Named, text: str) -> Held:
+    kinds = _KINDS.get(document.format, {"": ("mapping", "list", "value", "alias"), "section": ("mapping", "list")})
+    kind = check.text("kind")
+    if kind not in kinds:
+        return Held(None, "unlisted-language")
+    for row in named.rows:
+        entry = document.entries[row]
+        if _shape(document, row) not in kinds[kind] or (kind == "section" and not _is_table(document, row)):
+            continue
+        if entry.first or document.format is None:
+            lines = (entry.first, entry.first if entry.kind == "section" else entry.last) if entry.first else None
+            return Held(True, None, lines, under=entry.under, narrowed=bool(entry.under))
+    if named.doubt is not None or named.rows:
+        return Held(None, named.doubt or "not-found")
+    if not document.complete or not document.closed:
+        return Held(None, "computed")
+    return Held(False, "differs") if _is_absent(document, check.text("symbol"), text) else Held(None, "not-found")
+
+
+def _shape(document: Document, row: int) -> str:
+    return document.entries[document.target(row)].kind
+
+
+def _is_table(document: Document, row: int) -> bool:
+    """Whether an entry holds keys: a mapping, a list of mappings, or a heading's section."""
+    row = document.target(row)
+    first = document.index.children.get(row, [row])[0]
+    return document.entries[row].kind != "list" or _shape(document, first) == "mapping"
+
+
+_INDEXES: Final = re.compile(r"(?:[./]?\[?[0-9]+\]?)+$")
+_LETTERS: Final = re.compile(r"[\W_]+")
+
+
+def _is_absent(document: Document, name: str, text: str) -> bool:
+    """Whether the last component of a name is a part of no word of a text, and of no key, in any letter case."""
+    if document.format == "markdown":
+        last = _LETTERS.sub("", nfkc(name).casefold())
+        text = _LETTERS.sub("", nfkc(text).casefold())
+        keys = [_LETTERS.sub("", str(entry.key).casefold()) for entry in document.entries]
+    else:
+        last = re.split(r"[./\[\]\"'*?]+", _INDEXES.sub("", name).rstrip("]\"'"))[-1].casefold()
+        text = nfkc(text).casefold()
+        keys = [str(entry.key).casefold() for entry in document.entries]
+    return bool(last) and last not in text and not any(last in key for key in keys)
+
+
+def _by_value(check: Check, document: Document, named: Named) -> Held:
+    """`equals`, `compare` and `members` of the one entry that a name means."""
+    make = document.format == "make"
+    rows = tuple(row for row in named.rows if not make or document.entries[row].kind == "variable")
+    others = tuple(row for row in named.others if not make or document.entries[row].kind == "variable")
+    if not rows:
+        return Held(None, named.doubt or "not-found")
+    row = rows[0]
+    entry = document.entries[row]
+    repeated = not make and not document.index.repeated.isdisjoint(document.lineage(row))
+    if len(rows) > 1 or named.doubt is not None or repeated or (make and others):
+        reason: HeldReason = "assigned-elsewhere" if make else named.doubt or "ambiguous"
+        return Held(None, reason, candidates=candidates(document, (*rows, *others)))
+    if not document.complete:
+        return Held(None, "assigned-elsewhere")
+    if document.format is not None and entry.first == 0:
+        return Held(None, "ambiguous")  # its lines are not known: the readers of the document do not agree
+    holds, reason_ = _answer(check, document, row)
+    if holds is False and (entry.under or any(_answer(check, document, other)[0] is not False for other in others)):
+        # In another branch, or at another place, the name may have the value.
+        return Held(None, "ambiguous", candidates=candidates(document, (row, *others)), under=entry.under)
+    lines = (entry.first, entry.last) if entry.first and holds is not None else None
+    under = entry.under if holds else ()
+    return Held(holds, reason_, lines, found=None if holds else str(entry.first), under=under, narrowed=bool(under))
+
+
+Answer = tuple[bool | None, HeldReason | None]
+
+
+def _answer(check: Check, document: Document, row: int) -> Answer:
+    """Whether the value of an entry is as a check says, and why not."""
+    row = document.target(row)
+    entry = document.entries[row]
+    if check.name == "members":
+        return _members(check.value("items"), document, row)
+    op = cast("Operator", check.text("op") or "=")
+    declared = check.value("value")
+    if len(entry.readings) != 1 and entry.written and op in ("=", "!=") and declared == nfkc(entry.written):
+        return _answer_of(op == "=")  # as it is written, in each reading
+    if entry.doubt is not None or entry.kind == "alias":
+        return None, entry.doubt or "computed"
+    values: list[Value] = [reading.value() for reading in entry.readings]
+    if entry.kind == "list":
+        items = _items(document, row, [MAX_ITEMS])
+        values = [] if items is None else [items]
+    answers = {compare(op, declared, value) for value in values}
+    if len(answers) == 1:
+        return _answer_of(answers.pop())
+    return None, "ambiguous" if answers else "incomparable"
+
+
+def _answer_of(answer: bool | None) -> Answer:
+    return answer, None if answer else "incomparable" if answer is None else "differs"
+
+
+def _items(document: Document, row: int, left: list[int]) -> tuple[Value, ...] | None:
+    """A list's items; None where one of them is no plain value, or there are more than are `left`.
+
+    Every item counts, also those met again through an alias, so that lists of lists of aliases end here as well.
+    """
+    items: list[Value] = []
+    for child in document.index.children.get(document.target(row), ()):
+        left[0] -= 1
+        entry = document.entries[document.target(child)]
+        item: Value = None
+        if entry.kind == "list" and left[0] >= 0:
+            item = _items(document, child, left)
+            if item is None:
+                return None
+        elif left[0] < 0 or entry.kind != "value" or entry.doubt is not None or len(entry.readings) != 1:
+            return None
+        else:
+            item = entry.readings[0].value()
+        items.append(item)
+    return tuple(items)
+
+
+def _members(declared: Value, document: Document, row: int) -> Answer:
+    """Whether a list, or the keys of a mapping, are exactly those that are declared, in any order."""
+    entry = document.entries[row]
+    if not isinstance(declared, tuple):
+        return None, "incomparable"
+    if entry.doubt is not None or entry.kind == "alias":
+        return None, entry.doubt or "computed"
+    items: tuple[Value, ...] | None = None
+    children = document.index.children.get(row, [])
+    if entry.kind == "mapping":
+        if not document.index.repeated.isdisjoint(children):
+            return None, "ambiguous"
+        items = tuple(str(document.entries[child].key) for child in children)
+        declared = tuple(str(item) for item in declared)
+    elif entry.kind == "list":
+        items = _items(document, row, [MAX_ITEMS])
+    elif len(entry.readings) == 1 and entry.readings[0].kind == "plain":
+        text = entry.readings[0].text
+        if document.format == "make" or "\n" in text:  # words of a variable; an item a line
+            items = tuple(
+                value_of_text(item) for item in (text.split() if document.format == "make" else text.split("\n"))
+            )
+    if items is None:
+        return None, "incomparable"
+    if len(items) * len(declared) > MAX_COMPARISONS:
+        return None, "too-large"
+    table = [[same(wanted, item) for item in items] for wanted in declared]
+    columns = list(zip(*table, strict=True)) if table else [()] * len(items)
+    lines = [*table, *columns]
+    if all(True in line for line in lines):
+        return True, None
+    return _answer_of(False if any(True not in line and None not in line for line in lines) else None)
+
+
+# ---------------------------------------------------------------- lines
+
+
+def document_extents(document: Document, name: str) -> list[tuple[int, int]]:
+    """First and last line, from 1, of each key, section, target or heading of that name; a table may be in pieces."""
+    if document.problem is not None:
+        return []
+    named = find(document, name)
+    if named.doubt is not None:
+        return []
+    rows = named.rows
+    if document.format == "make":
+        rows = tuple(row for row in rows if document.entries[row].kind == "target") or rows
+    return list(dict.fromkeys(piece for row in rows for piece in _extents(document, row)))
+
+
+def _extents(document: Document, row: int) -> list[tuple[int, int]]:
+    """First and last line of an entry and all that stands in it; pieces with no other header between are one."""
+    blocks = list(_blocks(document, row))
+    entry = document.entries[row]
+    if not blocks:
+        return [(entry.first, entry.last)] if entry.first else []
+    merged: list[list[int]] = []
+    for first, last, reach in sorted(blocks):
+        if merged and first <= merged[-1][2] + 1:
+            merged[-1][1:] = [max(merged[-1][1], last), max(merged[-1][2], reach)]
+        else:
+            merged.append([first, last, reach])
+    return [(first, last) for first, last, _ in merged]
+
+
+def _blocks(document: Document, row: int) -> list[tuple[int, int, int]]:
+    """The headers' blocks of a table and of the tables in it."""
+    blocks: list[tuple[int, int, int]] = []
+    open_ = [row]
+    while open_:
+        entry: Entry = document.entries[row := open_.pop()]
+        blocks += entry.blocks
+        if entry.kind in ("mapping", "list"):
+            open_ += document.index.children.get(row, ())
+    return blocks

@@ -211,11 +211,13 @@ class _Comparison:
     def _fits(self, clause: _Clause, bound: set[int], pairs: set[frozenset[int]], beside: frozenset[str]) -> bool:
         """Whether all that stands around the verb is said by the checks of the clause, each pair by one of them."""
         main: set[int] = {at for pair in pairs for at in pair}
+        taken = {name for one in bound for name in RELATIONS[self._checks[one].name][:2]}
         for at in (*clause.before, *clause.behind):
             said = self._mentions[at]
             placed = self._is_placed(at, clause, beside)
             # What is no argument of a pair, and what says where something is, has to be so for all checks.
             names = {name for _, name in said if all((one, name) in said for one in bound)}
+            names -= set() if at in main else taken
             is_owner = at > 1 and self._keys[at - 1] == "of" and not said.isdisjoint(self._mentions[at - 2])
             if placed and not is_owner and names.isdisjoint(_PLACED):
                 return False

@@ -106,8 +106,23 @@ PYTHON: Final = Language(
     roots=frozenset(("object",)),
     implicit=r"__\w+__|object",
     dynamic=frozenset(
-        ("eval", "exec", "getattr", "setattr", "globals", "locals", "vars", "__dict__", "__getattr__", "__import__")
+        [
+            "eval",
+            "exec",
+            "getattr",
+            "setattr",
+            "globals",
+            "locals",
+            "vars",
+            "__dict__",
+            "__getattr__",
+            "__import__",
+            "import_module",
+            "attrgetter",
+            "methodcaller",
+        ]
     ),
+    changing=frozenset(["eval", "exec", "setattr", "delattr", "globals", "locals", "vars", "__dict__", "modules"]),
     plain_types=frozenset(("int", "float", "str", "bool", "bytes", "None", "complex", "bytearray")),
     negations=("not ",),
     conjunctions=(" and ",),

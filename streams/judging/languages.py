@@ -82,6 +82,7 @@ class Language(NamedTuple):
         roots: types that every type has as a base without saying so.
         implicit: names that the language calls by itself, as a regular expression for the whole name.
         dynamic: names through which code may reach another by a name that is computed.
+        changing: the same, where it may also change what that one is worth.
         plain_types: the language's own names of types, which mean nothing else.
         errors: whether errors are returned, so that returning one counts as raising it.
         negations: how a condition is turned, as prefixes.
@@ -111,6 +112,7 @@ class Language(NamedTuple):
     roots: frozenset[str] = frozenset()
     implicit: str = ""
     dynamic: frozenset[str] = frozenset()
+    changing: frozenset[str] = frozenset()
     plain_types: frozenset[str] = frozenset()
     errors: bool = False
     negations: tuple[str, ...] = ("!",)

@@ -11,7 +11,6 @@ import pytest
 from sluice.codecs.records import Annotation
 from sluice.record import annotations_of, proposals
 from sluice.record.call_annotations import MOST_ANNOTATIONS, MOST_MADE_BYTES, Annotator, CallText
-from sluice.record.call_results import time_of
 from sluice.record.looks import GREP, LOG, READ, Commit, Line, Look, LookResult
 
 SOURCE = "LIMIT = 42\n\n\ndef run(job):\n    stop(job)\n    return 3\n"

@@ -106,9 +106,9 @@ def test_ids_are_those_of_the_observers(command: str, tmp_path: Path, shell: Cal
 
 
 def test_a_commit_is_declared_and_found(tmp_path: Path, shell: Callable[[str], str]) -> None:
-    """With its author and day, which the observer reads in the sentence."""
+    """With its day, which the observer reads in the sentence."""
     name = shell("git rev-parse HEAD").strip()
-    text = f"Commit `{name[:9]}` by Ada A is dated 2026-05-25."
+    text = f"Commit `{name[:9]}` is dated 2026-05-25."
     emission, observations = seen(tmp_path, ["git log"], text, shell)
     (assertion,) = emission.assertions or ()
     assert assertion.annotations[0].observation_id == name

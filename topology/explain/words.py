@@ -54,7 +54,7 @@ ABSENT: Final[Mapping[str, str]] = {
     "terms-missing": "its words are not there",
     "check-fails": "what a check asks for was not found",
     "check-undecided": "no check of it could be decided",
-    "check-not-bound": "a check holds, but speaks of nothing in the sentence",
+    "check-not-bound": "its checks speak of nothing in the sentence, or say the opposite",
     "changed-since": "a check is false now, but the file has changed since",
     "path-missing": "the file is not there",
     "outside-locator": "what decides it stands outside of what the annotation says was looked at",

@@ -56,11 +56,11 @@ def test_a_citation_says_what_the_test_needs():
         "span": {"chars": [0, 43]},
         "kind": "assertion",
         "cited_at": "2027-01-15T08:00:00Z",
-        "terms": ["moment:2026-05-25"],
-        "checks": ['contains("CHANGELOG.md has an entry dated 2026-05-25")'],
-        "coverage": "part",
-        "form": "sentence",
-        "unchecked": [[0, 43]],
+        "terms": [],
+        "checks": ["contains(2026-05-25, path=CHANGELOG.md)"],
+        "coverage": "whole",
+        "form": "claim",
+        "unchecked": [],
     }
 
 

@@ -144,6 +144,8 @@ FALSE: tuple[tuple[str, list[str]], ...] = (
     ("`f` calls `g` for `h`.", CALLS),
     ("`g` in `f` calls `h`.", CALLS),
     ("`f` calls `LIMIT`.", CALLS),
+    ("`f` calls `g` and `f`.", CALLS),
+    ("`a.py` imports `os` and `a.py`.", ["imports(os, path=a.py)"]),
     ("`f` calls `g` to `h`.", CALLS),
     ("`f` calls itself and `g`.", CALLS),
     # two clauses, lists with one item too many, pairs crossed

@@ -341,7 +341,8 @@ async def test_every_check_of_an_observation_is_reported(tmp_path: Path):
     [
         ("check-fails", "what a check asks for was not found"),
         ("check-undecided", "no check of it could be decided"),
-        ("check-not-bound", "a check holds, but speaks of nothing in the sentence"),
+        ("check-not-bound", "its checks speak of nothing in the sentence, or say the opposite"),
+        ("outside-locator", "a check holds, but not where the annotation says that it was looked"),
         ("changed-since", "a check is false now, but the file has changed since"),
         ("path-missing", "the file is not there"),
         ("terms-missing", "its words are not there"),

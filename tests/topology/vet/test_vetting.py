@@ -83,6 +83,23 @@ def test_one_kind_of_evidence_is_below_the_floor(tmp_path: Path, repo: Path, ins
     assert told[-1] == "2 statements: 1 below-floor, 1 contradicted"
 
 
+@pytest.mark.parametrize(
+    "false",
+    [
+        "It is false that `limits.py` defines `retry`.",
+        "`limits.py` defines `retry` only on Windows.",
+        "`MAX_RETRIES` in `limits.py` is 5 hours.",
+        "`limits.py` used to define `retry`.",
+    ],
+)
+def test_a_false_sentence_that_is_no_claim_form_is_never_admitted(repo: Path, instruments: Instruments, false: str):
+    """No check is attached to it because it holds: nothing of it is shown as admitted."""
+    (verdict,) = vetted(answered(false, repo, instruments), repo, instruments, ONE)
+    assert verdict.status == "unverified-inference"
+    assert "1 admitted" not in "\n".join(vetting_view.lines([verdict]))
+    assert verdict.form()["status"] == "unverified-inference"
+
+
 def test_an_old_session_is_vetted_for_what_is_so_now(tmp_path: Path, repo: Path, instruments: Instruments):
     """Its emissions are older than any window, and settle all the same."""
     verdicts = vetted(session(tmp_path, repo, ANSWER, at="2020-01-01T00:00:00Z"), repo, instruments, ONE)

@@ -1,0 +1,1 @@
+"""Whether the judge is ever wrong: facts that oracles know of real packages, held against it (README.md)."""
