@@ -15,6 +15,7 @@ from ...streams.judging.verify import Parser
 from .ask import Ask, CannotLook, Finding, judge_hash, seen_id
 from .asked_files import NO_PATH, locate, named_path
 from .changed_since import Changes
+from .confirming import Confirming
 from .content import Piece, text_of
 from .deciding import BINARY, NO_FILE, NOT_HERE, Deciding
 from .file_contents import File
@@ -67,6 +68,7 @@ def code_read(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
         where=lambda found: where_from(found, deciding.digests, site.name, commit, anchor and anchor.path),
         region=_region(ask, piece),
         own_edit=deciding.is_own_edit,
+        confirming=Confirming(ask, tree, deciding, parser, helds),
     )
 
 

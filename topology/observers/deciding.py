@@ -21,7 +21,7 @@ from ...streams.judging.verify import Parser, verify_content
 from .ask import Ask, CannotLook, Missing
 from .asked_files import Where
 from .changed_since import Changes
-from .content import APART
+from .content import APART, text_of
 from .file_contents import Everything, File
 from .located import ON_CHANGES, ON_TREES, Located
 from .place_findings import OTHER, UNKNOWN, dated, decides
@@ -72,7 +72,12 @@ class Deciding:
             path = None if place is None else place.path
         else:
             path = held.path if place is None else place.path
-        return self.region.bind(check, held, path, None if held.path is None else self.known(held.path))
+        file = None if held.path is None else self.known(held.path)
+        held = self.region.bind(check, held, path, file)
+        if held.holds is False and held.found is None and held.lines is not None and file is not None:
+            text = text_of(file.part((held.lines[0], held.lines[0])))
+            held = held._replace(found=None if text is None else text.text.strip()[:200] or None)
+        return held
 
     def held(self, number: int) -> Held:
         """What one check comes to, `not` included.

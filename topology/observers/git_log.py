@@ -21,6 +21,7 @@ from .ask import Ask, CannotLook, Finding
 from .asked_files import locate, named_path
 from .changed_since import Changes
 from .commit_tree import CommitTree
+from .confirming import Confirming
 from .deciding import Deciding
 from .git_words import words_of
 from .history import ON_HISTORY, History
@@ -73,6 +74,7 @@ def git_log(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
         path=None if where.default is None else where.default.path,
         commit=tree.tip.name if exact else seen,
         region=_region(ask, deciding),
+        confirming=Confirming(ask, tree, deciding, parser, helds),
         where=lambda found: _where(found, deciding, site.name, tree.tip.name if exact else seen, default),
     )
 

@@ -18,6 +18,7 @@ from .ask import Ask, CannotLook, Finding, declared_digest, judge_hash, seen_id
 from .asked_files import locate, named_path
 from .changed_since import Changes
 from .code_read import digests_of
+from .confirming import Confirming
 from .content import text_of
 from .deciding import BINARY, NO_FILE, Deciding
 from .located import Located, context_of, lines_of
@@ -82,6 +83,7 @@ def grep(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
         where=lambda found: where_from(found, deciding.digests, site.name, commit, path),
         region=region.text() if ask.wants_region else None,
         own_edit=deciding.is_own_edit,
+        confirming=Confirming(ask, tree, deciding, parser, helds),
     )
 
 

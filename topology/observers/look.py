@@ -44,6 +44,7 @@ __all__ = ["StoppedError", "cannot_look", "look", "observed", "observed_class", 
 
 MAX_TEXT: Final = 20_000
 """Characters of an assertion that is looked for."""
+EVERY_ROOT: Final = "*"
 MAX_TERMS: Final = 100
 MAX_LOOKS: Final = 1000
 """Places looked at for one emission: as many as it may hold assertions. Strangers choose how many annotations come."""
@@ -229,7 +230,17 @@ class _Eyes:
         checks = () if ask is None else ask.question.checks
         about = (emission, assertion, annotation, name)
         who = self._settings.observer
-        return [observation(*about, finding, who, at, locator, checks, judge) for judge, finding in findings]
+        form = "declared" if ask is None else ask.question.derived.form
+        return [
+            observation(*about, finding, who, at, locator, checks, judge, form, self._is_public(finding))
+            for judge, finding in findings
+        ]
+
+    def _is_public(self, finding: Finding) -> bool:
+        """Whether the operator lets observations show lines of the root that was looked at."""
+        names = (self._settings.public_roots or "").replace(",", " ").split()
+        root = None if finding.looked_at is None else finding.looked_at.root
+        return root is not None and (EVERY_ROOT in names or root in names)
 
     def _looked(self, emission: Emission, assertion: Assertion, annotation: Annotation, name: str) -> _Looked:
         """When it was seen, the locator that may be repeated, what was asked, and what each judge found."""

@@ -22,6 +22,7 @@ from ...codecs.records import (
     MAX_UNCHECKED,
     Annotation,
     Assertion,
+    CheckForm,
     Emission,
     Locator,
     LookedAt,
@@ -64,6 +65,8 @@ LOCATORS: Final[dict[str, dict[str, tuple[type, ...]]]] = {
 
 MAX_SHOWN: Final = 200
 """Characters of a word that an observation shows; its text is a stranger's, and an observation has to stay small."""
+MAX_UNDER: Final = 5
+"""Conditions around what holds that an observation shows."""
 MAX_CHECK_SHOWN: Final = 2 * MAX_CHECK_LENGTH
 """Characters of a check that it shows: of a declared one all, however its canonical form escapes them."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -80,6 +83,8 @@ def observation(
     locator: Locator | None = None,
     checks: Sequence[Check | Unknown] = (),
     judge: str | None = None,
+    form: CheckForm = "declared",
+    public: bool = False,
 ) -> Observation:
     """The record of one look (docs/reference/records.md).
 
@@ -94,6 +99,8 @@ def observation(
         locator: the members of the annotation's locator that may be repeated.
         checks: that the finding's `judged` speaks of.
         judge: who decided, where not the built-in checks.
+        form: where the checks come from.
+        public: the line that stands there instead may be told.
     """
     declared = fit_to_show(annotation.observation_id)
     judged, opinion = finding.judged, finding.opinion
@@ -112,7 +119,7 @@ def observation(
         outcome=finding.outcome,
         tier="identity-bound" if name in IDENTITY_BOUND else "pseudonymous",
         locator=locator or None,
-        detail=_detail(finding, checks, name in IDENTITY_BOUND),
+        detail=_detail(finding, checks, name in IDENTITY_BOUND, form, public),
         verified=verified,
         refuted=None if judged is None else list(judged.refuted),
         coverage=None if coverage is None else coverage.level,
@@ -123,11 +130,16 @@ def observation(
     )
 
 
-def _detail(finding: Finding, checks: Sequence[Check | Unknown], bound: bool) -> dict[str, Any]:
+def _detail(
+    finding: Finding, checks: Sequence[Check | Unknown], bound: bool, form: CheckForm, public: bool
+) -> dict[str, Any]:
     detail: dict[str, Any] = {}
     if finding.judged is not None and checks:
-        helds = finding.judged.helds
-        detail["checks"] = [_shown_check(one, held, bound) for one, held in zip(checks, helds, strict=True)]
+        helds, by = finding.judged.helds, {"by": "form"} if form == "claim" else {}
+        detail["checks"] = [
+            _shown_check(one, held, bound) | by | _found(held, public and not bound)
+            for one, held in zip(checks, helds, strict=True)
+        ]
     if finding.presence is not None:
         detail["found"] = [_shown(text) for text in finding.presence.found]
         detail["missing"] = [_shown(text) for text in finding.presence.missing]
@@ -155,7 +167,15 @@ def _shown_check(check: Check | Unknown, held: Held, bound: bool) -> dict[str, A
         shown["lines"] = list(held.lines)
     if held.commit is not None:
         shown["commit"] = held.commit
+    if held.under:
+        shown["under"] = [_shown(text) for text in held.under[:MAX_UNDER]]
     return shown
+
+
+def _found(held: Held, public: bool) -> dict[str, str]:
+    """The line that stands there instead, where the operator says that it may be told: else checks would read a file
+    line by line."""
+    return {"found": _shown(held.found)} if public and held.holds is not True and held.found else {}
 
 
 def _spans(coverage: Coverage) -> list[tuple[int, int]]:

@@ -8,11 +8,11 @@ annotation speaks of: at the commit that it names, or in a file that has not cha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from ...codecs.records import LookedAt
 from ...streams.judging.checks import Check, Unknown, parse_check
-from ...streams.judging.coverage import Scope, cover
+from ...streams.judging.coverage import Confirmed, Scope, cover
 from ...streams.judging.outcomes import NEGATIVE, Judged, judged
 from ...streams.judging.results import Held
 from ...streams.judging.terms import Presence
@@ -79,6 +79,12 @@ def dated(ask: Ask, held: Held, changed: int | None, *, exact: bool = False) -> 
     return held._replace(reason="changed-since")
 
 
+class Confirms(Protocol):
+    """Says what a look adds to the sentence; that names are unique only where that is asked for."""
+
+    def __call__(self, *, unique: bool) -> Confirmed: ...
+
+
 def answer(
     ask: Ask,
     helds: Sequence[Held],
@@ -93,6 +99,7 @@ def answer(
     at: int | None = None,
     region: str | None = None,
     own_edit: Callable[[Sequence[Held]], bool] = lambda helds: False,
+    confirming: Confirms | None = None,
 ) -> Finding:
     """The finding of a look.
 
@@ -109,6 +116,7 @@ def answer(
         at: when it was seen, where that was before the look.
         region: the text that was looked at.
         own_edit: whether checks hold by what is not committed.
+        confirming: says what the look adds to the sentence.
 
     Raises:
         CannotLook: a parser is not installed, or the assertion says nothing that could be looked for.
@@ -118,6 +126,12 @@ def answer(
     question = ask.question
     checks = tuple(map(parse_check, question.derived.checks))
     covered = cover(ask.said, checks, path=path, commit=commit, scope=scope)
+    if confirming is not None and any(held.holds for held in helds):
+        for unique in (False, True):
+            added = confirming(unique=unique)
+            covered = cover(ask.said, checks, path=path, commit=commit, scope=scope, confirmed=added)
+            if covered.level != "part" or added.narrowed:
+                break
     found = judged(question, helds, covered, words is not None and words.whole)
     if found.reason == "terms-missing":
         if missing:

@@ -158,6 +158,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     root: Annotated[
         str, Meta(description="The repositories or folders that the observers look at, as [NAME=]DIR, one a line")
     ] = "."
+    public_roots: Annotated[
+        str | None,
+        Meta(
+            description="Names of roots of which observations may show the line that stands there instead, "
+            "comma-separated (`default` is the one without a name, `*` all)"
+        ),
+    ] = None
     substrates: Annotated[
         str | None, Meta(description="List of MCP servers, event streams and sockets that may be looked at")
     ] = None

@@ -29,7 +29,7 @@ from ..explain.words import ABSENT, UNDECIDED
 from ..ledger.fold_filter import FoldFilter
 from ..observers.ask import BOUND
 from ..observers.instruments import Instruments, now
-from ..observers.look import look
+from ..observers.look import EVERY_ROOT, look
 from ..observers.observation_record import signing_of, written
 from ..observers.place_findings import OWN_EDIT
 from ..observers.roots import Roots
@@ -95,7 +95,7 @@ class Vetter:
         stopped: Callable[[], bool] = lambda: False,
         until: float | None = None,
     ) -> None:
-        self._settings = msgspec.structs.replace(settings, emission_bytes=sys.maxsize)
+        self._settings = msgspec.structs.replace(settings, emission_bytes=sys.maxsize, public_roots=EVERY_ROOT)
         self._roots, self._instruments, self._until = roots, instruments, until
         self._policy, self._clock, self._stopped = policy, clock, stopped
         self._secrets, self._signing = secrets_of(settings), signing_of(settings)

@@ -30,7 +30,7 @@ def test_the_observation_tells_what_was_read(changelog: Repository):
     assert found.detail == {
         "checks": [{"check": 'contains("leap seconds")', "holds": True, "path": "CHANGELOG.md", "lines": [4, 4]}]
     }
-    assert (found.verified, found.refuted, found.coverage, found.unchecked) == ([0], [], "part", [(0, 39)])
+    assert (found.verified, found.refuted, found.coverage, found.unchecked) == ([0], [], "whole", [])
     place = found.looked_at
     assert place is not None
     assert (place.root, place.path, place.content, place.commit) == ("default", "CHANGELOG.md", sha(whole), None)
