@@ -235,7 +235,7 @@ def verify_extends(view: View) -> Held:
         return one
     wanted = view.language.parts(view.check.text("base"))
     for base in one.bases:
-        if wanted and view.language.parts(base)[-len(wanted) :] == wanted:
+        if view.is_named_by(wanted, view.language.parts(base)):
             under = view.under(one.at)
             return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed)
     whole = view.whole
