@@ -141,6 +141,9 @@ def _names_of(emission: Emission) -> Iterator[tuple[str, str | None]]:
             yield f"$.assertions[{place}].cites.context", assertion.cites.context
         if assertion.span is not None:
             yield f"$.assertions[{place}].span.tokenizer", assertion.span.tokenizer
+        if assertion.proposal is not None:
+            yield f"$.assertions[{place}].proposal.by", assertion.proposal.by
+            yield f"$.assertions[{place}].proposal.prompt", assertion.proposal.prompt
 
 
 def normalise_emission(emission: Emission, *, old_names: bool = False) -> Emission | Fault:
@@ -281,6 +284,10 @@ def _check_assertion_times(place: int, assertion: Assertion) -> Fault | None:
         if annotation.ts is not None and times.parse_time(annotation.ts) is None:
             which = f"[{at}]" if isinstance(assertion.provenance, list) else ""
             return _check_time(f"$.assertions[{place}].provenance{which}.ts", annotation.ts)
+    if assertion.proposal is not None:
+        fault = _check_time(f"$.assertions[{place}].proposal.at", assertion.proposal.at)
+        if fault is not None:
+            return fault
     return check_chain(f"$.assertions[{place}].chain", assertion.chain) if assertion.chain else None
 
 
@@ -309,6 +316,7 @@ def decode_observation(data: bytes | None, *, old_names: bool = False) -> Observ
         ("$.subject.emission_id", observation.subject.emission_id),
         ("$.subject.span.tokenizer", observation.subject.span.tokenizer),
         ("$.judge", observation.judge),
+        ("$.coverage_by", observation.coverage_by),
     )
     return check_names(names, old_names=old_names) or normalise_observation(observation)
 

@@ -79,6 +79,8 @@ def read_emission(data: bytes | None, *, old_names: bool = False) -> Emission | 
             names.append(assertion.cites.context)
         if assertion.span is not None and assertion.span.tokenizer is not None:
             names.append(assertion.span.tokenizer)
+        if assertion.proposal is not None:
+            names += (assertion.proposal.by, assertion.proposal.prompt or "")
         names += [one.observation_id for one in assertion.annotations if one.observation_id is not None]
     if _foreign(names):
         return decode_emission(data, old_names=old_names)
@@ -100,6 +102,7 @@ def read_observation(data: bytes | None, *, old_names: bool = False) -> Observat
         subject.emission_id,
         subject.span.tokenizer or "",
         observation.judge or "",
+        observation.coverage_by or "",
     )
     if _foreign(names) or (subject.digest is not None and not is_digest(subject.digest)):
         return decode_observation(data, old_names=old_names)

@@ -49,6 +49,8 @@ MAX_CHECK_LENGTH = 2000
 """Characters of one check."""
 MAX_UNCHECKED = 1000
 """Spans of one sentence that an observation may call unchecked."""
+MAX_LEFT = 2000
+"""Characters of what a proposal leaves open."""
 
 CheckIndex = Annotated[int, Meta(ge=0, lt=MAX_CHECKS)]
 Checks = Annotated[list[Annotated[str, Meta(max_length=MAX_CHECK_LENGTH)]], Meta(max_length=MAX_CHECKS)]
@@ -158,6 +160,32 @@ class Cites(Record, frozen=True, gc=False):
     strictly: bool = False
 
 
+class Proposal(Record, frozen=True, gc=False):
+    """Checks that another party than the emitter proposes for an assertion (docs/checks.md).
+
+    The emitter's signature leaves it out. Without the signature of a listed proposer `whole` counts for nothing.
+
+    Attributes:
+        by: the proposer's name in the policy (`[judging.proposers]`).
+        prompt: the prompt by which it proposes.
+        at: when it proposed.
+        checks: that it proposes; the assertion's checks where the emitter declares none.
+        whole: whether these checks say all that the sentence says.
+        left: what of the sentence they do not say, in the proposer's words.
+        digest: of the emission as it came to the proposer (`signatures.emission_digest`).
+        signature: the proposer's, over origin, digest, span and all members of the proposal.
+    """
+
+    by: Identifier
+    at: Time
+    digest: Digest
+    prompt: Identifier | None = None
+    checks: Checks = []
+    whole: bool = False
+    left: Annotated[str, Meta(max_length=MAX_LEFT)] = ""
+    signature: Signature | None = None
+
+
 class Assertion(Record, frozen=True, gc=False):
     """One assertion of an emission. Without a span it is the memo's own object [S §6]; see `decode.py`.
 
@@ -172,7 +200,9 @@ class Assertion(Record, frozen=True, gc=False):
         confidence: the emitter's own.
         chain: the steps that the value came by.
         cites: which context its quotes are from.
-        checks: what a machine can verify of it (docs/checks.md); without any, one is derived from its words.
+        checks: what a machine can verify of it (docs/checks.md). Without any, and without a proposal, observers tell
+            the check that its words give.
+        proposal: checks that another party proposes for it.
     """
 
     span: Span | None = None
@@ -186,6 +216,7 @@ class Assertion(Record, frozen=True, gc=False):
     chain: list[AnyStep] | None = None
     cites: Cites | None = None
     checks: Checks | None = None
+    proposal: Proposal | None = None
 
     @property
     def annotations(self) -> list[Annotation]:
@@ -316,12 +347,15 @@ class Observation(Record, frozen=True, gc=False):
         tier: whether the id names somebody; an identity-bound one never leaves in clear.
         confidence: the observer's own; below the policy's `min_confidence` the observation does not count.
         locator: where it looked, as far as that may be repeated.
-        detail: what each check came to (`checks`), which terms it found and which not, and why it could not look.
+        detail: what each check came to (`checks`), which terms it found and which not, and why it could not look. Of
+            each check: `holds`, and where known `check`, `reason`, `path`, `lines`, `commit`, `found` (what stands
+            there instead), `under` (the conditions around it) and `by` (`form` where a claim form gave the check).
         attestation: a validator's verdict that came with it; it goes into the frame.
         verified: which of the assertion's checks hold here, by their places.
         refuted: which are false here.
         coverage: how much of the sentence the checks speak of.
         unchecked: the parts of the sentence that they do not speak of.
+        coverage_by: by what the coverage is `whole`: `form`, a claim form, or the name of a proposer.
         looked_at: where it looked. Its `path` is the file of each check for which `detail` names neither file nor
             commit.
         judge: who decided, where not the built-in checks did.
@@ -343,6 +377,7 @@ class Observation(Record, frozen=True, gc=False):
     refuted: Annotated[list[CheckIndex], Meta(max_length=MAX_CHECKS)] | None = None
     coverage: CoverageLevel | None = None
     unchecked: Unchecked | None = None
+    coverage_by: Identifier | None = None
     looked_at: LookedAt | None = None
     judge: Identifier | None = None
 
@@ -452,6 +487,7 @@ Reason = Literal[
     "no-corroboration",
     "review",
     "validity-ended",
+    "not-looked-at",
 ]
 Disposition = Literal["discard", "review", "re-emit", "refuse"]
 
@@ -535,6 +571,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         evidence: the observations that count, with who made them.
         coverage: how much of the sentence the checks speak of: what is admitted is `rendered`, in the frame.
         unchecked: the parts of the sentence that no check speaks of, in its own code points.
+        coverage_by: by what the coverage is `whole`: `form`, or the name of a proposer.
         checks: the checks, in their order. These three are absent where nothing was checked.
         grounded: whether its emitter says so; where its chain does not bear that out it is rejected [C §2].
         grounding: where it is grounded: `matched` if a retrieval of its emitter's chain names an observation that
@@ -570,6 +607,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     evidence: list[Evidence]
     coverage: CoverageLevel | UnsetType = UNSET
     unchecked: list[tuple[int, int]] | UnsetType = UNSET
+    coverage_by: str | UnsetType = UNSET
     checks: list[CheckCount] | UnsetType = UNSET
     grounded: bool
     grounding: Literal["matched", "claimed"] | UnsetType = UNSET
@@ -867,6 +905,7 @@ class AssertionVerdict(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         disposition: what was done with one that was not admitted. With `review`, whether a reviewer is still waited
             for stands on `review-requests`.
         coverage: how much of the sentence its checks speak of; absent where none was verified.
+        coverage_by: by what the coverage is `whole`: `form`, or the name of a proposer.
         checks: absent where it declares none and none was verified.
         classes_seen: the classes that bore it out, fresh or not.
         missing_floor: how many classes more it would have needed.
@@ -881,6 +920,7 @@ class AssertionVerdict(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     reason: Reason | UnsetType = UNSET
     disposition: Disposition | UnsetType = UNSET
     coverage: CoverageLevel | UnsetType = UNSET
+    coverage_by: str | UnsetType = UNSET
     checks: list[CheckVerdict] | UnsetType = UNSET
     classes_seen: list[str]
     missing_floor: int

@@ -364,11 +364,12 @@ CODES: Final[Mapping[str, Sequence[str]]] = {
     "outcome": ("absent", "terms-present", "unavailable", "contradicts", "unknown-observation", "corroborates"),
     "absent_reason": (
         *("terms-missing", "check-fails", "check-undecided", "check-not-bound", "changed-since", "path-missing"),
+        "outside-locator",
     ),
     "held_reason": (
         *("not-found", "differs", "ambiguous", "computed", "incomparable", "syntax-error", "unlisted-language"),
         *("no-grammar", "too-large", "not-whole", "other-substrate", "unknown-check"),
-        *("path-missing", "changed-since", "denial"),
+        *("path-missing", "changed-since", "denial", "moved", "assigned-elsewhere"),
     ),
     "uncounted": (
         *("class-unknown", "absent", "terms-present", "unavailable", "low-confidence", "judge-not-accepted"),
@@ -385,7 +386,7 @@ CODES: Final[Mapping[str, Sequence[str]]] = {
     "reason": (
         *("declared-terminal", "unknown-class", "ungrounded", "citation-violation", "low-confidence"),
         *("confusable-text", "fabricated-annotation", "contradicted", "superseded", "partly-checked", "below-floor"),
-        *("aged-out", "not-checked", "no-corroboration", "review", "validity-ended"),
+        *("aged-out", "not-checked", "no-corroboration", "review", "validity-ended", "not-looked-at"),
     ),
 }
 """Numbers that stand for words: each word's place in its list."""

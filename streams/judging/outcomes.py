@@ -21,6 +21,7 @@ AbsentReason = Literal[
     "check-not-bound",  # a check holds, but nothing in the sentence is an argument of it
     "changed-since",  # false now, but the file has changed since the time that the annotation speaks of
     "path-missing",  # the file is not in the tree that was looked at
+    "outside-locator",  # it holds, but not where the annotation says that it looked
 ]
 
 NEGATIVE: Final = frozenset(("absent", "missing"))

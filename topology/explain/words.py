@@ -42,6 +42,8 @@ UNDECIDED: Final[Mapping[str, str]] = {
     "path-missing": "the file is not there",
     "changed-since": "the file has changed since",
     "denial": "a denial is not borne out by it",
+    "moved": "the text stands at another place in the file",
+    "assigned-elsewhere": "its value may be changed elsewhere",
 }
 """Why a check does not hold (streams/judging/results.py)."""
 assert set(UNDECIDED) == set(get_args(HeldReason))
@@ -54,6 +56,7 @@ ABSENT: Final[Mapping[str, str]] = {
     "check-not-bound": "a check holds, but speaks of nothing in the sentence",
     "changed-since": "a check is false now, but the file has changed since",
     "path-missing": "the file is not there",
+    "outside-locator": "it holds, but not where the annotation says that it looked",
 }
 """Why an observation is `absent` (streams/judging/outcomes.py)."""
 assert set(ABSENT) == set(get_args(AbsentReason))
@@ -72,6 +75,7 @@ FORMS: Final[Mapping[CheckForm, str]] = {
 REASONS: Final[Mapping[str, str]] = {
     "partly-checked": "its checks hold, but speak of less of the sentence than this policy wants",
     "not-checked": WORDS_ALONE,
+    "not-looked-at": "no observer has looked at it",
 }
 """Reasons of the decision table that say how much was checked."""
 
