@@ -820,8 +820,7 @@ class ReviewRequest(Request, frozen=True, gc=False, kw_only=True):
     """Topic `review-requests`: the inadmissible record with what is missing; or, with `ended_at`, that the request of
     this key has ended. The last record of a key says whether a review is still wanted (docs/howto/review.md).
 
-    The record of an end has the reason and the revision of the request that it ends, and no text. Fold versions below 4
-    wrote none.
+    The record of an end has the reason and the revision of the request that it ends, and no text.
 
     Attributes:
         type_: `sluice:EndedReviewRequest` for the end of one.
@@ -864,7 +863,6 @@ class ReviewRequest(Request, frozen=True, gc=False, kw_only=True):
 
 class ReEmissionRequest(Request, frozen=True, gc=False, kw_only=True):
     """Topic `re-emission-requests`: the inadmissible record with what is missing, and how to mend it (docs/mending.md).
-    What is behind `missing_observers` a ledger below fold version 3 did not write.
 
     Attributes:
         attempts_left: how many further attempts the policy lets its emitter make; the next one has `attempt` + 1.
@@ -872,15 +870,15 @@ class ReEmissionRequest(Request, frozen=True, gc=False, kw_only=True):
             still this `emitted_at` is too old from then on.
         missing_checks: the checks that too few classes verified.
         looks: which classes saw what instead; of each class the last look. None is kept, and none told, where the
-            policy sends back nothing but `decayed-to-uncertainty` and, since fold version 4, has nothing reviewed.
+            policy sends back nothing but `decayed-to-uncertainty` and has nothing reviewed.
         mending: what strangers wrote of it, sanitised, in a frame of its own.
     """
 
-    attempts_left: int | UnsetType = UNSET
-    mend_until: str | UnsetType = UNSET
-    missing_checks: list[MissingCheck] | UnsetType = UNSET
-    looks: list[SeenInstead] | UnsetType = UNSET
-    mending: MendingText | UnsetType = UNSET
+    attempts_left: int
+    mend_until: str
+    missing_checks: list[MissingCheck]
+    looks: list[SeenInstead]
+    mending: MendingText
 
 
 VerdictStatus = Status | Literal["pending"]

@@ -156,13 +156,13 @@ static int may_be_role(View text)
 }
 
 /* Whether sanitation leaves an ASCII text as it is (sanitise/_steps.py, `clean`), its cap apart. */
-static int stays(const Folder *self, View text)
+static int stays(View text)
 {
     const uint8_t *at = text.at;
     for (size_t i = 0; i < text.length; i++)
         if (at[i] == '<' || (at[i] == '(' && i && at[i - 1] == ']'))
             return 0;
-    return !self->text_rules || (is_said(text) && !may_be_role(text));
+    return is_said(text) && !may_be_role(text);
 }
 
 /* Whether there is a text only, and sanitation leaves it as it is. */
@@ -171,7 +171,7 @@ static int is_clean(const Folder *self, const AssertionState *assertion, View pr
     for (size_t i = 0; i < count; i++)
         if (counted[i]->has_attestation)
             return 0;
-    return !assertion->has_chain && assertion->ascii && (int64_t)prose.length <= self->cap && stays(self, prose);
+    return !assertion->has_chain && assertion->ascii && (int64_t)prose.length <= self->cap && stays(prose);
 }
 
 static PyObject *text_of(View text) { return PyUnicode_DecodeUTF8((const char *)text.at, (Py_ssize_t)text.length, NULL); }
@@ -717,7 +717,7 @@ static int put_data(const Folder *self, Buffer *out, const AssertionState *asser
                     size_t count)
 {
     if (!assertion->has_chain) {
-        if (assertion->grounded && self->text_rules)
+        if (assertion->grounded)
             PUT(out, "\"grounding\":\"claimed\",");
         put_text(out, assertion->grounded ? "\"data\":[\"grounded\"]," : "\"data\":[],");
         return 1;
@@ -956,7 +956,7 @@ static int request_read(Folder *self, const AssertionState *assertion, Request *
     if ((assertion->checks != NULL && assertion->checks->looks.length) ||
         !text_around(assertion, &request->before, &request->after) || request->before.length > MOST_AROUND ||
         request->after.length > MOST_AROUND || !is_ascii(request->before) || !is_ascii(request->after) ||
-        !stays(self, request->before) || !stays(self, request->after) ||
+        !stays(request->before) || !stays(request->after) ||
         !in_reach(self->time + self->review_window))
         return PYTHON;
     for (size_t i = 0; i < assertion->declared_count; i++)
@@ -1121,7 +1121,7 @@ int say_inadmissible(Folder *self, const AssertionState *assertion, const char *
     int fine = put_head(self, assertion, &decision) && put_output(self, assertion, ON_INADMISSIBLE, &decision);
     if (fine && (disposition == TO_REVIEW || disposition == RE_EMIT)) {
         put_missing(&self->more, assertion);
-        fine = disposition != TO_REVIEW || !self->ends_requests || put_request(self, assertion, &decision);
+        fine = disposition != TO_REVIEW || put_request(self, assertion, &decision);
         fine = fine && put_output(self, assertion, disposition == TO_REVIEW ? ON_REVIEWS : ON_REEMISSIONS, &decision);
     }
     decision_leave(&decision);

@@ -284,7 +284,7 @@ static int names_others(const Folder *self, const AssertionState *assertion, con
     const int64_t said = one->verified | one->refuted;
     const int64_t decided = said && self->looks_kept && assertion->phase == PENDING ? AS_A_WHOLE : said;
     const size_t known = checks != NULL && checks->texts != NULL ? checks->count : 1;
-    for (size_t i = 0; self->binds_subjects && i < one->where_count && i < known; i++) {
+    for (size_t i = 0; i < one->where_count && i < known; i++) {
         const View named = one->wheres[i].check;
         if (!named.length || !(decided >> i & 1))
             continue;
@@ -402,8 +402,6 @@ static int observation_kept(Folder *self, Observation *one, View record)
 {
     if (!observation_read(one, record, &self->arena))
         return PYTHON;
-    if (!self->binds_subjects) /* of the same version: versions.py, FILES */
-        one->file = (View)VIEW("");
     if (!one->has_attestation)
         return DONE;
     PyObject *bytes = asked(self, FUNCTION_ATTESTATION_OF, one->attestation);
@@ -630,7 +628,7 @@ static int may_wait(Folder *self, const EmissionState *known, const Observation 
     uint64_t count = known == NULL ? 0 : known->waiting;
     size_t bytes = waiting->record.length;
     waiting->slot = (View){(const uint8_t *)"", 0};
-    if (count >= FEW || bytes > SMALL || (self->max_waiting && (int64_t)count >= self->max_waiting))
+    if (count >= FEW || bytes > SMALL || (int64_t)count >= self->max_waiting)
         return PYTHON;
     Reader reader = {NULL, NULL};
     if (known != NULL)
@@ -639,9 +637,9 @@ static int may_wait(Folder *self, const EmissionState *known, const Observation 
         PendingEvidence other;
         if (!waiting_read(&other, &reader) || (bytes += other.record.length) > SMALL)
             return PYTHON;
-        *repeated |= self->max_waiting && same_view(other.record, waiting->record);
+        *repeated |= same_view(other.record, waiting->record);
     }
-    if (*repeated || !self->max_waiting)
+    if (*repeated)
         return DONE;
     if (entry_of(self, one->observer) != NULL)
         waiting->slot = one->observer;
@@ -691,10 +689,10 @@ static int put_aside(Folder *self, const Place *place, const EmissionState *know
 enum { DIGEST_BYTES = 16 }; /* of what says whether an emission is the one that is known already */
 
 /* `subjects.is_of_another`: whether an observer looked at another record than the one with this digest. */
-static int is_of_another(const Folder *self, const Observation *one, const uint8_t digest[DIGEST_BYTES])
+static int is_of_another(const Observation *one, const uint8_t digest[DIGEST_BYTES])
 {
     uint8_t named[DIGEST_BYTES];
-    if (!self->binds_subjects || !one->digest.length)
+    if (!one->digest.length)
         return 0;
     return !bytes_of_hex(one->digest.at, DIGEST_BYTES, named) || memcmp(named, digest, DIGEST_BYTES) != 0;
 }
@@ -738,7 +736,7 @@ static int observed(Folder *self, const Place *place, const Observation *one, Vi
     if (!known_read(&known, view_of_bytes(place->bytes), one->attempt, &sought) ||
         (known.found && known.digest.length < DIGEST_BYTES))
         return PYTHON;
-    const int of_another = known.found && is_of_another(self, one, known.digest.at);
+    const int of_another = known.found && is_of_another(one, known.digest.at);
     if (is_alone || of_another)
         return note_alone(self, place, &known, &sought, one, of_another);
     if (sought.found)
@@ -845,7 +843,7 @@ static int before_read(Folder *self, Before *before, const EmissionState *known,
         if (done != DONE ||
             before->said[i].outcome != (one->negative ? OUTCOME_TERMS_PRESENT : OUTCOME_CORROBORATES))
             return done == FAILED ? FAILED : PYTHON;
-        if (before->said[i].digest.length && is_of_another(self, &before->said[i], digest_of(before, record)))
+        if (before->said[i].digest.length && is_of_another(&before->said[i], digest_of(before, record)))
             return PYTHON;
     }
     return DONE;
@@ -982,7 +980,7 @@ static int emitted(Folder *self, const Place *place, const Emission *emission, V
     if (emission->attempt > self->max_attempts)
         return PYTHON; /* it may have come out of order */
     uint64_t spanned = 0;
-    for (size_t i = 0; self->text_rules && i < emission->count; i++)
+    for (size_t i = 0; i < emission->count; i++)
         if ((spanned += emission->assertions[i].text.length) > MOST_SPANNED)
             return PYTHON; /* validation.py, `overlapping`; characters are no more than bytes */
     done = assertions_fill(self, emission, &before, traceparent, &uncounted);

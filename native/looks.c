@@ -26,11 +26,12 @@ LAST(NOT_COUNTED, NOT_COUNTED_REASON);
 static const View ABSENT_REASONS[] = {
     VIEW("terms-missing"),   VIEW("check-fails"),   VIEW("check-undecided"),
     VIEW("check-not-bound"), VIEW("changed-since"), VIEW("path-missing"),
+    VIEW("outside-locator"),
 };
 static const View HELD_REASONS[] = {
     VIEW("not-found"),         VIEW("differs"),    VIEW("ambiguous"), VIEW("computed"),  VIEW("incomparable"),    VIEW("syntax-error"),
     VIEW("unlisted-language"), VIEW("no-grammar"), VIEW("too-large"), VIEW("not-whole"), VIEW("other-substrate"), VIEW("unknown-check"),
-    VIEW("path-missing"), VIEW("changed-since"), VIEW("denial"),
+    VIEW("path-missing"), VIEW("changed-since"), VIEW("denial"), VIEW("moved"), VIEW("assigned-elsewhere"),
 };
 static const View UNCOUNTED[] = {
     VIEW("class-unknown"),       VIEW("absent"),          VIEW("terms-present"),       VIEW("unavailable"),

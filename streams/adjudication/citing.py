@@ -47,12 +47,12 @@ class Citing:
         emission: as it was read.
         classes: the bare classes that are cited.
         cited_at: the block's time, Unix ms.
-        digest: of the emission's record; None: citations do not say it.
+        digest: of the emission's record.
     """
 
-    def __init__(self, emission: Emission, classes: Collection[str], cited_at: int, digest: str | None = None) -> None:
+    def __init__(self, emission: Emission, classes: Collection[str], cited_at: int, digest: str) -> None:
         self._emission, self._classes, self._at = emission, classes, format_time(cited_at)
-        self._record = {} if digest is None else {"digest": digest}
+        self._digest = digest
         self._read = self._byte_count = 0
         self.left_out = 0  # annotations beyond the bounds
 
@@ -84,7 +84,7 @@ class Citing:
                 "span": assertion.span or Span(path=""),
                 "kind": assertion.kind,
                 "cited_at": self._at,
-                **self._record,
+                "digest": self._digest,
                 **_judged_by(text, name, assertion, annotation.locator or {}),
             }
         )

@@ -18,7 +18,6 @@ from ..policy.privacy import IDENTITY_BOUND, binds_identity
 from . import standing
 from .emission_state import ALONE, CLASSES, NUMBER_OF, AssertionState, ClassEvidence, Declared, json_of, short, whole
 from .uncounted import Uncounted
-from .versions import EMITTERS
 from .witnesses import Witness, carried_until, count, note
 
 GIT_LOG = "substrate.git.log"
@@ -55,9 +54,7 @@ def is_fresh(state: AssertionState, window: int, ts: int) -> bool:
     return state.emitted_at - window <= ts <= state.emitted_at + state.bounds.horizon
 
 
-def barred(
-    policy: Policy, state: AssertionState, observation: Observation, version: int = EMITTERS
-) -> Uncounted | None:
+def barred(policy: Policy, state: AssertionState, observation: Observation) -> Uncounted | None:
     """Why nothing that this observation says may count for or against this assertion; None where it may.
 
     Not from a substrate that the emitter can write to: that is none [S §3]; not from a service whose state the
@@ -68,12 +65,10 @@ def barred(
         policy: that the block is folded under.
         state: the assertion.
         observation: a corroboration or a contradiction.
-        version: the number of the fold version; from `EMITTERS` on an emitter that nobody authenticated counts as
-            every emitter.
     """
     # An emitter that does not sign, while others do, must gain nothing by using another name. So a substrate that some
     # emitter can write to, or that some emitter's vendor owns, is treated as this emitter's.
-    is_anybody = version >= EMITTERS and not policy.emitters.is_authenticated(state.emitter)
+    is_anybody = not policy.emitters.is_authenticated(state.emitter)
     observer = policy.observers.get(observation.observer) if policy.observers else None
     if observer is not None and observer.writable_by and (is_anybody or state.emitter in observer.writable_by):
         return "writable-by-emitter"

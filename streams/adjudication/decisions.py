@@ -13,7 +13,6 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from ...codecs.records import Assertion, Emission, Reason, Status
-from ...codecs.unicode_text import REVISION
 from ...codecs.vocabulary import Terminal
 from ..policy.policy import Policy
 from ..sanitise import unexpected_confusables
@@ -37,7 +36,6 @@ class Case(msgspec.Struct, gc=False):
     Attributes:
         terminal: the first terminal that the emitter declared [S §5].
         unknown: an annotation names a class of no loaded version [S §4].
-        text_rules: by the rules of text since `versions.TEXT`.
     """
 
     state: AssertionState
@@ -51,7 +49,6 @@ class Case(msgspec.Struct, gc=False):
     contradicted: bool = False
     newer: bool = False
     review: Literal["admit", "refuse"] | None = None
-    text_rules: bool = True
 
 
 class Verdict(NamedTuple):
@@ -96,7 +93,7 @@ def citation(case: Case) -> tuple[int, int] | None:
     """The quote that violates a strict citation, as offsets in the assertion's text."""
     if case.emission is None or case.assertion is None or case.assertion.cites is None:
         return None
-    return grounding.citation_violation(case.emission, case.assertion, case.state.text, case.text_rules)
+    return grounding.citation_violation(case.emission, case.assertion, case.state.text)
 
 
 def _violates_citation(case: Case) -> bool:
@@ -114,7 +111,7 @@ def _confusable(case: Case) -> bool:
         return False
     confusables = case.policy.sanitation.confusables
     rule = confusables.external if state.effect == "external" else confusables.internal
-    return rule == "reject" and unexpected_confusables(state.text, revision=REVISION if case.text_rules else 1)
+    return rule == "reject" and unexpected_confusables(state.text)
 
 
 def _fabricated(case: Case) -> bool:

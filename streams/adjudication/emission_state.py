@@ -396,7 +396,7 @@ class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_lik
     aged: bool = False  # corroboration was seen that was already too old
     revision: int = 0
     basis: Basis | list[int | str] = "corroboration"  # while it is pending: `answers`; for a reviewer: `asked`
-    admitted_at: int = -1  # or since when it waits for a reviewer, from `versions.REVIEWS` on
+    admitted_at: int = -1  # or since when it waits for a reviewer
     valid_until: int = -1
     touched: bool = False  # its validity moved on in this block
     clock: int = WATERMARK
@@ -430,8 +430,7 @@ class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_lik
 
     @property
     def asked(self) -> list[int]:
-        """Why it waits for a reviewer: status and reason, by number. Empty where it does not, or where that was kept by
-        nobody (`versions.VERDICTS`)."""
+        """Why it waits for a reviewer: status and reason, by number. Empty where it does not."""
         return [] if isinstance(self.basis, str) else [one for one in self.basis if isinstance(one, int)]
 
     @property

@@ -58,26 +58,7 @@ from .subjects import DIGEST_BYTES
 from .trace import FoldTrace
 from .uncounted import Uncounted
 from .verdicts import Verdicts
-from .versions import (
-    ANSWERS,
-    AUTHORITY,
-    COMPILED,
-    FILES,
-    FOLD_VERSION,
-    MENDING,
-    NAMES,
-    POLICIES,
-    REPEATS,
-    REQUESTS,
-    REVIEWS,
-    ROOTS,
-    SUBJECTS,
-    TEXT,
-    TOPIC_IDS,
-    WAITING,
-    fold_version,
-    rules_of,
-)
+from .versions import COMPILED, FOLD_VERSION, fold_version, rules_of
 
 OWNER_BYTES: Final = 8
 """Of the SHA-256 of the name of the emitter that signed it: whose emission id it is."""
@@ -101,7 +82,7 @@ def fold(state: State, block: Block, trace: FoldTrace | None = None) -> list[Out
     state.enforce()
     if state.policy is None:
         for event in block.events:
-            fault = _announce(state, event, version) if event.kind == EventKind.POLICY else None
+            fault = _announce(state, event) if event.kind == EventKind.POLICY else None
             if event.kind != EventKind.POLICY or fault is not None:
                 got = fault.detail if fault else f"an event of kind {event.kind}"
                 raise DoesNotHoldError("a ledger begins with a policy", expected="a policy document", got=got)
@@ -121,7 +102,7 @@ def pass_over(state: State, block: Block) -> None:
     state.enforce()
     for event in block.events:
         if event.kind == EventKind.POLICY:
-            _announce(state, event, rules_of(block.header.fold))
+            _announce(state, event)
 
 
 def event_for(
@@ -155,14 +136,8 @@ def event_for(
     return Event(EventKind.OVERSIZE, source, offset, timestamp, [], short, msgspec.json.encode(digest))
 
 
-def _announce(state: State, event: Event, version: int) -> Fault | None:
-    found = follow(
-        state.next_policy or state.policy,
-        event.value or b"",
-        event.headers,
-        state.time,
-        demands_signature=version >= POLICIES,
-    )
+def _announce(state: State, event: Event) -> Fault | None:
+    found = follow(state.next_policy or state.policy, event.value or b"", event.headers, state.time)
     if isinstance(found, Fault):
         return found
     state.announce(found)
@@ -187,7 +162,7 @@ class _Folding:
         self.counters = state.counters
         secret = state.secrets.named(block.header.fold, policy.privacy)
         self.writer = Writer(block, policy, state.policy_hash, secret, trace)
-        self.verdicts = Verdicts(state, policy, self.writer, version, trace)
+        self.verdicts = Verdicts(state, policy, self.writer, trace)
         self.appliers = [_APPLIERS.get(source.topic, _Folding.foreign) for source in block.header.sources]
         # What holds for the whole block, taken out of the loop over its records.
         self.latest = state.time + self.rules.max_skew
@@ -196,16 +171,13 @@ class _Folding:
         self.cited = policy.sightings.classes
         self.refuses = tuple(policy.emitters.refuse)
         self.guarded = bool(policy.observers) or policy.require_signatures
-        self.checked = validation.Checked(policy, state.time, version)
+        self.checked = validation.Checked(policy, state.time)
         self.authenticates = policy.emitters.authenticates
-        self.old_names = version < NAMES
         is_compiled = version <= COMPILED and trace is None
-        self.core = folder_for(state, policy, block, self.writer, self.verdicts, version) if is_compiled else None
-        self.looks_kept = mending.effects_with_looks(policy) if version >= MENDING else frozenset[Effect]()
-        self.reviewed = reviewing.effects_reviewed(policy) if version >= REQUESTS else frozenset[Effect]()
-        self.looks_kept |= self.reviewed
-        self.counts_answers = self.rules.early_settle and version >= ANSWERS
-        self.binds_subjects = version >= SUBJECTS
+        self.core = folder_for(state, policy, block, self.writer, self.verdicts) if is_compiled else None
+        self.reviewed = reviewing.effects_reviewed(policy)
+        self.looks_kept = mending.effects_with_looks(policy) | self.reviewed
+        self.counts_answers = self.rules.early_settle
         self.topics = topics_of(block, policy)
         state.lingers = self.verdicts.published_verdicts != "none"
 
@@ -287,10 +259,10 @@ class _Folding:
         if kind == EventKind.OVERSIZE:
             return Fault("oversize", f"the record has more than {MAX_INPUT_BYTES} octets")
         if kind == EventKind.POLICY:
-            fault = _announce(self.state, event, self.version)
+            fault = _announce(self.state, event)
             if fault is not None and fault.reason == "unauthorised-policy":
                 self.counters["refused-policies"] += 1
-            if fault is not None and fault.reason == "schema" and self.version >= TOPIC_IDS and is_adoption(event.key):
+            if fault is not None and fault.reason == "schema" and is_adoption(event.key):
                 return Fault("schema", "$: expected an adoption that counts and names the topic's present id")
             return fault
         if kind == EventKind.GAP:
@@ -300,7 +272,7 @@ class _Folding:
             offsets, fault = refused(event)
             self.counters["quarantined"] += offsets
             return fault
-        if kind == EventKind.ADOPT and self.version >= TOPIC_IDS:
+        if kind == EventKind.ADOPT:
             adoption_rule.demand(event, self.policy, self.state.time)
             return None
         raise DoesNotHoldError("the block has an event of a kind that this version does not know", got=str(kind))
@@ -313,7 +285,7 @@ class _Folding:
 
     def emission(self, event: Event) -> Fault | None:
         """Takes an emission in: closes what it supersedes, then decides each of its assertions as far as it can."""
-        emission = read_emission(event.value, old_names=self.old_names)
+        emission = read_emission(event.value)
         if isinstance(emission, Fault):
             return emission
         state, emission_id = self.state, emission.emission_id
@@ -330,7 +302,7 @@ class _Folding:
         all_claims: list[Claims] = []
         latest = emitted_at
         for assertion in emission.assertions or ():
-            claims = claims_of(emission, assertion, self.version)
+            claims = claims_of(emission, assertion)
             all_claims.append(claims)
             if claims.latest > latest:
                 latest = claims.latest
@@ -342,7 +314,7 @@ class _Folding:
                 return fault
         digest = sha256(event.value or b"").digest()[:DIGEST_BYTES]
         first = known.attempt(emission.attempt) if known is not None else None
-        if first is not None and self.version >= REPEATS and first.digest.startswith(digest):
+        if first is not None and first.digest.startswith(digest):
             return self.repeated(emission, first, digest)  # its signature was checked when it came first
         if self.authenticates:
             fault = validation.unauthorised_emitter(self.checked, emission, event.value)
@@ -354,11 +326,10 @@ class _Folding:
         newer_known, waits = False, False
         if first is not None:
             return self.repeated(emission, first, digest)
-        if self.version >= TEXT:
-            fault = validation.overlapping(emission)
-            if fault is not None:
-                return fault
-        if self.version >= AUTHORITY and emission.attempt:
+        fault = validation.overlapping(emission)
+        if fault is not None:
+            return fault
+        if emission.attempt:
             fault = validation.out_of_order(known, emission.attempt, self.rules.max_attempts)
             if fault is not None:
                 return fault
@@ -392,8 +363,7 @@ class _Folding:
 
     def cite(self, emission: Emission, cases: Iterable[Case], record: bytes) -> None:
         """Tells the binding lanes what the assertions cite for which evidence may still count (citing.py)."""
-        digest = digest_of(record) if self.binds_subjects else None
-        citing = Citing(emission, self.cited, self.state.time, digest)
+        citing = Citing(emission, self.cited, self.state.time, digest_of(record))
         for case in cases:
             if case.state.phase in _ADJUDICATED and case.assertion is not None:
                 for key, value in citing.of(case.assertion):
@@ -460,7 +430,6 @@ class _Folding:
                     assertion,
                     terminal=claims.terminal,
                     unknown=claims.unknown,
-                    text_rules=self.version >= TEXT,
                 )
             )
         return cases
@@ -523,10 +492,10 @@ class _Folding:
         has_all_answers = False
         # Corroborations first: a negative holds only if none has come since.
         for before in sorted(came_before, key=lambda one: one.negative) if came_before else ():
-            observation = read_observation(before.record, old_names=True)
+            observation = read_observation(before.record)
             assert not isinstance(observation, Fault), "it was decoded when it came"
             cls, ts = corroboration.class_of(observation), corroboration.observed_at(observation)
-            if self.is_of_another(observation, digest):
+            if subjects.is_of_another(observation.subject, digest):
                 self.counters["not-counted"] += 1
                 if trace is not None:
                     trace.weighed(assertion_state, "other-record", before.order)
@@ -558,7 +527,7 @@ class _Folding:
 
     def observation(self, event: Event) -> Fault | None:
         """Takes an observation in: to its assertion, or aside until that comes."""
-        observation = read_observation(event.value, old_names=self.old_names)
+        observation = read_observation(event.value)
         if isinstance(observation, Fault):
             return observation
         subject, ts = observation.subject, parse_time(observation.observed_at) or 0
@@ -575,7 +544,7 @@ class _Folding:
             if fault is not None:
                 return fault
         attempt = known.attempt(subject.attempt) if known is not None else None
-        if attempt is not None and self.is_of_another(observation, attempt.digest):
+        if attempt is not None and subjects.is_of_another(observation.subject, attempt.digest):
             self.counters["not-counted"] += 1
             if self.trace is not None:
                 self.trace.uncounted(emission_id, subject.attempt, span_key(subject.span), "other-record")
@@ -613,15 +582,11 @@ class _Folding:
         real sighting bound to emissions that never come.
         """
         observer = self.policy.observers.get(observation.observer)
-        if not self.binds_subjects or observer is None or not observer.all_keys:
+        if observer is None or not observer.all_keys:
             return waiting.slot_of(self.policy, observation.observer), record
         if observation.signature is None:
             return waiting.OTHERS, record
         return observation.observer, fast_canonical(parse_json(record))
-
-    def is_of_another(self, observation: Observation, digest: bytes) -> bool:
-        """Whether an observer looked at another record than the one that was taken in."""
-        return self.binds_subjects and subjects.is_of_another(observation.subject, digest)
 
     def comes_early(self, known: EmissionState | None, observation: Observation) -> bool:
         """Whether an observation that counts for nothing is an answer about an assertion that has yet to come."""
@@ -634,18 +599,17 @@ class _Folding:
     def put_aside(self, event: Event, observation: Observation, key: str) -> Fault | None:
         """Keeps evidence whose assertion is not known for the horizon, as it came, where so much may wait."""
         state, subject = self.state, observation.subject
-        emission_id, record, slot = subject.emission_id, event.value or b"", waiting.OTHERS
-        if self.version >= WAITING:
-            slot, record = self.slot_of(observation, record)
-            if state.has_waiting(emission_id, record):
-                self.counters["duplicate"] += 1
-                if self.trace is not None:
-                    self.trace.uncounted(emission_id, subject.attempt, key, "repeated")
-                return None
-            count, held = state.count_waiting(emission_id, slot), state.held.get(slot, 0)
-            fault = waiting.too_many(self.policy, repr(emission_id), slot, count, held, record)
-            if fault is not None:
-                return fault
+        emission_id = subject.emission_id
+        slot, record = self.slot_of(observation, event.value or b"")
+        if state.has_waiting(emission_id, record):
+            self.counters["duplicate"] += 1
+            if self.trace is not None:
+                self.trace.uncounted(emission_id, subject.attempt, key, "repeated")
+            return None
+        count, held = state.count_waiting(emission_id, slot), state.held.get(slot, 0)
+        fault = waiting.too_many(self.policy, repr(emission_id), slot, count, held, record)
+        if fault is not None:
+            return fault
         one = PendingEvidence(
             record=record,
             attempt=subject.attempt,
@@ -695,15 +659,14 @@ class _Folding:
     def weigh(self, case: Case, observation: Observation, record: bytes, ts: int, cls: str) -> Uncounted | None:
         """Notes what an observation says in the case or the assertion; where it changes nothing, says why."""
         assertion_state, outcome = case.state, observation.outcome
-        if self.binds_subjects and self.guarded and observation.signature is None:
+        if self.guarded and observation.signature is None:
             signed = self.as_signed(assertion_state, observation, record, cls)
             if signed is None:
                 return "not-as-signed"
             observation = signed
-        if self.version >= ROOTS:
-            observation = independence.with_root(assertion_state.bounds, observation, cls)
-        why = corroboration.barred(self.policy, assertion_state, observation, self.version)
-        if why is None and self.binds_subjects:
+        observation = independence.with_root(assertion_state.bounds, observation, cls)
+        why = corroboration.barred(self.policy, assertion_state, observation)
+        if why is None:
             own = subjects.of_own_checks(assertion_state, observation)
             why, observation = ("other-checks", observation) if own is None else (None, own)
         if why is None:
@@ -717,8 +680,7 @@ class _Folding:
         if why is not None:
             return why
         if outcome == "corroborates":
-            if self.version >= FILES:
-                observation = check_places.with_file(observation)
+            observation = check_places.with_file(observation)
             return corroboration.corroborate(self.policy, assertion_state, observation, ts, cls)
         if outcome == "contradicts":
             why = corroboration.contradict(assertion_state, cls, ts)
@@ -733,7 +695,7 @@ class _Folding:
     ) -> Observation | None:
         """What an observation may say: of one that carries a sighting, what that bears out; None for nothing."""
         carried = validation.carried(record)
-        sighting = None if carried is None else decode_sighting(carried, old_names=True)
+        sighting = None if carried is None else decode_sighting(carried)
         if sighting is None or isinstance(sighting, Fault):
             return observation
         return bound.as_signed(assertion_state, observation, cls, sighting)
@@ -743,7 +705,7 @@ class _Folding:
         state = attempt.assertion(span_key(observation.subject.span))
         if state is None:
             return
-        if corroboration.barred(self.policy, state, observation, self.version) is None:
+        if corroboration.barred(self.policy, state, observation) is None:
             self.note(state, observation, ts, cls)
         self.note_uncounted(state, observation, ts, _UNCOUNTED.get(observation.outcome))
         self.note_answer(state, observation, cls)
@@ -779,7 +741,7 @@ class _Folding:
 
     def review(self, event: Event) -> Fault | None:
         """A person's decision, for an assertion that is there; a dead letter otherwise."""
-        review = decode_review(event.value, old_names=self.old_names)
+        review = decode_review(event.value)
         if isinstance(review, Fault):
             return review
         decided_at = None if review.decided_at is None else parse_time(review.decided_at)
@@ -797,13 +759,12 @@ class _Folding:
         if assertion_state is None:
             which = f"{review.emission_id}#{key} of attempt {review.attempt}"
             return Fault("late-review", f"$: expected an assertion that may still be reviewed, got {which}")
-        if self.version >= AUTHORITY and review.decision == "admit" and assertion_state.phase != Phase.REVIEW:
+        if review.decision == "admit" and assertion_state.phase != Phase.REVIEW:
             got = f"one that is {assertion_state.phase.name.lower()}"
             return Fault("unrequested-review", f"$.decision: expected an assertion that is up for review, got {got}")
-        if self.version >= REVIEWS:
-            fault = validation.stale_review(self.checked, review, decided_at, assertion_state, self.version >= TEXT)
-            if fault is not None:
-                return fault
+        fault = validation.stale_review(self.checked, review, decided_at, assertion_state)
+        if fault is not None:
+            return fault
         if review.decision == "admit" and not self.is_agreed(assertion_state, review.reviewer):
             return None
         if assertion_state.phase == Phase.ADMITTED:

@@ -117,15 +117,11 @@ class Rules(NamedTuple):
         binds_sightings: whether emissions are cited.
         only_signed: whether an observation needs a signature.
         accepts_checks: whether the built-in judge's word counts.
-        asks_plainly: whether a request for another attempt says nothing of what was seen (mending.py).
         looks_kept: the effects of which it is kept what was seen instead of evidence, a bit for each.
         names_vendors: whether it matters who owns what a service says.
-        text_rules: those of text and grounding since `versions.TEXT`.
-        max_waiting: how much evidence of one slot may wait for an emission; 0 for no bound.
+        max_waiting: how much evidence of one slot may wait for an emission.
         waiting_share: the bytes of one slot that may wait in the lane.
         verdicts: what is told on the topic `verdicts` (`CODES["verdicts"]`).
-        binds_subjects: whether an observation counts only for the record and the checks that it names (subjects.py);
-            also for the rules of the same version (versions.REVIEWS, FILES).
     """
 
     classes: tuple[str, ...]
@@ -147,15 +143,11 @@ class Rules(NamedTuple):
     binds_sightings: bool
     only_signed: bool
     accepts_checks: bool
-    asks_plainly: bool
     looks_kept: int
     names_vendors: bool
-    text_rules: bool
     max_waiting: int
     waiting_share: int
     verdicts: int
-    binds_subjects: bool
-    ends_requests: bool
     lone_reviewer: bool
     reviewed: int
 

@@ -85,15 +85,12 @@ def _closed(state: AssertionState, status: int, reason: int, disposition: int) -
     )
 
 
-def remembered(state: AssertionState) -> Closed | None:
-    """What is said of an assertion that lives, as if it ended so. None where nobody knows why it waits for a reviewer:
-    it did so before anybody told of it."""
+def remembered(state: AssertionState) -> Closed:
+    """What is said of an assertion that lives, as if it ended so."""
     if state.phase == Phase.PENDING:
         return _closed(state, _PENDING, NONE, NONE)
     if state.phase == Phase.ADMITTED:
         return _closed(state, _ADMITTED, NONE, NONE)
-    if not state.asked:
-        return None
     status, reason = state.asked
     return _closed(state, status, reason, _REVIEW)
 
@@ -146,7 +143,7 @@ def _entries(known: EmissionState) -> Iterator[str]:
     """Of each attempt first what was closed, in the order of its closing, then what lives, in that of the emission."""
     for attempt in known.attempts:
         for one in (*attempt.closed, *map(remembered, attempt.assertions)):
-            if isinstance(one, Closed):  # of what was closed before anybody told of it, only the span key is known
+            if isinstance(one, Closed):  # of what was closed while nothing was told, only the span key is known
                 yield _entry(attempt.number, one)
 
 

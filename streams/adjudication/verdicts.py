@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...codecs.records import Basis, Disposition, Reason, RequestEnd, Review, Status
+from ...codecs.records import Basis, Disposition, Reason, Review, Status
 from ...codecs.spans import Span
 from ..policy.policy import Policy, PublishedVerdicts
 from . import corroboration, reviewing, standing
@@ -18,7 +18,6 @@ from .state import State
 from .timers import TIME
 from .trace import FoldTrace
 from .verdict_json import asked, closed, is_settled, remembered
-from .versions import MENDING, REQUESTS, REVIEWS, VERDICTS
 
 if TYPE_CHECKING:
     from .._native import Folder
@@ -33,11 +32,6 @@ Renewed = tuple[str, int, str]
 """An assertion whose validity moved on: emission id, attempt, span key. Not its state, which may be packed."""
 
 
-def published_verdicts(policy: Policy, version: int) -> PublishedVerdicts:
-    """What is told on the topic `verdicts`, by whose rules."""
-    return policy.verdicts if version >= VERDICTS else "none"
-
-
 class Verdicts:
     """The verdicts of one block.
 
@@ -50,16 +44,12 @@ class Verdicts:
         told: what is told there.
     """
 
-    def __init__(
-        self, state: State, policy: Policy, writer: Writer, version: int, trace: FoldTrace | None = None
-    ) -> None:
+    def __init__(self, state: State, policy: Policy, writer: Writer, trace: FoldTrace | None = None) -> None:
         self._state, self._policy, self._writer, self._trace = state, policy, writer, trace
-        self._mends, self._ends = version >= MENDING, version >= REQUESTS
-        self._dates = version >= REVIEWS
         self._rules = policy.admissibility
         self.renewed: list[Renewed] = []
         self.changed: dict[str, str | None] = {}
-        self.published_verdicts = published_verdicts(policy, version)
+        self.published_verdicts: PublishedVerdicts = policy.verdicts
 
     def case(self, assertion_state: AssertionState) -> Case:
         """What the table looks at, for an assertion that is there already."""
@@ -154,15 +144,14 @@ class Verdicts:
     def reviewed(self, case: Case, review: Review) -> None:
         """A reviewer's word on what is up for review, or pending: it decides."""
         if case.state.phase == Phase.REVIEW:
-            self._end_request(case.state, "reviewed", review=review)
+            self._writer.request_ended(case.state, "reviewed", review, None)
         case.review = review.decision
         self.judge(Moment.REVIEW, case)
 
     def ask_again(self, assertion_state: AssertionState) -> None:
         """Not enough reviewers have admitted it: its request stays open, and says who has."""
-        if self._ends and assertion_state.asked:
-            assertion_state.revision += 1
-            self._writer.asked_again(assertion_state, assertion_state.due or 0)
+        assertion_state.revision += 1
+        self._writer.asked_again(assertion_state, assertion_state.due or 0)
 
     def supersede(self, assertion_state: AssertionState, attempt: int) -> None:
         """A newer attempt came: what was still pending is superseded, and nobody reviews what is not said any more."""
@@ -170,13 +159,13 @@ class Verdicts:
             case = self.case(assertion_state)
             case.newer = True
             self.judge(Moment.NEWER, case)
-        elif assertion_state.phase == Phase.REVIEW and self._ends:
+        elif assertion_state.phase == Phase.REVIEW:
             self._changes(assertion_state)
             self._end_for(assertion_state, attempt)
 
     def unreviewed(self, assertion_state: AssertionState) -> None:
         """No reviewer's word came in time: the verdict stands."""
-        self._end_request(assertion_state, "expired")
+        self._writer.request_ended(assertion_state, "expired", None, None)
         self._state.close(assertion_state, remembered(assertion_state) if self.published_verdicts != "none" else None)
 
     def _changes(self, assertion_state: AssertionState) -> None:
@@ -226,7 +215,7 @@ class Verdicts:
             self._close(assertion_state, *verdict, disposition)
             return
         assertion_state.revision += 1
-        again = self._again(assertion_state) if disposition == "re-emit" and self._mends else None
+        again = self._again(assertion_state) if disposition == "re-emit" else None
         self._writer.inadmissible(
             assertion_state, verdict, disposition, _quote(case, verdict), request, again, case.assertion
         )
@@ -234,14 +223,12 @@ class Verdicts:
         if disposition == "refuse" and assertion_state.attempt >= state.newest(assertion_state.emission_id):
             self._emit(assertion_state, "refused", "policy", verdict, text=False)
         if disposition == "review" and request:
-            if not self._ends or self._policy.reviewers.needed(assertion_state.effect) == 1:
+            if self._policy.reviewers.needed(assertion_state.effect) == 1:
                 standing.drop_looks(assertion_state)
                 reviewing.drop(assertion_state)
             assertion_state.phase = Phase.REVIEW
-            if self._dates:
-                assertion_state.admitted_at = state.time
-            keeps = self._ends or self.published_verdicts != "none"
-            assertion_state.basis = asked(*verdict) if keeps else "corroboration"
+            assertion_state.admitted_at = state.time
+            assertion_state.basis = asked(*verdict)
             self._wait(assertion_state, state.time + self._rules.review_window)
         else:
             self._close(assertion_state, *verdict, disposition)
@@ -290,20 +277,8 @@ class Verdicts:
         if self._trace is not None:
             self._trace.ended(assertion_state, by_attempt=attempt)
         if assertion_state.phase == Phase.REVIEW:
-            self._end_request(assertion_state, "superseded", by_attempt=attempt)
+            self._writer.request_ended(assertion_state, "superseded", None, attempt)
         self._close(assertion_state, "rejected", "superseded")
-
-    def _end_request(
-        self,
-        assertion_state: AssertionState,
-        status: RequestEnd,
-        *,
-        review: Review | None = None,
-        by_attempt: int | None = None,
-    ) -> None:
-        """The record that ends the request for a review of an assertion that is up for one."""
-        if self._ends:
-            self._writer.request_ended(assertion_state, status, review, by_attempt)
 
 
 def _quote(case: Case, verdict: Verdict) -> dict[str, Any] | None:

@@ -19,7 +19,6 @@ from hashlib import blake2b
 from typing import Any, Final
 
 import msgspec
-from msgspec.structs import replace
 
 from ...codecs.blocks import MAX_INPUT_BYTES, Block, Event, EventKind, Output
 from ...codecs.errors import DoesNotHoldError, Fault
@@ -33,7 +32,7 @@ from ..adjudication import validation, waiting
 from ..adjudication.emission_state import CLASSES, NUMBER_OF
 from ..adjudication.outputs import dead_letter, traceparent_of
 from ..adjudication.state import MAX_TIMERS
-from ..adjudication.versions import MARKS, NAMES, POLICIES, SUBJECTS, TOPIC_IDS, WAITING, rules_of
+from ..adjudication.versions import rules_of
 from ..judging.checks import Unknown, canonical, parse_check
 from ..judging.matching import match
 from ..judging.results import Held as Decided
@@ -78,18 +77,17 @@ def fold(state: BindState, block: Block) -> list[Output]:
         DoesNotHoldError: the block has records, but no policy came before it, or is of a version's making that is not
             among ours (`versions.rules_of`).
     """
-    version = rules_of(block.header.fold)
+    rules_of(block.header.fold)
     rules = state.rules
     rules.advance(block.header)
     rules.enforce()
     if rules.policy is None:
         for event in block.events:
-            if event.kind != EventKind.POLICY or not _announce(state, event, version):
+            if event.kind != EventKind.POLICY or not _announce(state, event):
                 got = f"an event of kind {event.kind}"
                 raise DoesNotHoldError("a ledger begins with a policy", expected="a policy document", got=got)
         return []
-    checked = validation.Checked(rules.policy, rules.time, version)
-    binding = _Binding(state, checked, block, version)
+    binding = _Binding(state, validation.Checked(rules.policy, rules.time), block)
     binding.pair()
     if not state.jobs:  # who is still to be paired must not be forgotten before
         binding.forget()
@@ -99,10 +97,9 @@ def fold(state: BindState, block: Block) -> list[Output]:
     return binding.outputs
 
 
-def _announce(state: BindState, event: Event, version: int) -> bool:
+def _announce(state: BindState, event: Event) -> bool:
     rules = state.rules
-    before, signed = rules.next_policy or rules.policy, version >= POLICIES
-    found = follow(before, event.value or b"", event.headers, rules.time, demands_signature=signed)
+    found = follow(rules.next_policy or rules.policy, event.value or b"", event.headers, rules.time)
     if isinstance(found, Fault):
         return False
     rules.announce(found)  # in force from the next block on
@@ -112,10 +109,10 @@ def _announce(state: BindState, event: Event, version: int) -> bool:
 class _Binding:
     """One block being folded."""
 
-    def __init__(self, state: BindState, checked: validation.Checked, block: Block, version: int) -> None:
+    def __init__(self, state: BindState, checked: validation.Checked, block: Block) -> None:
         self.outputs: list[Output] = []
         self._state, self._policy, self._block, self._rules = state, checked.policy, block, state.rules
-        self._checked, self._version = checked, version
+        self._checked = checked
         self._counters = state.counters
         self._mark = state.rules.evidence_mark()
         self._takers = [_TAKERS.get(source.topic, _Binding._foreign) for source in block.header.sources]
@@ -146,7 +143,7 @@ class _Binding:
         if kind == EventKind.OVERSIZE:
             return Fault("oversize", f"the record has more than {MAX_INPUT_BYTES} octets")
         if kind == EventKind.POLICY:
-            if not _announce(self._state, event, self._version):
+            if not _announce(self._state, event):
                 self._counters["no-policy"] += 1  # the adjudicating lane tells of it in a dead letter
             return None
         if kind == EventKind.GAP:
@@ -156,7 +153,7 @@ class _Binding:
             offsets, fault = refused(event)
             self._counters["quarantined"] += offsets
             return fault
-        if kind == EventKind.ADOPT and self._version >= TOPIC_IDS:
+        if kind == EventKind.ADOPT:
             adoption_rule.demand(event, self._policy, self._rules.time)
             return None
         raise DoesNotHoldError("the block has an event of a kind that this version does not know", got=str(kind))
@@ -165,7 +162,7 @@ class _Binding:
         return Fault("schema", "$: expected a record of this lane's inputs, got one of another topic")
 
     def _sighting(self, event: Event) -> Fault | None:
-        sighting = decode_sighting(event.value, old_names=self._version < NAMES)
+        sighting = decode_sighting(event.value)
         if isinstance(sighting, Fault):
             return sighting
         fault = (
@@ -180,7 +177,7 @@ class _Binding:
         return self._take("sighting", event, name, sighting.substrate_class, slot)
 
     def _citation(self, event: Event) -> Fault | None:
-        citation = decode_citation(event.value, old_names=self._version < NAMES)
+        citation = decode_citation(event.value)
         if isinstance(citation, Fault):
             return citation
         fault = self._misrouted(event, citation.observation_id)
@@ -206,9 +203,7 @@ class _Binding:
         if state.knows(digest):
             self._counters["duplicate"] += 1
             return None
-        if self._version < WAITING:
-            slot = waiting.OTHERS
-        elif fault := self._too_many(side, name, slot, event.value or b""):
+        if fault := self._too_many(side, name, slot, event.value or b""):
             return fault
         until = rules.time + bounds.window[found.name] + bounds.horizon
         order = rules.next_order()
@@ -265,19 +260,16 @@ class _Binding:
         return True
 
     def _write_pair(self, seen: Held, cited: Held) -> None:
-        sighting = decode_sighting(seen.record, old_names=True)
-        citation = decode_citation(cited.record, old_names=True)
+        sighting = decode_sighting(seen.record)
+        citation = decode_citation(cited.record)
         assert not isinstance(sighting, Fault), "it was decoded when it came"
         assert not isinstance(citation, Fault), "it was decoded when it came"
-        if self._version < SUBJECTS:
-            citation = replace(citation, digest=None)
         value = _observation(sighting, citation, CLASSES[seen.number], seen.record)
         headers: list[tuple[str, bytes]] = [_JSON]
         if cited.traceparent is not None:
             headers.append(("traceparent", cited.traceparent))
-        if self._version >= MARKS:
-            header = self._block.header
-            headers.append((BOUND, f"{header.lane}/{header.height}/{len(self.outputs)}".encode()))
+        header = self._block.header
+        headers.append((BOUND, f"{header.lane}/{header.height}/{len(self.outputs)}".encode()))
         self.outputs.append(Output(OBSERVATIONS, citation.emission_id.encode(), value, headers))
         self._counters["bound"] += 1
         self._state.meet(seen, cited.until)

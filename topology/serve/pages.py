@@ -97,7 +97,7 @@ def left(due: int, now: int) -> str:
 
 def read_emission(record: bytes | None) -> Emission | None:
     """The emission of a record; None where it is none."""
-    found = None if record is None else decode_emission(record, old_names=True)
+    found = None if record is None else decode_emission(record)
     return None if isinstance(found, Fault) else found
 
 

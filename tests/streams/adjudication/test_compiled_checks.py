@@ -249,19 +249,6 @@ def test_two_files_that_were_looked_at_bear_no_check_out_together(
     assert ([one["_untrusted_text"]["checked"][0].get("path", "") for one in said] or [None]) == [path]
 
 
-@pytest.mark.parametrize("number", [1, 2, 3])
-def test_earlier_versions_did_not_ask_which_file_was_looked_at(number: int) -> None:
-    """Their blocks fold as they were written."""
-    records: list[Raw | Policy] = [("emissions", *checked(1, [_EQUALS]))]
-    records += [
-        ("observations", *raw_observation(1, cls, **_looking(path))) for cls, path in zip(CLASSES, "ab", strict=False)
-    ]
-
-    found = same([(T, T, records)], Policy(), number=number)
-
-    assert [output.topic for output in found.outputs[0]] == ["admitted"]
-
-
 @pytest.mark.parametrize(
     ("seen", "python"),
     [

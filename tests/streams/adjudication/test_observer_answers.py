@@ -90,13 +90,6 @@ def test_it_is_off_unless_it_is_asked_for(new_lane: Any) -> None:
     assert settled(lane, [], T + 11 * MINUTE) == ["no-corroboration"]
 
 
-def test_earlier_versions_wait(new_lane: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What ledgers of version 3 gave they go on giving."""
-    monkeypatch.setattr(core, "FOLD_VERSION", core.fold_version(number=3))
-    lane = new_lane(answered_early(), T)
-    assert settled(lane, [declaring(GREP, READ), *(answer(*one) for one in ALL)]) == []
-
-
 @pytest.mark.parametrize(
     "last",
     [

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 from builders import dispositions, emission, observation, review
 
 from sluice.codecs.records import Verdicts
-from sluice.streams.adjudication import fold as core
 from sluice.streams.policy.policy import Admissibility, Floor, Policy, PublishedVerdicts
 
 T = 1_800_000_000_000
@@ -107,19 +105,6 @@ def test_none_tells_nothing(new_lane: Any) -> None:
     lane.block(T + 11 * MINUTE)
     assert said(lane) == []
     assert "verdicts" not in {output.topic for output in lane.outputs}
-
-
-def test_versions_before_tell_nothing(new_lane: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What ledgers of version 3 gave they go on giving; of what they closed, version 4 knows nothing to tell."""
-    monkeypatch.setattr(core, "FOLD_VERSION", core.fold_version(number=3))
-    lane = new_lane(publishing(), T)
-    lane.block(T, [secret_said()])
-    lane.block(T, [seen(0, GREP), seen(0, LOG)])
-    lane.block(T + 11 * MINUTE)
-    assert said(lane) == []
-    monkeypatch.setattr(core, "FOLD_VERSION", core.fold_version(number=4))
-    lane.block(T + 2 * HOUR)
-    assert said(lane) == [(True, ["c:0-5 decayed-to-uncertainty"])]
 
 
 def test_a_newer_attempt_is_told_beside_the_one_before(new_lane: Any) -> None:

@@ -21,7 +21,6 @@ from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.quarantine import quarantine
 from sluice.codecs.records import Citation
 from sluice.streams.adjudication.fold import event_for
-from sluice.streams.adjudication.versions import fold_version
 from sluice.streams.adjudication.waiting import cost
 from sluice.streams.judging.matching import match
 from sluice.streams.policy.policy import DEFAULT_POLICY, HOUR, Admissibility, Observer, Policy
@@ -564,11 +563,9 @@ def test_pairs_still_to_be_written_survive_a_restart(monkeypatch: pytest.MonkeyP
 
 
 def bounded(max_waiting: int = 5, max_waiting_bytes: int = 1 << 30) -> Lane:
-    """A lane of fold version 4."""
+    """A lane with these bounds."""
     rules = Admissibility(max_waiting=max_waiting, max_waiting_bytes=max_waiting_bytes)
-    lane = Lane(Policy(admissibility=rules, observers={"lab": Observer()}))
-    lane.fold = fold_version(number=4)
-    return lane
+    return Lane(Policy(admissibility=rules, observers={"lab": Observer()}))
 
 
 def many(count: int, **fields: Any) -> list[Record]:
@@ -620,14 +617,6 @@ def test_a_lane_holds_no_more_bytes_than_its_budget(record: Any, share: int):
     assert reasons(lane.block(T + 3 * WAIT, [record(name="n-99")])) == []
 
 
-def test_earlier_versions_bound_no_sightings():
-    """Their ledgers fold as they did."""
-    lane = bounded()
-    lane.fold = fold_version(number=3)
-
-    assert reasons(lane.block(T, many(20))) == []
-
-
 def test_no_sighting_looks_through_those_before_it():
     """Only the other side's, of the same class: so the last of thousands costs what the first did."""
     lane = bounded(max_waiting=100_000)
@@ -651,15 +640,13 @@ def test_what_was_dropped_goes_in_bulk():
     assert (lane.state._orders, lane.state._names, lane.state._unmet, lane.state._bytes) == ({}, {}, {}, {})
 
 
-@pytest.mark.parametrize(("number", "marks"), [(3, [None, None]), (4, [b"0/2/1", b"0/2/2"])])
-def test_what_is_bound_is_marked_from_version_4_on(number: int, marks: list[bytes | None]):
+def test_what_is_bound_is_marked():
     """With the lane, the block's height, and the place among its outputs, so that an audit finds it among what
     observers write; a dead letter has no mark."""
     lane = Lane()
-    lane.fold = fold_version(number=number)
     lane.block(T, [citation(), citation(emission_id="em-2")])
 
     outputs = lane.block(T + 1, [("sightings", b"{"), seen_before()])
 
-    assert [dict(one.headers).get(binding.BOUND) for one in outputs[1:]] == marks
+    assert [dict(one.headers).get(binding.BOUND) for one in outputs[1:]] == [b"0/2/1", b"0/2/2"]
     assert binding.BOUND not in dict(outputs[0].headers)
