@@ -402,11 +402,11 @@ class Citation(Record, frozen=True, gc=False):
     """An annotation that cites an observation id: what the bind lane joins sightings with. Topic `citations`.
 
     Attributes:
-        terms: the words to look for where it has no checks.
-        checks: of the assertion, as the observers know them; their places are what `verified` counts in.
-        coverage: how much of the sentence the checks speak of.
-        unchecked: the parts of the sentence that they do not speak of.
-        form: where the checks come from: declared, read from its words (`claim`), or from its sentence as a whole.
+        text: the sentence; the binding lane reads of it what the checks cover, and where there is none the check that
+            it gives. Absent where it is longer than 20,000 characters: then nothing is read of it.
+        checks: of the assertion; their places are what `verified` counts in.
+        proposer: who proposed checks for it.
+        whole: whether the proposer says that they say all of it.
         path: the file that the annotation names; checks that name none speak of that one.
         digest: of the emission's record (`codecs.digests`); a bound observation repeats it.
     """
@@ -416,13 +416,12 @@ class Citation(Record, frozen=True, gc=False):
     emission_id: Identifier
     span: Span
     kind: Kind
-    terms: list[str]
     cited_at: Time
     attempt: Attempt = 0
+    text: str | None = None
     checks: Checks | None = None
-    coverage: CoverageLevel | None = None
-    unchecked: Unchecked | None = None
-    form: CheckForm = "none"
+    proposer: Identifier | None = None
+    whole: bool = False
     path: Annotated[str, Meta(max_length=4096)] | None = None
     digest: Digest | None = None
 

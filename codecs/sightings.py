@@ -18,8 +18,8 @@ from .spans import span_key
 
 MAX_CONTENT_BYTES: Final = 64_000
 """The text of a sighting (docs/reference/records.md: «at most 64 kB»)."""
-MAX_TERMS: Final = 100
-"""Terms of one citation: as many as an observer looks for in one look."""
+MAX_TEXT: Final = 20_000
+"""Characters of a sentence that a citation has, as observers read it (docs/observing.md)."""
 
 _sightings = msgspec.json.Decoder(Sighting)
 _citations = msgspec.json.Decoder(Citation)
@@ -47,7 +47,7 @@ def decode_sighting(data: bytes | None) -> Sighting | Fault:
 
 
 def decode_citation(data: bytes | None) -> Citation | Fault:
-    """A citation whose time is one, whose span is well formed, and which has not too many terms."""
+    """A citation whose time is one, whose span is well formed, and whose sentence is not too long."""
     citation = decode_json(data, _citations)
     if isinstance(citation, Fault):
         return citation
@@ -60,12 +60,13 @@ def decode_citation(data: bytes | None) -> Citation | Fault:
         ("$.span.tokenizer", citation.span.tokenizer),
         ("$.emission_id", citation.emission_id),
         ("$.observation_id", citation.observation_id),
+        ("$.proposer", citation.proposer),
     )
     fault = check_names(names)
     if fault is not None:
         return fault
     if not citation.span.in_range(None):
         return Fault("span-out-of-range", f"$.span: {span_key(citation.span)} is empty or runs backwards")
-    if len(citation.terms) > MAX_TERMS:
-        return schema_fault("$.terms", f"at most {MAX_TERMS} terms", f"{len(citation.terms)}")
+    if len(citation.text or "") > MAX_TEXT:
+        return schema_fault("$.text", f"at most {MAX_TEXT} characters", f"{len(citation.text or '')}")
     return citation

@@ -260,6 +260,7 @@ static int terms_read(Terms *self, PyObject *tuple)
         if (!take_integer(windows, number, &self->window[number]))
             return 0;
     return take_integer(tuple, TERMS_HORIZON, &self->horizon) &&
+           take_integer(tuple, TERMS_LATE_HORIZON, &self->late_horizon) &&
            take_integer(tuple, TERMS_MAX_VALIDITY, &self->max_validity) &&
            take_pair(tuple, TERMS_MIN_OBSERVERS, self->min_observers) &&
            take_pair(tuple, TERMS_MIN_COVERAGE, self->min_coverage) &&

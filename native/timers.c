@@ -296,8 +296,8 @@ static int end_assertion(Folder *self, Due *due)
     static const int64_t BECAUSE[ENDS] = {REASON_BELOW_FLOOR, REASON_AGED_OUT, REASON_NO_CORROBORATION,
                                           REASON_NO_CORROBORATION};
     AssertionState *assertion = &due->assertion;
-    if (assertion->phase != PENDING || folder_is_pythons(self, assertion))
-        return PYTHON;
+    if (assertion->phase != PENDING || folder_is_pythons(self, assertion) || (assertion->annotated && assertion->look != A_LOOK))
+        return PYTHON; /* it may wait for a first look (verdicts.py, `wait_on`) */
     int enough = stands(self, assertion), covers = enough > 0 ? folder_covers_enough(self, assertion) : 1;
     if (enough < 0 || covers < 0)
         return FAILED;

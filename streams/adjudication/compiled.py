@@ -16,10 +16,9 @@ import msgspec
 from ...codecs.blocks import Block
 from ...codecs.canonical import assertion_hash
 from ...codecs.decode import check_chain
-from ...codecs.records import EFFECTS, AnyStep, Assertion, Effect, Kind
+from ...codecs.records import EFFECTS, AnyStep, Assertion, Effect
 from ...codecs.times import LATEST
 from ..judging.checks import parse_check
-from ..judging.derivation import checks_of
 from ..policy.identifiers import looks_like
 from ..policy.policy import BUILT_IN, Observer, Policy
 from . import compiled_fold, grounding, standing, waiting
@@ -117,6 +116,7 @@ def _terms(one: Terms) -> TermsInForce:
     return TermsInForce(
         windows=tuple([one.windows[name] for name in CLASSES]),
         horizon=one.horizon,
+        late_horizon=one.late_horizon,
         max_validity=one.max_validity,
         min_observers=one.min_observers,
         min_coverage=one.checks.min_coverage,
@@ -198,7 +198,6 @@ def _functions(policy: Policy, writer: Writer, state: State) -> Functions:
         attestation_of=_attestation_of,
         shown_id=decisions.shown,
         refuses=_refuses(policy),
-        derived=_derived,
         k_of=_k_of(state),
         pieces_of=pieces_of,
         request_of=_requester(writer, state, policy),
@@ -253,12 +252,6 @@ def _data_of(chain: bytes, grounded: bool, names: list[bytes]) -> bytes:
     steps = _chains.decode(chain)
     said = said_grounding(steps, {name.decode() for name in names}) if grounded else ""
     return said.encode() + b'"data":' + _encode(grounding.data_categories(grounded, steps))
-
-
-def _derived(text: str, kind: Kind) -> str | None:
-    """The check that an assertion's words give; None where they give none."""
-    found = checks_of(text, kind, None).checks
-    return found[0] if found else None
 
 
 def _k_of(state: State) -> Callable[[str, bool], int]:

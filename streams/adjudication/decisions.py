@@ -17,7 +17,7 @@ from ...codecs.vocabulary import Terminal
 from ..policy.policy import Policy
 from ..sanitise import unexpected_confusables
 from . import corroboration, grounding, standing
-from .emission_state import AssertionState
+from .emission_state import A_LOOK, AssertionState
 
 
 class Moment(StrEnum):
@@ -157,6 +157,11 @@ def _words_alone(case: Case) -> bool:
     return checking is not None and checking.found_words
 
 
+def _not_looked_at(case: Case) -> bool:
+    """No observer that may count has said anything of what it annotates, though it was waited for."""
+    return case.state.annotated and case.state.look != A_LOOK and case.policy.admissibility.trust != "declared"
+
+
 def _annotated(case: Case) -> bool:
     return case.state.annotated
 
@@ -188,6 +193,7 @@ TABLE: tuple[Row, ...] = (
     Row("below-floor", "below-floor", "[S §7, §11.3]", _too_few, _ON_END),
     Row("decayed-to-uncertainty", "aged-out", "[S §5]", _aged_out, _ON_END),
     Row("unverified-inference", "not-checked", "docs/checks.md", _words_alone, _ON_END),
+    Row("unverified-inference", "not-looked-at", "docs/checks.md", _not_looked_at, _ON_END),
     Row("unverified-inference", "no-corroboration", "[S §5]", _annotated, _ON_END),
     Row("unannotated", "no-corroboration", "[S §5]", _always, _ON_END),
 )

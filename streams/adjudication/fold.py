@@ -41,6 +41,7 @@ from . import (
     independence,
     mending,
     observer_answers,
+    proposals,
     reviewing,
     standing,
     subjects,
@@ -51,7 +52,7 @@ from .citing import Citing
 from .claims import Claims, claims_of
 from .compiled import folder_for, topics_of
 from .decisions import Case, Moment
-from .emission_state import AssertionState, Attempt, EmissionState, PendingEvidence, Phase, json_of
+from .emission_state import A_LOOK, LATE, AssertionState, Attempt, EmissionState, PendingEvidence, Phase, json_of
 from .outputs import Writer, traceparent_of
 from .state import MAX_TIMERS, State, counters, due, new_state, next_due
 from .subjects import DIGEST_BYTES
@@ -178,6 +179,7 @@ class _Folding:
         self.reviewed = reviewing.effects_reviewed(policy)
         self.looks_kept = mending.effects_with_looks(policy) | self.reviewed
         self.counts_answers = self.rules.early_settle
+        self.counts_looks = self.rules.trust != "declared"
         self.topics = topics_of(block, policy)
         state.lingers = self.verdicts.published_verdicts != "none"
 
@@ -215,9 +217,11 @@ class _Folding:
         assert isinstance(item, AssertionState)
         if self.trace is not None:
             self.trace.fired(item)
-        if item.arrival + item.bounds.horizon >= self.state.watermark:
+        late = item.bounds.late_horizon if item.look == LATE else 0
+        if item.arrival + item.bounds.horizon + late >= self.state.watermark:
             self.counters["stalled"] += 1
-        self.verdicts.judge(Moment.END, self.verdicts.case(item))
+        if not self.verdicts.wait_on(item):
+            self.verdicts.judge(Moment.END, self.verdicts.case(item))
 
     def expire(self, emission_id: str, item: Item) -> None:
         """A memory, a validity or a review window is over."""
@@ -390,6 +394,7 @@ class _Folding:
         cases: list[Case] = []
         traceparent = traceparent_of(event)
         locators = reviewing.locators_of(emission, event.value) if self.reviewed else []
+        proposed = proposals.proposers_of(self.checked, emission, event.value)
         for number, (assertion, claims) in enumerate(zip(emission.assertions or (), all_claims, strict=True)):
             self.counters["newer-vocabulary"] += claims.newer  # a reason to upgrade [S §11.2]
             effect = self.effect(emitter, emission.effect, assertion.effect, unauthenticated)
@@ -417,7 +422,9 @@ class _Folding:
             )
             if effect in self.reviewed and assertion.kind != "refusal":
                 assertion_state.reviewers = [reviewing.material(emission, assertion, locators[number])]
-            standing.begin(assertion_state, assertion.checks, self.terms)
+            proposal = assertion.proposal
+            checks = assertion.checks or (None if proposal is None else proposal.checks)
+            standing.begin(assertion_state, checks, self.terms, proposed[number] if proposed else None)
             state.add(attempt, assertion_state)
             if self.trace is not None:
                 self.trace.began(assertion_state)
@@ -558,7 +565,7 @@ class _Folding:
             self.counters["not-counted"] += 1
             if self.trace is not None and why is not None:
                 self.trace.uncounted(emission_id, subject.attempt, span_key(subject.span), why)
-            if cls is not None and attempt is not None and (self.looks_kept or self.counts_answers):
+            if cls is not None and attempt is not None:
                 self.note_alone(attempt, observation, ts, cls)
             return None
         key = span_key(subject.span)
@@ -589,8 +596,10 @@ class _Folding:
         return observation.observer, fast_canonical(parse_json(record))
 
     def comes_early(self, known: EmissionState | None, observation: Observation) -> bool:
-        """Whether an observation that counts for nothing is an answer about an assertion that has yet to come."""
-        if not self.counts_answers or not observer_answers.may_count(self.policy, observation):
+        """Whether an observation that counts for nothing is a look at, or an answer about, an assertion that has yet to
+        come."""
+        is_look = self.counts_looks and observation.outcome != "unavailable"
+        if not is_look and not (self.counts_answers and observer_answers.may_count(self.policy, observation)):
             return False
         attempt = known.attempt(observation.subject.attempt) if known is not None else None
         key = span_key(observation.subject.span)
@@ -667,6 +676,7 @@ class _Folding:
         observation = independence.with_root(assertion_state.bounds, observation, cls)
         why = corroboration.barred(self.policy, assertion_state, observation)
         if why is None:
+            self.note_look(assertion_state, outcome)
             own = subjects.of_own_checks(assertion_state, observation)
             why, observation = ("other-checks", observation) if own is None else (None, own)
         if why is None:
@@ -705,10 +715,18 @@ class _Folding:
         state = attempt.assertion(span_key(observation.subject.span))
         if state is None:
             return
-        if corroboration.barred(self.policy, state, observation) is None:
-            self.note(state, observation, ts, cls)
+        if state.phase == Phase.PENDING and corroboration.barred(self.policy, state, observation) is None:
+            self.note_look(state, observation.outcome)
+            own = subjects.of_own_checks(state, observation)
+            if own is not None:
+                self.note(state, own, ts, cls)
         self.note_uncounted(state, observation, ts, _UNCOUNTED.get(observation.outcome))
         self.note_answer(state, observation, cls)
+
+    def note_look(self, assertion_state: AssertionState, outcome: Outcome) -> None:
+        """Notes that an observer that may count has looked at an assertion; a bound or a time-out is no look."""
+        if outcome != "unavailable" and assertion_state.phase == Phase.PENDING:
+            self.state.end_lateness(assertion_state, A_LOOK)
 
     def note_uncounted(
         self, assertion_state: AssertionState | None, observation: Observation, ts: int, why: Uncounted | None

@@ -50,7 +50,7 @@ class TermsInForce(NamedTuple):
 
     Attributes:
         windows: how old evidence may be, by the class's number (`CODES["class"]`).
-        horizon, max_validity: as in the policy.
+        horizon, late_horizon, max_validity: as in the policy.
         min_observers, min_coverage: of internal and of external assertions (`CODES["effect"]`).
         counts_once: whether every class counts once, whatever it looked at.
         has_k_by_check: whether single checks have a k of their own.
@@ -58,6 +58,7 @@ class TermsInForce(NamedTuple):
 
     windows: tuple[int, ...]
     horizon: int
+    late_horizon: int
     max_validity: int
     min_observers: tuple[int, int]
     min_coverage: tuple[int, int]
@@ -256,7 +257,6 @@ class Functions(NamedTuple):
     attestation_of: Callable[[bytes], bytes]
     shown_id: Callable[[str, bool], bytes]
     refuses: Callable[[bytes], bool]
-    derived: Callable[[str, Any], str | None]
     k_of: Callable[[str, bool], int]
     pieces_of: Callable[[str, str | None], Pieces | None]
     request_of: Callable[[bytes, bytes, int, int], RequestMembers]
@@ -291,16 +291,29 @@ PACKED: Final[Mapping[str, Fields]] = {
         *("emission_id", "attempt", "emitted_at", "terms", "span_key", "kind", "effect", "k", "text", "annotated"),
         *("grounded", "confidence", "chain", "emitter", "traceparent", "terms_number", "arrival", "order", "ids"),
         *("declared", "phase", "seen", "fresh", "aged", "revision", "basis", "admitted_at", "valid_until", "touched"),
-        *("clock", "due", "witnesses", "checking", "reviewers"),
+        *("clock", "due", "witnesses", "checking", "reviewers", "look"),
     ),
     "closed": (
         *("span_key", "kind", "effect", "status", "reason", "disposition", "coverage", "classes", "missing", "checks"),
-        "valid_until",
+        *("valid_until", "by"),
     ),
     "declared": ("number", "id", "ts", "confirmed"),
     "class_evidence": ("number", "latest", "ts", "id", "observer", "identity_bound", "attestation"),
-    "checking": ("texts", "needs", "classes", "words", "coverage", "unchecked", "places", "elsewhere"),
-    "verified": ("number", "stamps", "named", "coverage", "unchecked", "looked"),
+    "checking": (
+        "texts",
+        "needs",
+        "classes",
+        "words",
+        "coverage",
+        "unchecked",
+        "places",
+        "elsewhere",
+        "by",
+        "told",
+        "proposed",
+    ),
+    "verified": ("number", "stamps", "named", "covered", "looked"),
+    "covered": ("level", "unchecked", "by"),
     "place": ("path", "first", "last", "commit"),
     "looks": ("words", "looks"),
     "look": ("number", "outcome", "ts", "observer", "reason", "terms", "misses"),

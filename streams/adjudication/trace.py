@@ -335,8 +335,6 @@ class FoldTrace:
 
 def progress(assertion_state: AssertionState) -> list[CheckProgress]:
     """For each check of an assertion how many independent classes carry it, and which verified it by name."""
-    if not standing.texts(assertion_state):
-        return []
     needs = assertion_state.checking.needs if assertion_state.checking is not None else []
     return [
         CheckProgress(
@@ -344,7 +342,7 @@ def progress(assertion_state: AssertionState) -> list[CheckProgress]:
             k=needs[place] if needs else assertion_state.k,
             classes=_by_name(assertion_state, place),
         )
-        for place in range(standing.count(assertion_state))
+        for place in standing.weighed(assertion_state)
     ]
 
 

@@ -12,7 +12,7 @@ from ...codecs.spans import Span
 from ..policy.policy import Policy, PublishedVerdicts
 from . import corroboration, reviewing, standing
 from .decisions import Case, Moment, Verdict, citation, decide
-from .emission_state import AssertionState, Phase
+from .emission_state import LATE, NO_LOOK, AssertionState, Phase
 from .outputs import Writer
 from .state import State
 from .timers import TIME
@@ -41,7 +41,7 @@ class Verdicts:
         renewed: whose validity moved on in the block.
         changed: the emissions of which `verdicts` may have to tell, with their emitters, in the order of their first
             change.
-        told: what is told there.
+        unseen: emissions of which an assertion waits on since nobody has looked at it, with their emitters.
     """
 
     def __init__(self, state: State, policy: Policy, writer: Writer, trace: FoldTrace | None = None) -> None:
@@ -49,6 +49,7 @@ class Verdicts:
         self._rules = policy.admissibility
         self.renewed: list[Renewed] = []
         self.changed: dict[str, str | None] = {}
+        self.unseen: dict[str, str | None] = {}
         self.published_verdicts: PublishedVerdicts = policy.verdicts
 
     def case(self, assertion_state: AssertionState) -> Case:
@@ -60,11 +61,34 @@ class Verdicts:
         verdict = decide(moment, case)
         if verdict is None:
             return False
+        self._state.end_lateness(case.state)
         self._changes(case.state)
         if verdict.status == "admitted":
             self._admit(case)
         else:
             self._refuse(case, verdict)
+        return True
+
+    def wait_on(self, assertion_state: AssertionState) -> bool:
+        """Lets an annotated assertion that no observer has looked at by its horizon wait for `late_horizon`, and tells
+        that on `verdicts`; False where it does not wait, or so many do already."""
+        state = self._state
+        if (
+            not assertion_state.annotated
+            or assertion_state.look != NO_LOOK
+            or self._rules.trust == "declared"
+            or state.unseen >= self._rules.max_unseen
+        ):
+            return False
+        state.unseen += 1
+        assertion_state.look = LATE
+        bounds = assertion_state.bounds
+        until = assertion_state.arrival + bounds.horizon + bounds.late_horizon
+        state.pending.wait(assertion_state.emission_id, assertion_state, until)
+        if self._trace is not None:
+            self._trace.armed(assertion_state, assertion_state.clock, until)
+        self._changes(assertion_state)
+        self.unseen[assertion_state.emission_id] = assertion_state.emitter
         return True
 
     def pass_on(self, assertion_state: AssertionState) -> None:
@@ -122,9 +146,14 @@ class Verdicts:
         or the policy wants to hear of all."""
         if core is not None:
             core.publish(self._publish)
-            return
-        for emission_id, emitter in self.changed.items():
-            self._publish(emission_id, emitter)
+        else:
+            for emission_id, emitter in self.changed.items():
+                self._publish(emission_id, emitter)
+        if self.published_verdicts == "settled":
+            for emission_id, emitter in self.unseen.items():
+                known = self._state.known(emission_id)
+                if known is not None and not is_settled(known):
+                    self._writer.verdict(emission_id, emitter, known)
 
     def _publish(self, emission_id: str, emitter: str | None) -> None:
         known = self._state.known(emission_id)

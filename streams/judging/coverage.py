@@ -37,10 +37,19 @@ class Coverage(NamedTuple):
     Attributes:
         level: the checks say all of it, some of it, or nothing that stands in it.
         unchecked: what they do not say: code points of the sentence as it was given, half open, in order.
+        by: by what the level is `whole`: `form`, or a proposer's name; empty where that is not told.
     """
 
     level: Level
     unchecked: tuple[tuple[int, int], ...]
+    by: str = ""
+
+
+class Proposed(NamedTuple):
+    """Who proposed the checks of an assertion, and whether they are said to say all of it."""
+
+    by: str
+    whole: bool
 
 
 def cover(
@@ -51,6 +60,7 @@ def cover(
     commit: str | None = None,
     scope: Scope = "file",
     derived_sentence: bool = False,
+    proposal: Proposed | None = None,
 ) -> Coverage:
     """How much of a sentence its checks speak of.
 
@@ -62,6 +72,7 @@ def cover(
         scope: what was looked at where no path is named: `repository` for all tracked files, `channel` for what a
             channel reports of itself. With `file` a check that speaks of all of its scope needs a path.
         derived_sentence: the only check is the derived one that the sentence itself stands somewhere.
+        proposal: of the checks; nothing is covered by it alone.
 
     Returns:
         The level, with what is unchecked. Never raises.

@@ -15,6 +15,9 @@ from ...codecs.records import MAX_CHECK_LENGTH, CheckForm, Kind
 from .checks import Check, canonical, parse_check, written_value
 from .claim_forms import claim
 
+FORMS_VERSION: Final = 1
+"""The version of the claim forms: the same sentence gives the same check and coverage under the same version. It stands
+in the headers of the bind ledger, whose lanes derive."""
 LEAST_WORDS: Final = 5
 """Words of a sentence from which on its standing somewhere says anything."""
 _FINAL: Final = " .!?…。"

@@ -24,7 +24,7 @@ from ...codecs.blocks import MAX_INPUT_BYTES, Block, Event, EventKind, Output
 from ...codecs.errors import DoesNotHoldError, Fault
 from ...codecs.partition import Partitioner
 from ...codecs.quarantine import refused
-from ...codecs.records import Citation, Sighting
+from ...codecs.records import MAX_UNCHECKED, Citation, Sighting
 from ...codecs.sightings import decode_citation, decode_sighting
 from ...codecs.times import parse_time
 from ...codecs.vocabulary import recognise
@@ -34,13 +34,21 @@ from ..adjudication.outputs import dead_letter, traceparent_of
 from ..adjudication.state import MAX_TIMERS
 from ..adjudication.versions import rules_of
 from ..judging.checks import Unknown, canonical, parse_check
+from ..judging.coverage import Coverage, Proposed, cover
+from ..judging.derivation import FORMS_VERSION, Derived, checks_of
 from ..judging.matching import match
+from ..judging.outcomes import AssertionChecks, checks_of_assertion
 from ..judging.results import Held as Decided
 from ..policy import adoption_rule
+from ..policy.policy import BY_FORM
 from ..policy.signed_policies import follow
 from .binding_state import BindState, Held, Job, Side
 
 OBSERVATIONS: Final = "observations"
+GREP: Final = "substrate.grep"
+SSE_COUNT: Final = "substrate.do.sse-count"
+FORMS: Final = f" forms={FORMS_VERSION}"
+"""What a header's `fold` ends with: by which claim forms the lane derives checks and coverage."""
 BOUND: Final = "sluice-bound"
 """The header that marks what this fold binds, among what observers write: `LANE/HEIGHT/INDEX` of the binding lane, its
 block, and the place among that block's outputs. An audit looks for what is marked; nothing counts by it."""
@@ -77,7 +85,7 @@ def fold(state: BindState, block: Block) -> list[Output]:
         DoesNotHoldError: the block has records, but no policy came before it, or is of a version's making that is not
             among ours (`versions.rules_of`).
     """
-    rules_of(block.header.fold)
+    _demand_forms(block.header.fold)
     rules = state.rules
     rules.advance(block.header)
     rules.enforce()
@@ -95,6 +103,18 @@ def fold(state: BindState, block: Block) -> list[Output]:
         binding.apply(event)
     binding.pair()
     return binding.outputs
+
+
+def _demand_forms(fold: str) -> None:
+    """Demands that this package folds a block of this version, with these claim forms."""
+    rules_of(fold)
+    if not fold.endswith(FORMS):
+        raise DoesNotHoldError(
+            "the ledger was folded with other claim forms than this package has",
+            expected=FORMS.strip(),
+            got=fold,
+            hint="the package that wrote it folds it",
+        )
 
 
 def _announce(state: BindState, event: Event) -> bool:
@@ -275,7 +295,7 @@ class _Binding:
         self._state.meet(seen, cited.until)
         self._state.meet(cited, seen.until)
         length = len(sighting.content) if isinstance(sighting.content, str) else 0
-        for place, spent in enumerate((1, len(value), len(seen.record) + length * len(citation.terms))):
+        for place, spent in enumerate((1, len(value), len(seen.record) + length * len(citation.checks or "1"))):
             self._left[place] -= spent
 
 
@@ -313,8 +333,14 @@ def _observation(sighting: Sighting, citation: Citation, substrate_class: str, r
     A signed sighting goes along as it came: its signature is all that the observer signed (validation.py).
     """
     path = (sighting.locator or {}).get("path")
-    came = match(substrate_class, citation, sighting.content, path if isinstance(path, str) else "")
-    found = came.judged
+    derived = checks_of(citation.text or "", citation.kind, citation.checks)
+    if derived.form == "sentence":
+        derived = Derived((), declared=False, form="none")  # that a sentence stands somewhere is no check of it
+    asked = checks_of_assertion(citation.kind, derived)
+    covered = _covered(citation, substrate_class, asked)
+    found = match(
+        substrate_class, asked, covered, sighting.content, path if isinstance(path, str) else "", citation.path
+    )
     members = _members(sighting, substrate_class)
     members["subject"] = {
         "emission_id": citation.emission_id,
@@ -323,20 +349,32 @@ def _observation(sighting: Sighting, citation: Citation, substrate_class: str, r
         **({} if citation.digest is None else {"digest": citation.digest}),
     }
     members["outcome"] = found.outcome
+    by = {"by": BY_FORM} if derived.form == "claim" else {}
     members["detail"] = {
         **(sighting.detail or {}),
-        "found": [_shown(text) for text in came.presence.found],
-        "missing": [_shown(text) for text in came.presence.missing],
-        "checks": [_check(text, held) for text, held in zip(citation.checks or (), found.helds, strict=True)],
+        "checks": [_check(text, held) | by for text, held in zip(derived.checks, found.helds, strict=True)],
     }
     if found.reason is not None:
         members["detail"]["reason"] = found.reason
-    if citation.checks:
+    if derived.checks:
         members["verified"], members["refuted"] = found.verified, found.refuted
-        members["coverage"], members["unchecked"] = found.coverage.level, found.coverage.unchecked
+        members["coverage"], members["unchecked"] = covered.level, covered.unchecked[:MAX_UNCHECKED]
+        if covered.level == "whole" and covered.by:
+            members["coverage_by"] = covered.by
     if sighting.signature is not None:
         members["sighting"] = msgspec.Raw(record)
     return _encode(members)
+
+
+def _covered(citation: Citation, substrate_class: str, asked: AssertionChecks) -> Coverage:
+    """How much of its sentence the checks of an assertion cover, as observers judge it."""
+    if citation.text is None or not asked.checks:
+        return Coverage("part", ())
+    scope = "channel" if substrate_class == SSE_COUNT else "file"
+    if substrate_class == GREP and citation.path is None:
+        scope = "repository"
+    proposal = None if citation.proposer is None else Proposed(citation.proposer, citation.whole)
+    return cover(citation.text, asked.checks, path=citation.path, scope=scope, proposal=proposal)
 
 
 def _check(text: str, held: Decided) -> dict[str, Any]:
@@ -362,4 +400,4 @@ _TAKERS: Final[dict[str, Callable[[_Binding, Event], Fault | None]]] = {
 INPUTS: Final = tuple(_TAKERS)
 """The topics that this fold takes in, in the order of a header's `sources`."""
 
-__all__ = ["BOUND", "INPUTS", "OBSERVATIONS", "BindState", "fold", "new_state"]
+__all__ = ["BOUND", "FORMS", "INPUTS", "OBSERVATIONS", "BindState", "fold", "new_state"]

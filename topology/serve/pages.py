@@ -150,7 +150,8 @@ def stated(emission: Emission | None, span_key: str, attempt: int) -> Stated | N
     for one in emission.assertions or ():
         if one.span_key == span_key:
             text = assertion_text(emission, one)
-            return Stated(text, checks_of(text, one.kind, one.checks or None).checks)
+            proposed = None if one.proposal is None else one.proposal.checks
+            return Stated(text, checks_of(text, one.kind, one.checks or proposed or None).checks)
     return None
 
 

@@ -19,7 +19,7 @@ from sluice.streams.policy.policy import DEFAULT_POLICY, PerEffect, Policy, Priv
 
 T = 1_790_000_000_000
 MINUTE = 60_000
-END = T + 11 * MINUTE
+END = T + 21 * MINUTE
 TEXT = "`MAX` is 1000."
 SPAN = {"chars": [0, len(TEXT)]}
 READ, GREP, LOG = "substrate.code.read", "substrate.grep", "substrate.git.log"
