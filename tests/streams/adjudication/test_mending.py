@@ -168,11 +168,14 @@ def test_a_check_that_nobody_knows_is_missing_by_its_number(new_lane: Any):
     assert found["mending"]["_meta"]["markup_stripped"] != []
 
 
-def test_the_check_that_the_words_give_has_the_number_0(new_lane: Any):
-    """Of an assertion that declares none."""
-    found = request_of(new_lane, [checked(checks=None)])
+def test_the_check_that_an_observer_tells_has_the_number_0(new_lane: Any):
+    """Of an assertion that declares none; where none is told, none is missed."""
+    told = {"check": "equals(MAX, 1000)", "holds": None, "reason": "not-found", "by": "form"}
+    found = request_of(new_lane, [checked(checks=None), seen(READ, "absent", detail={"checks": [told]})])
 
     assert [(one["number"], one["name"]) for one in found["missing_checks"]] == [(0, "equals")]
+    assert found["missing_checks"][0]["seen"] == [{"substrate_class": READ, "refuted": False, "reason": "not-found"}]
+    assert request_of(new_lane, [checked(checks=None)])["missing_checks"] == []
 
 
 def test_the_attempts_that_are_left_are_counted(new_lane: Any):

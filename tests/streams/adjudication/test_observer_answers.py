@@ -181,7 +181,6 @@ def test_an_early_answer_has_one_fate(new_lane: Any) -> None:
     "record",
     [
         answer("one", GREP, "unavailable"),
-        answer("one", GREP, "unavailable", signed=False),
     ],
 )
 def test_what_is_no_look_does_not_wait(new_lane: Any, record: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sluice.codecs.records import LookedAt, Observation, Subject
 from sluice.codecs.spans import Span
 from sluice.streams.adjudication import check_places, corroboration, standing
-from sluice.streams.adjudication.emission_state import NUMBER_OF, AssertionState, CheckTerms, Terms
+from sluice.streams.adjudication.emission_state import NUMBER_OF, PART, AssertionState, CheckTerms, Covered, Terms
 from sluice.streams.policy.policy import Admissibility, Judging, Policy
 
 GIT, GREP, CODE, MCP = "substrate.git.log", "substrate.grep", "substrate.code.read", "substrate.mcp.brief"

@@ -69,7 +69,7 @@ def test_an_emission_is_told_of_once_nothing_is_pending(new_lane: Any) -> None:
         "kind": "assertion",
         "effect": "internal",
         "status": "unverified-inference",
-        "reason": "no-corroboration",
+        "reason": "not-looked-at",
         "disposition": "discard",
         "classes_seen": [],
         "missing_floor": 2,
@@ -118,7 +118,7 @@ def test_a_newer_attempt_is_told_beside_the_one_before(new_lane: Any) -> None:
     assert record.value["attempt"] == 1
     assert [(one["attempt"], one["status"], one["reason"]) for one in record.value["assertions"]] == [
         (0, "rejected", "superseded"),
-        (1, "unverified-inference", "no-corroboration"),
+        (1, "unverified-inference", "not-looked-at"),
     ]
 
 
