@@ -317,7 +317,7 @@ def decode_observation(data: bytes | None) -> Observation | Fault:
         ("$.judge", observation.judge),
         ("$.coverage_by", observation.coverage_by),
     )
-    return check_names(names)
+    return check_names(names) or normalise_observation(observation)
 
 
 def normalise_observation(observation: Observation) -> Observation | Fault:
