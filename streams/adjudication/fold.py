@@ -786,7 +786,7 @@ class _Folding:
         if review.decision == "admit" and not self.is_agreed(assertion_state, review.reviewer):
             return None
         if assertion_state.phase == Phase.ADMITTED:
-            self.verdicts.review_admitted(assertion_state, review.decision)
+            self.verdicts.refuse_admitted(assertion_state)
         else:
             if self.trace is not None:
                 self.trace.reviewed(assertion_state)

@@ -105,20 +105,12 @@ class Verdicts:
         self._writer.admitted(assertion_state, status, assertion_state.based_on, reason, text=False)
         self._close(assertion_state, status, reason)
 
-    def review_admitted(self, assertion_state: AssertionState, decision: Literal["admit", "refuse"]) -> None:
-        """A reviewer on what is already admitted: a refusal closes it, another admission can make it last longer."""
-        until = self._state.time + self._rules.max_validity
+    def refuse_admitted(self, assertion_state: AssertionState) -> None:
+        """A reviewer refuses what is already admitted: that closes it."""
         if self._trace is not None:
-            changes = decision == "refuse" or until > assertion_state.valid_until
-            self._trace.reviewed(assertion_state, "" if changes else "no-longer-than-now")
-        if decision == "refuse":
-            assertion_state.basis = "review"
-            self.close_admitted(assertion_state, "rejected", "review")
-        elif until > assertion_state.valid_until:
-            assertion_state.basis = "review"
-            self.extend(assertion_state, until)
-        else:
-            self._state.counters["not-counted"] += 1
+            self._trace.reviewed(assertion_state)
+        assertion_state.basis = "review"
+        self.close_admitted(assertion_state, "rejected", "review")
 
     def extend(self, assertion_state: AssertionState, until: int) -> None:
         """Moves an admitted assertion's validity on, if it does; `renew` tells it at the end of the block."""
