@@ -115,7 +115,7 @@ async def test_an_admission_tells_first_what_observers_verified(tmp_path: Path):
 
 async def test_the_model_has_what_the_record_has(tmp_path: Path):
     """Rendered sentences, coverage and unchecked parts as they stand on the topic; counts with the classes' names."""
-    lane = lane_after(*ADMITTED)
+    lane = lane_after(*ADMITTED, policy=PARTS)
     explanation = await explanation_of(lane, tmp_path)
 
     record = msgspec.json.decode(next(one.value for one in lane.outputs if one.topic == "admitted"))
