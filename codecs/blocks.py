@@ -70,7 +70,7 @@ class Source(msgspec.Struct, frozen=True, gc=False, array_like=True):
     def id(self) -> str:
         """The topic's id, in the 22 characters that Kafka's tools show; empty where it is not known.
 
-        That is so where the broker tells none, and in ledgers before fold version 4.
+        That is so where the broker tells none.
         """
         return ""
 

@@ -168,7 +168,6 @@ def canonical_hash(
     value: Any,
     version: CanonicalisationVersion | None = None,
     settled: Mapping[str, str] = _NONE_SETTLED,
-    revision: int = unicode_text.REVISION,
 ) -> tuple[str, CanonicalisationVersion]:
     """The canonical hash of a parsed JSON value [V §7], and the version of the rules it was computed under.
 
@@ -178,7 +177,6 @@ def canonical_hash(
         version: the rules; by default `"0.2"` for an object whose `canonicalisation_version` says so, else `"0.3"`,
             which settles every text and every member name first (NFKC, look-alikes, invisible characters).
         settled: what `unicode_text.settle` makes of texts for which the caller knows it already.
-        revision: of the table of invisible characters; 1 for records of fold version 1.
 
     Raises:
         CanonicalError: the value has no canonical form, or two member names become the same.
@@ -191,17 +189,16 @@ def canonical_hash(
     if raw is None:
         _check_depth(value)
     if raw is None or (version == "0.3" and not raw.isascii()):
-        raw = fast_canonical(_settle(value, settled, revision) if version == "0.3" else value)
+        raw = fast_canonical(_settle(value, settled) if version == "0.3" else value)
     return "sha256:" + sha256(raw).hexdigest(), version
 
 
-def assertion_hash(text: str, kind: str, revision: int = unicode_text.REVISION) -> str:
+def assertion_hash(text: str, kind: str) -> str:
     """The canonical hash of an assertion under version 0.3, that of `{"assertion": text, "kind": kind}`.
 
     Args:
         text: the assertion's.
         kind: the assertion's.
-        revision: of the rules that settle texts, as for `canonical_hash`.
 
     Raises:
         CanonicalError: the text holds a lone surrogate.
@@ -209,7 +206,7 @@ def assertion_hash(text: str, kind: str, revision: int = unicode_text.REVISION) 
     claim = {"assertion": text, "kind": kind}
     if text.isascii():  # nothing to settle, and both encodings write it alike: 0.6 us instead of 1.2
         return "sha256:" + sha256(_sorted(claim)).hexdigest()
-    return canonical_hash(claim, revision=revision)[0]
+    return canonical_hash(claim)[0]
 
 
 def _sorted_alike(value: Any) -> bytes | None:
@@ -242,21 +239,21 @@ def parse_json(text: bytes | str) -> Any:
     return value
 
 
-def _settle(value: Any, known: Mapping[str, str], revision: int) -> Any:
+def _settle(value: Any, known: Mapping[str, str]) -> Any:
     """Every text and member name settled (unicode_text.py), ASCII as it stands: 2.5 us for a plain attestation."""
     if isinstance(value, str):
-        return value if value.isascii() else known[value] if value in known else unicode_text.settle(value, revision)
+        return value if value.isascii() else known[value] if value in known else unicode_text.settle(value)
     if isinstance(value, (list, tuple)):
-        return [_settle(item, known, revision) for item in cast("list[Any]", value)]
+        return [_settle(item, known) for item in cast("list[Any]", value)]
     if not isinstance(value, dict):
         return value
     settled: dict[str, Any] = {}
     for name, member in cast("dict[Any, Any]", value).items():
         if isinstance(name, str) and not name.isascii():
-            name = unicode_text.settle(name, revision)
+            name = unicode_text.settle(name)
         if name in settled:
             raise CanonicalError(f"two member names look alike: both become {_shown(str(name))}")
-        settled[name] = member if isinstance(member, str) and member.isascii() else _settle(member, known, revision)
+        settled[name] = member if isinstance(member, str) and member.isascii() else _settle(member, known)
     return settled
 
 

@@ -111,17 +111,16 @@ _observations = msgspec.json.Decoder(Observation)
 _reviews = msgspec.json.Decoder(Review)
 
 
-def decode_emission(data: bytes | None, *, old_names: bool = False) -> Emission | Fault:
+def decode_emission(data: bytes | None) -> Emission | Fault:
     """An emission in the JSON form: every assertion has `span` and `span_key`, every time is one.
 
     Args:
         data: the record's value.
-        old_names: whether its identifiers obey the rules before fold version 4 (`identifier_characters.hides`).
     """
     emission = decode_json(data, _emissions)
     if isinstance(emission, Fault):
         return emission
-    return check_names(_names_of(emission), old_names=old_names) or normalise_emission(emission, old_names=old_names)
+    return check_names(_names_of(emission)) or normalise_emission(emission)
 
 
 def _names_of(emission: Emission) -> Iterator[tuple[str, str | None]]:
@@ -141,9 +140,12 @@ def _names_of(emission: Emission) -> Iterator[tuple[str, str | None]]:
             yield f"$.assertions[{place}].cites.context", assertion.cites.context
         if assertion.span is not None:
             yield f"$.assertions[{place}].span.tokenizer", assertion.span.tokenizer
+        if assertion.proposal is not None:
+            yield f"$.assertions[{place}].proposal.by", assertion.proposal.by
+            yield f"$.assertions[{place}].proposal.prompt", assertion.proposal.prompt
 
 
-def normalise_emission(emission: Emission, *, old_names: bool = False) -> Emission | Fault:
+def normalise_emission(emission: Emission) -> Emission | Fault:
     """Either encoding to the JSON form, and every rule that goes beyond the schema, but that of a JSON form's names.
 
     The record must have just been decoded: its assertions are completed in place.
@@ -154,7 +156,7 @@ def normalise_emission(emission: Emission, *, old_names: bool = False) -> Emissi
     if emission.assertions is None:
         if emission.text is None:
             return schema_fault("$", "`assertions`, or an annotated `text`", "neither")
-        emission = inline.parse_inline(emission, old_names=old_names)
+        emission = inline.parse_inline(emission)
         count = len(emission.assertions or ())
         if count > records.MAX_ASSERTIONS:
             return schema_fault("$.text", f"at most {records.MAX_ASSERTIONS} assertions", str(count))
@@ -281,6 +283,10 @@ def _check_assertion_times(place: int, assertion: Assertion) -> Fault | None:
         if annotation.ts is not None and times.parse_time(annotation.ts) is None:
             which = f"[{at}]" if isinstance(assertion.provenance, list) else ""
             return _check_time(f"$.assertions[{place}].provenance{which}.ts", annotation.ts)
+    if assertion.proposal is not None:
+        fault = _check_time(f"$.assertions[{place}].proposal.at", assertion.proposal.at)
+        if fault is not None:
+            return fault
     return check_chain(f"$.assertions[{place}].chain", assertion.chain) if assertion.chain else None
 
 
@@ -298,8 +304,8 @@ def check_chain(path: str, chain: list[AnyStep]) -> Fault | None:
     return None
 
 
-def decode_observation(data: bytes | None, *, old_names: bool = False) -> Observation | Fault:
-    """An observation whose time is one and whose span is well formed; `old_names` as for `decode_emission`."""
+def decode_observation(data: bytes | None) -> Observation | Fault:
+    """An observation whose time is one and whose span is well formed."""
     observation = decode_json(data, _observations)
     if isinstance(observation, Fault):
         return observation
@@ -309,8 +315,9 @@ def decode_observation(data: bytes | None, *, old_names: bool = False) -> Observ
         ("$.subject.emission_id", observation.subject.emission_id),
         ("$.subject.span.tokenizer", observation.subject.span.tokenizer),
         ("$.judge", observation.judge),
+        ("$.coverage_by", observation.coverage_by),
     )
-    return check_names(names, old_names=old_names) or normalise_observation(observation)
+    return check_names(names) or normalise_observation(observation)
 
 
 def normalise_observation(observation: Observation) -> Observation | Fault:
@@ -321,18 +328,18 @@ def normalise_observation(observation: Observation) -> Observation | Fault:
     return _check_time("$.observed_at", observation.observed_at) or _check_span("$.subject.span", span) or observation
 
 
-def decode_review(data: bytes | None, *, old_names: bool = False) -> Review | Fault:
-    """A review whose time is one and whose span is well formed; `old_names` as for `decode_emission`."""
+def decode_review(data: bytes | None) -> Review | Fault:
+    """A review whose time is one and whose span is well formed."""
     review = decode_json(data, _reviews)
     if isinstance(review, Fault):
         return review
     names = (
         ("$.emission_id", review.emission_id),
         ("$.reviewer", review.reviewer),
-        ("$.role", None if old_names else review.role),
+        ("$.role", review.role),
         ("$.span.tokenizer", review.span.tokenizer),
     )
-    fault = check_names(names, old_names=old_names)
+    fault = check_names(names)
     return fault or _check_time("$.decided_at", review.decided_at) or _check_span("$.span", review.span) or review
 
 

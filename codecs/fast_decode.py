@@ -62,14 +62,14 @@ _fold_emissions = msgspec.json.Decoder(_Emission).decode
 _fold_observations = msgspec.json.Decoder(_Observation).decode
 
 
-def read_emission(data: bytes | None, *, old_names: bool = False) -> Emission | Fault:
+def read_emission(data: bytes | None) -> Emission | Fault:
     """As `decode.decode_emission`."""
     if not data or deeper_than(MAX_NESTING, data):
-        return decode_emission(data, old_names=old_names)
+        return decode_emission(data)
     try:
         emission = _fold_emissions(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return decode_emission(data, old_names=old_names)
+        return decode_emission(data)
     names, emitter = [emission.emission_id, emission.group or ""], emission.emitter
     if emitter is not None:
         names += (emitter.system or "", emitter.model or "", emitter.prompt or "")
@@ -79,20 +79,22 @@ def read_emission(data: bytes | None, *, old_names: bool = False) -> Emission | 
             names.append(assertion.cites.context)
         if assertion.span is not None and assertion.span.tokenizer is not None:
             names.append(assertion.span.tokenizer)
+        if assertion.proposal is not None:
+            names += (assertion.proposal.by, assertion.proposal.prompt or "")
         names += [one.observation_id for one in assertion.annotations if one.observation_id is not None]
     if _foreign(names):
-        return decode_emission(data, old_names=old_names)
-    return normalise_emission(emission, old_names=old_names)
+        return decode_emission(data)
+    return normalise_emission(emission)
 
 
-def read_observation(data: bytes | None, *, old_names: bool = False) -> Observation | Fault:
+def read_observation(data: bytes | None) -> Observation | Fault:
     """As `decode.decode_observation`."""
     if not data or deeper_than(MAX_NESTING, data):
-        return decode_observation(data, old_names=old_names)
+        return decode_observation(data)
     try:
         observation = _fold_observations(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return decode_observation(data, old_names=old_names)
+        return decode_observation(data)
     subject = observation.subject
     names = (
         observation.observation_id,
@@ -100,9 +102,10 @@ def read_observation(data: bytes | None, *, old_names: bool = False) -> Observat
         subject.emission_id,
         subject.span.tokenizer or "",
         observation.judge or "",
+        observation.coverage_by or "",
     )
     if _foreign(names) or (subject.digest is not None and not is_digest(subject.digest)):
-        return decode_observation(data, old_names=old_names)
+        return decode_observation(data)
     return normalise_observation(observation)
 
 

@@ -6,8 +6,7 @@ percent sign, once. It never encodes white space, a control character, anything 
 for itself: so a reader who decodes a name finds no sentence in it. A percent sign without two hexadecimal digits
 behind it is itself, since it is one of the listed characters.
 
-Before fold version 4 (`versions.NAMES`) the listed characters `:`, `/`, `+`, `=` and `@` could be encoded as well.
-That still holds for pointers, which are no names.
+In a pointer, which is no name, the listed characters `:`, `/`, `+`, `=` and `@` may be encoded as well.
 """
 
 from __future__ import annotations
@@ -31,19 +30,20 @@ DID_PATTERN: Final = (
 (`dids.py`), which has no path, query or fragment."""
 
 
-def hides(name: str, *, old_names: bool = False) -> bool:
-    """Whether something in a name is encoded that must not be.
-
-    Args:
-        name: of the characters that docs/reference/records.md lists; or a pointer, with `old_names`.
-        old_names: whether by the rules before fold version 4.
-    """
-    return "%" in name and (_HIDDEN if old_names else _NEEDLESS).search(name) is not None
+def hides(name: str) -> bool:
+    """Whether something in a name is encoded that must not be; `name` has the characters that docs/reference/records.md
+    lists."""
+    return "%" in name and _NEEDLESS.search(name) is not None
 
 
-def check_names(names: Iterable[tuple[str, str | None]], *, old_names: bool = False) -> Fault | None:
+def pointer_hides(pointer: str) -> bool:
+    """The same of a pointer."""
+    return "%" in pointer and _HIDDEN.search(pointer) is not None
+
+
+def check_names(names: Iterable[tuple[str, str | None]]) -> Fault | None:
     """A `schema` fault for the first name that hides something; each with its path, None where there is none."""
     for path, name in names:
-        if name is not None and hides(name, old_names=old_names):
+        if name is not None and hides(name):
             return schema_fault(path, EXPECTED, name)
     return None

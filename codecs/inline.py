@@ -58,7 +58,7 @@ class _Next:
         return self._found
 
 
-def parse_inline(emission: Emission, *, old_names: bool = False) -> Emission:
+def parse_inline(emission: Emission) -> Emission:
     """The JSON form of an emission whose `text` holds groups and whose `assertions` is None.
 
     Every sentence becomes an assertion, in order, those without a group unannotated (`provenance` None). A group
@@ -66,9 +66,8 @@ def parse_inline(emission: Emission, *, old_names: bool = False) -> Emission:
 
     Args:
         emission: as it came.
-        old_names: whether observation ids obey the rules before fold version 4 (`identifier_characters.hides`).
     """
-    text, groups = _take_groups(emission.text or "", emission.vocabulary, old_names)
+    text, groups = _take_groups(emission.text or "", emission.vocabulary)
     spans = sentences(text, (group.position for group in groups))
     found: list[list[_Group]] = [[] for _ in spans]
     place = 0
@@ -98,7 +97,7 @@ def _assertion(span: tuple[int, int], groups: list[_Group]) -> Assertion:
     )
 
 
-def _take_groups(text: str, vocabulary: str, old_names: bool = False) -> tuple[str, list[_Group]]:
+def _take_groups(text: str, vocabulary: str) -> tuple[str, list[_Group]]:
     """The text without its groups and the white space before each, and each group with the place where it stood."""
     close_after, open_after, mark_after = _Next(_CLOSE, text), _Next(_OPEN, text), _Next(_MARK, text)
     pieces: list[str] = []
@@ -119,7 +118,7 @@ def _take_groups(text: str, vocabulary: str, old_names: bool = False) -> tuple[s
             piece = text[done:position].rstrip()
             pieces.append(piece)
             length += len(piece)
-            groups.append(_Group(length, *_annotation(head, text[head.end() : close], vocabulary, old_names)))
+            groups.append(_Group(length, *_annotation(head, text[head.end() : close], vocabulary)))
             done = close + 1
         position = text.find("[", close + 1)
     pieces.append(text[done:])
@@ -144,7 +143,7 @@ def _terminal(word: str) -> str | None:
     return name if name[anchor.end() if anchor else 0 :] in TERMINALS else None
 
 
-def _annotation(head: re.Match[str], parameters: str, vocabulary: str, old_names: bool) -> tuple[Annotation, list[str]]:
+def _annotation(head: re.Match[str], parameters: str, vocabulary: str) -> tuple[Annotation, list[str]]:
     """The annotation of one group, and the checks in it, which are its assertion's. Of illegal parameters nothing is
     kept but that there were some: `unknown`.
 
@@ -160,7 +159,7 @@ def _annotation(head: re.Match[str], parameters: str, vocabulary: str, old_names
         if not key and not equals:
             continue  # white space between parameters
         is_legal = equals and _KEY.fullmatch(key) and key not in given
-        value = read_value(key, raw.strip(), old_names=old_names) if is_legal else None
+        value = read_value(key, raw.strip()) if is_legal else None
         if value is None:
             legal = False
         elif key == CHECK:

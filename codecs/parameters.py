@@ -29,19 +29,18 @@ _NOT_ENCODED: Final = re.compile(r"\s|%(?![0-9A-Fa-f]{2})")
 _ENCODED: Final = re.compile(r"[;\[\]%\s]")
 
 
-def read_value(key: str, raw: str, *, old_names: bool = False) -> Any:
+def read_value(key: str, raw: str) -> Any:
     """What a parameter says, in the type that its key asks for; None where it is illegal.
 
     Args:
         key: of the parameter.
         raw: its text, percent-encoded.
-        old_names: whether identifiers obey the rules before fold version 4 (`identifier_characters.hides`).
     """
     value = _decoded(raw)
     if value is None:
         return None
     if key == "observation-id":
-        return value if _IDENTIFIER.match(value) and not hides(value, old_names=old_names) else None
+        return value if _IDENTIFIER.match(value) and not hides(value) else None
     if key == "ts":
         time = int(value) if _MILLISECONDS.fullmatch(value) else value
         return time if parse_time(time) is not None else None

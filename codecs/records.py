@@ -49,6 +49,8 @@ MAX_CHECK_LENGTH = 2000
 """Characters of one check."""
 MAX_UNCHECKED = 1000
 """Spans of one sentence that an observation may call unchecked."""
+MAX_LEFT = 2000
+"""Characters of what a proposal leaves open."""
 
 CheckIndex = Annotated[int, Meta(ge=0, lt=MAX_CHECKS)]
 Checks = Annotated[list[Annotated[str, Meta(max_length=MAX_CHECK_LENGTH)]], Meta(max_length=MAX_CHECKS)]
@@ -158,6 +160,32 @@ class Cites(Record, frozen=True, gc=False):
     strictly: bool = False
 
 
+class Proposal(Record, frozen=True, gc=False):
+    """Checks that another party than the emitter proposes for an assertion (docs/checks.md).
+
+    The emitter's signature leaves it out. Without the signature of a listed proposer `whole` counts for nothing.
+
+    Attributes:
+        by: the proposer's name in the policy (`[judging.proposers]`).
+        prompt: the prompt by which it proposes.
+        at: when it proposed.
+        checks: that it proposes; the assertion's checks where the emitter declares none.
+        whole: whether these checks say all that the sentence says.
+        left: what of the sentence they do not say, in the proposer's words.
+        digest: of the emission as it came to the proposer (`signatures.emission_digest`).
+        signature: the proposer's, over origin, digest, span and all members of the proposal.
+    """
+
+    by: Identifier
+    at: Time
+    digest: Digest
+    prompt: Identifier | None = None
+    checks: Checks = []
+    whole: bool = False
+    left: Annotated[str, Meta(max_length=MAX_LEFT)] = ""
+    signature: Signature | None = None
+
+
 class Assertion(Record, frozen=True, gc=False):
     """One assertion of an emission. Without a span it is the memo's own object [S §6]; see `decode.py`.
 
@@ -172,7 +200,9 @@ class Assertion(Record, frozen=True, gc=False):
         confidence: the emitter's own.
         chain: the steps that the value came by.
         cites: which context its quotes are from.
-        checks: what a machine can verify of it (docs/checks.md); without any, one is derived from its words.
+        checks: what a machine can verify of it (docs/checks.md). Without any, and without a proposal, observers tell
+            the check that its words give.
+        proposal: checks that another party proposes for it.
     """
 
     span: Span | None = None
@@ -186,6 +216,7 @@ class Assertion(Record, frozen=True, gc=False):
     chain: list[AnyStep] | None = None
     cites: Cites | None = None
     checks: Checks | None = None
+    proposal: Proposal | None = None
 
     @property
     def annotations(self) -> list[Annotation]:
@@ -316,12 +347,15 @@ class Observation(Record, frozen=True, gc=False):
         tier: whether the id names somebody; an identity-bound one never leaves in clear.
         confidence: the observer's own; below the policy's `min_confidence` the observation does not count.
         locator: where it looked, as far as that may be repeated.
-        detail: what each check came to (`checks`), which terms it found and which not, and why it could not look.
+        detail: what each check came to (`checks`), which terms it found and which not, and why it could not look. Of
+            each check: `holds`, and where known `check`, `reason`, `path`, `lines`, `commit`, `found` (what stands
+            there instead), `under` (the conditions around it) and `by` (`form` where a claim form gave the check).
         attestation: a validator's verdict that came with it; it goes into the frame.
         verified: which of the assertion's checks hold here, by their places.
         refuted: which are false here.
         coverage: how much of the sentence the checks speak of.
         unchecked: the parts of the sentence that they do not speak of.
+        coverage_by: by what the coverage is `whole`: `form`, a claim form, or the name of a proposer.
         looked_at: where it looked. Its `path` is the file of each check for which `detail` names neither file nor
             commit.
         judge: who decided, where not the built-in checks did.
@@ -343,6 +377,7 @@ class Observation(Record, frozen=True, gc=False):
     refuted: Annotated[list[CheckIndex], Meta(max_length=MAX_CHECKS)] | None = None
     coverage: CoverageLevel | None = None
     unchecked: Unchecked | None = None
+    coverage_by: Identifier | None = None
     looked_at: LookedAt | None = None
     judge: Identifier | None = None
 
@@ -367,11 +402,11 @@ class Citation(Record, frozen=True, gc=False):
     """An annotation that cites an observation id: what the bind lane joins sightings with. Topic `citations`.
 
     Attributes:
-        terms: the words to look for where it has no checks.
-        checks: of the assertion, as the observers know them; their places are what `verified` counts in.
-        coverage: how much of the sentence the checks speak of.
-        unchecked: the parts of the sentence that they do not speak of.
-        form: where the checks come from: declared, read from its words (`claim`), or from its sentence as a whole.
+        text: the sentence; the binding lane reads of it what the checks cover, and where there is none the check that
+            it gives. Absent where it is longer than 20,000 characters: then nothing is read of it.
+        checks: of the assertion; their places are what `verified` counts in.
+        proposer: who proposed checks for it.
+        whole: whether the proposer says that they say all of it.
         path: the file that the annotation names; checks that name none speak of that one.
         digest: of the emission's record (`codecs.digests`); a bound observation repeats it.
     """
@@ -381,13 +416,12 @@ class Citation(Record, frozen=True, gc=False):
     emission_id: Identifier
     span: Span
     kind: Kind
-    terms: list[str]
     cited_at: Time
     attempt: Attempt = 0
+    text: str | None = None
     checks: Checks | None = None
-    coverage: CoverageLevel | None = None
-    unchecked: Unchecked | None = None
-    form: CheckForm = "none"
+    proposer: Identifier | None = None
+    whole: bool = False
     path: Annotated[str, Meta(max_length=4096)] | None = None
     digest: Digest | None = None
 
@@ -452,6 +486,7 @@ Reason = Literal[
     "no-corroboration",
     "review",
     "validity-ended",
+    "not-looked-at",
 ]
 Disposition = Literal["discard", "review", "re-emit", "refuse"]
 
@@ -535,6 +570,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         evidence: the observations that count, with who made them.
         coverage: how much of the sentence the checks speak of: what is admitted is `rendered`, in the frame.
         unchecked: the parts of the sentence that no check speaks of, in its own code points.
+        coverage_by: by what the coverage is `whole`: `form`, or the name of a proposer.
         checks: the checks, in their order. These three are absent where nothing was checked.
         grounded: whether its emitter says so; where its chain does not bear that out it is rejected [C §2].
         grounding: where it is grounded: `matched` if a retrieval of its emitter's chain names an observation that
@@ -570,6 +606,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     evidence: list[Evidence]
     coverage: CoverageLevel | UnsetType = UNSET
     unchecked: list[tuple[int, int]] | UnsetType = UNSET
+    coverage_by: str | UnsetType = UNSET
     checks: list[CheckCount] | UnsetType = UNSET
     grounded: bool
     grounding: Literal["matched", "claimed"] | UnsetType = UNSET
@@ -782,8 +819,7 @@ class ReviewRequest(Request, frozen=True, gc=False, kw_only=True):
     """Topic `review-requests`: the inadmissible record with what is missing; or, with `ended_at`, that the request of
     this key has ended. The last record of a key says whether a review is still wanted (docs/howto/review.md).
 
-    The record of an end has the reason and the revision of the request that it ends, and no text. Fold versions below 4
-    wrote none.
+    The record of an end has the reason and the revision of the request that it ends, and no text.
 
     Attributes:
         type_: `sluice:EndedReviewRequest` for the end of one.
@@ -826,7 +862,6 @@ class ReviewRequest(Request, frozen=True, gc=False, kw_only=True):
 
 class ReEmissionRequest(Request, frozen=True, gc=False, kw_only=True):
     """Topic `re-emission-requests`: the inadmissible record with what is missing, and how to mend it (docs/mending.md).
-    What is behind `missing_observers` a ledger below fold version 3 did not write.
 
     Attributes:
         attempts_left: how many further attempts the policy lets its emitter make; the next one has `attempt` + 1.
@@ -834,15 +869,15 @@ class ReEmissionRequest(Request, frozen=True, gc=False, kw_only=True):
             still this `emitted_at` is too old from then on.
         missing_checks: the checks that too few classes verified.
         looks: which classes saw what instead; of each class the last look. None is kept, and none told, where the
-            policy sends back nothing but `decayed-to-uncertainty` and, since fold version 4, has nothing reviewed.
+            policy sends back nothing but `decayed-to-uncertainty` and has nothing reviewed.
         mending: what strangers wrote of it, sanitised, in a frame of its own.
     """
 
-    attempts_left: int | UnsetType = UNSET
-    mend_until: str | UnsetType = UNSET
-    missing_checks: list[MissingCheck] | UnsetType = UNSET
-    looks: list[SeenInstead] | UnsetType = UNSET
-    mending: MendingText | UnsetType = UNSET
+    attempts_left: int
+    mend_until: str
+    missing_checks: list[MissingCheck]
+    looks: list[SeenInstead]
+    mending: MendingText
 
 
 VerdictStatus = Status | Literal["pending"]
@@ -867,6 +902,7 @@ class AssertionVerdict(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         disposition: what was done with one that was not admitted. With `review`, whether a reviewer is still waited
             for stands on `review-requests`.
         coverage: how much of the sentence its checks speak of; absent where none was verified.
+        coverage_by: by what the coverage is `whole`: `form`, or the name of a proposer.
         checks: absent where it declares none and none was verified.
         classes_seen: the classes that bore it out, fresh or not.
         missing_floor: how many classes more it would have needed.
@@ -881,6 +917,7 @@ class AssertionVerdict(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     reason: Reason | UnsetType = UNSET
     disposition: Disposition | UnsetType = UNSET
     coverage: CoverageLevel | UnsetType = UNSET
+    coverage_by: str | UnsetType = UNSET
     checks: list[CheckVerdict] | UnsetType = UNSET
     classes_seen: list[str]
     missing_floor: int

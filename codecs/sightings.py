@@ -18,25 +18,24 @@ from .spans import span_key
 
 MAX_CONTENT_BYTES: Final = 64_000
 """The text of a sighting (docs/reference/records.md: «at most 64 kB»)."""
-MAX_TERMS: Final = 100
-"""Terms of one citation: as many as an observer looks for in one look."""
+MAX_TEXT: Final = 20_000
+"""Characters of a sentence that a citation has, as observers read it (docs/observing.md)."""
 
 _sightings = msgspec.json.Decoder(Sighting)
 _citations = msgspec.json.Decoder(Citation)
 
 
-def decode_sighting(data: bytes | None, *, old_names: bool = False) -> Sighting | Fault:
+def decode_sighting(data: bytes | None) -> Sighting | Fault:
     """A sighting whose time is one, and whose content is not too long.
 
     Args:
         data: the record's value.
-        old_names: whether its identifiers obey the rules before fold version 4 (`identifier_characters.hides`).
     """
     sighting = decode_json(data, _sightings)
     if isinstance(sighting, Fault):
         return sighting
     names = (("$.observation_id", sighting.observation_id), ("$.observer", sighting.observer))
-    fault = check_names(names, old_names=old_names)
+    fault = check_names(names)
     if fault is not None:
         return fault
     if times.parse_time(sighting.observed_at) is None:
@@ -47,9 +46,8 @@ def decode_sighting(data: bytes | None, *, old_names: bool = False) -> Sighting 
     return sighting
 
 
-def decode_citation(data: bytes | None, *, old_names: bool = False) -> Citation | Fault:
-    """A citation whose time is one, whose span is well formed, and which has not too many terms; `old_names` as for
-    `decode_sighting`."""
+def decode_citation(data: bytes | None) -> Citation | Fault:
+    """A citation whose time is one, whose span is well formed, and whose sentence is not too long."""
     citation = decode_json(data, _citations)
     if isinstance(citation, Fault):
         return citation
@@ -58,14 +56,17 @@ def decode_citation(data: bytes | None, *, old_names: bool = False) -> Citation 
     problem = citation.span.problem() or citation.span.hidden()
     if problem is not None:
         return schema_fault("$.span", *problem)
-    names = [("$.span.tokenizer", citation.span.tokenizer)]
-    if not old_names:
-        names += [("$.emission_id", citation.emission_id), ("$.observation_id", citation.observation_id)]
-    fault = check_names(names, old_names=old_names)
+    names = (
+        ("$.span.tokenizer", citation.span.tokenizer),
+        ("$.emission_id", citation.emission_id),
+        ("$.observation_id", citation.observation_id),
+        ("$.proposer", citation.proposer),
+    )
+    fault = check_names(names)
     if fault is not None:
         return fault
     if not citation.span.in_range(None):
         return Fault("span-out-of-range", f"$.span: {span_key(citation.span)} is empty or runs backwards")
-    if len(citation.terms) > MAX_TERMS:
-        return schema_fault("$.terms", f"at most {MAX_TERMS} terms", f"{len(citation.terms)}")
+    if len(citation.text or "") > MAX_TEXT:
+        return schema_fault("$.text", f"at most {MAX_TEXT} characters", f"{len(citation.text or '')}")
     return citation

@@ -7,7 +7,8 @@ record can be passed on, re-ordered or indented, and still hold; nothing can be 
 (a member named twice, an integer beyond 2^53) is signed by nobody.
 
 The fields before the form bind a signature to one use (`Domain`): a review of one deployment is no review of another,
-and no observation. Ledgers of fold version 1 hold signatures over the bare form, which `holds` checks without a domain.
+and no observation. An emitter's signature leaves out the proposals of its assertions: other parties add those, and each
+has a signature of its own (`sign_proposal`).
 
 Pure: no key is made or read here. A public key is 32 bytes; people write it as base64, as hex, or as the verifier line
 that `sluice key` prints.
@@ -17,11 +18,12 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from .canonical import CanonicalError, fast_canonical, parse_json
+from .digests import digest_of
 from .errors import UsageError
 from .notes import Signer, Verifier, unbase64
 
@@ -62,6 +64,8 @@ class Domain(NamedTuple):
 
 EMISSION: Final = Domain("emissions", "emission")
 OBSERVATION: Final = Domain("observations", "observation")
+PROPOSAL: Final = Domain("emissions", "proposal")
+"""Of a member of an emission, not of a record: in `DOMAINS` the topic stands for emissions."""
 SIGHTING: Final = Domain("sightings", "sighting")
 REVIEW: Final = Domain("reviews", "review")
 ATTESTATION: Final = Domain("attestations", "attestation")
@@ -145,24 +149,98 @@ def signed(record: dict[str, Any], signer: Signer, domain: Domain) -> dict[str, 
     Raises:
         CanonicalError: it holds something that RFC 8785 cannot say.
     """
+    signature = signer.sign_bytes(signed_bytes(domain, fast_canonical(_said(record, domain))))
     said = {name: value for name, value in record.items() if name != SIGNATURE}
-    signature = signer.sign_bytes(signed_bytes(domain, fast_canonical(said)))
     return {**said, SIGNATURE: base64.b64encode(signature).decode()}
 
 
-def holds(public_key: str, signature: str, record: bytes, domain: Domain | None) -> bool:
+def _said(record: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
+    """What a party says in a record: all but its signature and, in an emission, what other parties proposed."""
+    said = {name: value for name, value in record.items() if name != SIGNATURE}
+    assertions = said.get("assertions") if domain.topic == EMISSION.topic else None
+    if isinstance(assertions, list):
+        said["assertions"] = [_without_proposal(one) for one in cast("list[Any]", assertions)]
+    return said
+
+
+def _without_proposal(assertion: Any) -> Any:
+    if not isinstance(assertion, dict):
+        return assertion
+    return {name: value for name, value in cast("dict[str, Any]", assertion).items() if name != "proposal"}
+
+
+def emission_digest(emission: Mapping[str, Any]) -> str:
+    """What a proposal names as `digest`: of the emission without its signature and without proposals.
+
+    Args:
+        emission: the record, JSON-ready or as `canonical.parse_json` reads it.
+
+    Raises:
+        CanonicalError: it holds something that RFC 8785 cannot say.
+    """
+    return digest_of(fast_canonical(_said(emission, EMISSION)))
+
+
+def sign_proposal(proposal: Mapping[str, Any], span_key: str, signer: Signer, origin: str) -> dict[str, Any]:
+    """The proposal with the proposer's signature as its last member.
+
+    It covers the origin, the span and every member of the proposal, `digest` (`emission_digest`) among them; so it
+    holds for one assertion of one attempt of one emission.
+
+    Args:
+        proposal: JSON-ready, with its `digest`; it is not changed.
+        span_key: of the assertion (`spans.span_key`).
+        signer: the proposer's key.
+        origin: the deployment's name.
+
+    Raises:
+        CanonicalError: it holds something that RFC 8785 cannot say.
+    """
+    said = {name: value for name, value in proposal.items() if name != SIGNATURE}
+    signature = signer.sign_bytes(_proposal_bytes(said, span_key, origin))
+    return {**said, SIGNATURE: base64.b64encode(signature).decode()}
+
+
+def is_signed_proposal(
+    public_keys: Iterable[str], proposal: Mapping[str, Any], digest: str, span_key: str, origin: str
+) -> bool:
+    """Whether a proposal, as it came, is signed with any of these keys for this assertion of this emission.
+
+    Args:
+        public_keys: each in any form that `public_key_of` reads.
+        proposal: as `canonical.parse_json` reads it.
+        digest: of the emission (`emission_digest`).
+        span_key: of the assertion.
+        origin: the deployment's name.
+    """
+    signature = proposal.get(SIGNATURE)
+    if not isinstance(signature, str) or proposal.get("digest") != digest or not _is_formed(signature):
+        return False
+    said = {name: value for name, value in proposal.items() if name != SIGNATURE}
+    try:
+        data = _proposal_bytes(said, span_key, origin)
+    except CanonicalError:
+        return False
+    return any(is_signature(key, signature, data) for key in public_keys)
+
+
+def _proposal_bytes(said: Mapping[str, Any], span_key: str, origin: str) -> bytes:
+    return signed_bytes(PROPOSAL._replace(origin=origin), fast_canonical({"span": span_key, "proposal": said}))
+
+
+def holds(public_key: str, signature: str, record: bytes, domain: Domain) -> bool:
     """Whether a record, as it came, is signed with this key.
 
     Args:
         public_key: in any form that `public_key_of` reads; with what is none, nothing is signed.
         signature: what the record's member says.
         record: a JSON object in UTF-8.
-        domain: what it has to be signed for; None for the bare form of fold version 1.
+        domain: what it has to be signed for.
     """
     return is_signed_by_any([public_key], signature, record, domain)
 
 
-def is_signed_by_any(public_keys: Iterable[str], signature: str, record: bytes, domain: Domain | None) -> bool:
+def is_signed_by_any(public_keys: Iterable[str], signature: str, record: bytes, domain: Domain) -> bool:
     """Whether a record, as it came, is signed with any of these keys.
 
     The record is read once, and only where the signature has the form of one.
@@ -171,18 +249,15 @@ def is_signed_by_any(public_keys: Iterable[str], signature: str, record: bytes, 
         public_keys: each in any form that `public_key_of` reads.
         signature: what the record's member says.
         record: a JSON object in UTF-8.
-        domain: what it has to be signed for; None for the bare form of fold version 1.
+        domain: what it has to be signed for.
     """
     keys = list(public_keys)
     if not keys or not _is_formed(signature):
         return False
     try:
-        said = cast("dict[str, Any]", parse_json(record))
-        said.pop(SIGNATURE, None)
-        form = fast_canonical(said)
+        data = signed_bytes(domain, fast_canonical(_said(parse_json(record), domain)))
     except CanonicalError:
         return False
-    data = form if domain is None else signed_bytes(domain, form)
     return any(is_signature(key, signature, data) for key in keys)
 
 

@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from .identifier_characters import hides
+from .identifier_characters import pointer_hides
 
 IDENTIFIER_PATTERN = r"^[A-Za-z0-9._~:/+=@%-]{1,256}(?![\s\S])"
 Identifier = Annotated[
@@ -73,7 +73,7 @@ def _is_identifier(pointer: str) -> bool:
     return (
         _PRINTABLE.fullmatch(pointer) is not None
         and len(_encoded(pointer)) <= LONGEST_POINTER
-        and not hides(pointer, old_names=True)
+        and not pointer_hides(pointer)
     )
 
 

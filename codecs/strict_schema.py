@@ -38,9 +38,12 @@ _NULL: Schema = {"type": "null"}
 
 
 def strict_emission_schema() -> Schema:
-    """The schema of an emission that strict structured outputs take: without `signature`, which no model can write."""
+    """The schema of an emission that strict structured outputs take: without `signature`, which no model can write, and
+    without `proposal`, which another party writes."""
     schema = msgspec.json.schema(Emission)
-    del schema["$defs"]["Emission"]["properties"]["signature"]
+    definitions = schema["$defs"]
+    del definitions["Emission"]["properties"]["signature"]
+    del definitions["Assertion"]["properties"]["proposal"], definitions["Proposal"]
     return strict_schema(schema)
 
 

@@ -44,13 +44,6 @@ def _load_confusables() -> tuple[str, dict[str, str]]:
 CONFUSABLES_VERSION, _ASCII_OF = _load_confusables()
 
 Range = tuple[int, int]
-_BEFORE: Final[tuple[Range, ...]] = (
-    *((0x202A, 0x202F), (0x200B, 0x200D), (0x2060, 0x2060), (0x2062, 0x2063)),  # listed in [V §4.4]
-    *((0xFE00, 0xFE0F), (0xE0000, 0xE007F)),
-    *((0x2066, 0x2069), (0x200E, 0x200F), (0x061C, 0x061C), (0xFEFF, 0xFEFF), (0x00AD, 0x00AD), (0x2061, 0x2061)),
-    *((0x2064, 0x2064), (0x180E, 0x180E), (0xE0100, 0xE01EF)),
-)
-"""What was stripped under revision 1: blocks of fold version 1 are folded by it."""
 
 
 def _load_invisible() -> tuple[str, tuple[Range, ...], tuple[Range, ...]]:
@@ -70,10 +63,6 @@ INVISIBLE_VERSION, STRIPPED, REPLACED = _load_invisible()
 only who agreed on them can read (private use, noncharacters), which U+FFFD replaces ([V §4.4], docs/security.md)."""
 UNKNOWN: Final = "\ufffd"
 """What takes the place of a character of private use, and of a noncharacter."""
-REVISION: Final = 3
-"""The revision of what is stripped and replaced: 1 was the list of [V §4.4] and a few more code points; 2 is all of
-Default_Ignorable_Code_Point, interlinear annotation, private use and noncharacters; 3 strips and replaces the same, and
-knows more of what makes a text look like a chat's (sanitise/_chat.py)."""
 
 
 def _character_class(ranges: tuple[Range, ...]) -> str:
@@ -95,31 +84,14 @@ def _characters(ranges: tuple[Range, ...]) -> frozenset[str]:
     return frozenset(chr(point) for first, last in ranges for point in range(first, last + 1))
 
 
-class _Tables:
-    """What gives way under one revision.
-
-    Attributes:
-        stripped: what [V §4.4] takes out.
-        instead: what takes the place of each character that gives way: an ASCII one, or nothing.
-        suspect: finds them, and more.
-    """
-
-    __slots__ = ("instead", "stripped", "suspect")
-
-    def __init__(self, ranges: tuple[Range, ...]) -> None:
-        self.stripped = _characters(ranges)
-        self.instead: dict[str, str] = {**dict.fromkeys(sorted(self.stripped), ""), **_ASCII_OF}
-        # Ranges, and beyond the BMP any character: as single ones they would cost every ordinary character 0.5 us.
-        low = _joined([ord(one) for one in self.instead if one <= "\uffff"])
-        self.suspect = re.compile(f"[{_character_class((*low, (0x10000, 0x10FFFF)))}]")
-
-
-@cache
-def _tables(revision: int) -> _Tables:
-    """What gives way under a revision; from 2 on it is the same."""
-    return _tables(REVISION) if 1 < revision < REVISION else _Tables(_BEFORE if revision == 1 else STRIPPED)
-
-
+_STRIPPED: Final = _characters(STRIPPED)
+"""What [V §4.4] takes out."""
+_INSTEAD: Final[dict[str, str]] = {**dict.fromkeys(sorted(_STRIPPED), ""), **_ASCII_OF}
+"""What takes the place of each character that gives way: an ASCII one, or nothing."""
+# Ranges, and beyond the BMP any character: as single ones they would cost every ordinary character 0.5 us.
+_LOW: Final = _joined([ord(one) for one in _INSTEAD if one <= "\uffff"])
+_SUSPECT: Final = re.compile(f"[{_character_class((*_LOW, (0x10000, 0x10FFFF)))}]")
+"""Finds what gives way, and more."""
 _UNKNOWN: Final = re.compile(f"[{_character_class(REPLACED)}]")
 
 
@@ -130,7 +102,7 @@ class _Names(dict[str, str]):
         return f"U+{ord(character):04X}"
 
 
-CODE_POINTS: Final = _Names({character: f"U+{ord(character):04X}" for character in (*_characters(_BEFORE), *_ASCII_OF)})
+CODE_POINTS: Final = _Names({character: f"U+{ord(character):04X}" for character in (*_STRIPPED, *_ASCII_OF)})
 """`U+202E`: how a record names a character that must not stand in it."""
 
 _ASCII_BYTES: Final = bytes(range(0x80))
@@ -188,19 +160,17 @@ def _alone(character: str) -> str | None:
     return normal if normal == character or normal.isascii() else None
 
 
-def suspects(text: str, others: str | None = None, revision: int = REVISION) -> dict[int, str]:
+def suspects(text: str, others: str | None = None) -> dict[int, str]:
     """Every look-alike and every invisible character by its position, in order: found once for both steps.
 
     Args:
         text: any text.
         others: its `beyond_ascii`, where the caller has it.
-        revision: see `REVISION`.
     """
     others = beyond_ascii(text) if others is None else others
-    tables = _tables(revision)
-    if not tables.suspect.search(others):
+    if not _SUSPECT.search(others):
         return {}
-    instead = tables.instead
+    instead = _INSTEAD
     if len(others) * 2 > len(text):  # a sentence of another script: 10 us for 165 characters instead of 13
         return {position: character for position, character in enumerate(text) if character in instead}
     found: dict[int, str] = {}
@@ -238,18 +208,16 @@ def find_confusables(text: str) -> list[tuple[int, str, str]]:
     return [(position, character, to[character]) for position, character in suspects(text).items() if character in to]
 
 
-def find_invisible(text: str, revision: int = REVISION) -> list[tuple[int, str]]:
+def find_invisible(text: str) -> list[tuple[int, str]]:
     """Position and character of everything in `STRIPPED` and `REPLACED` [V §4.4]."""
-    stripped = _tables(revision).stripped
-    among = suspects(text, revision=revision)
-    found = [(position, character) for position, character in among.items() if character in stripped]
-    return found if revision == 1 else sorted(found + find_unknown(text))
+    found = [(position, character) for position, character in suspects(text).items() if character in _STRIPPED]
+    return sorted(found + find_unknown(text))
 
 
-def strip_invisible(text: str, revision: int = REVISION) -> tuple[str, list[tuple[int, str]]]:
+def strip_invisible(text: str) -> tuple[str, list[tuple[int, str]]]:
     """The text without the characters of `STRIPPED`, with U+FFFD for those of `REPLACED`, and what `find_invisible`
     found."""
-    found = find_invisible(text, revision)
+    found = find_invisible(text)
     return give_way(text, {character: UNKNOWN if _UNKNOWN.match(character) else "" for _, character in found}), found
 
 
@@ -337,20 +305,18 @@ def has_unexpected(text: str) -> bool:
     return not text.isascii() and not _UNEXPECTED.isdisjoint(text)
 
 
-def settle(text: str, revision: int = REVISION) -> str:
+def settle(text: str) -> str:
     """Steps 2 to 4 of [V §7] until nothing changes: what two texts that look alike have in common.
 
     Once is not enough: without a joiner, a letter and its accent stand together and compose.
     """
     if text.isascii():
         return text
-    tables = _tables(revision)
-    if revision > 1:  # normalising makes no such character, and leaves it alone
-        text = replace_unknown(text)
+    text = replace_unknown(text)  # normalising makes no such character, and leaves it alone
     text = nfkc(text, beyond_ascii(text))
     # Without the places, which nobody asks for here: 12 us for 165 characters of Russian instead of 16.
-    while among := set(tables.suspect.findall(beyond_ascii(text))):
-        instead = {character: tables.instead[character] for character in among if character in tables.instead}
+    while among := set(_SUSPECT.findall(beyond_ascii(text))):
+        instead = {character: _INSTEAD[character] for character in among if character in _INSTEAD}
         normal = nfkc(give_way(text, instead))
         if normal == text:
             return text

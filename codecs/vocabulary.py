@@ -61,16 +61,6 @@ def _recognise(identifier: str, vocabulary: str) -> Recognised:
     return Recognised(name if name in classes else None, False, False)
 
 
-def recognise_before_3(identifier: str, vocabulary: str) -> Recognised:
-    """As `recognise`, by the rules of fold versions 1 and 2: a bare terminal needs no version, and is in lower case."""
-    found = recognise(identifier, vocabulary)
-    if found.name is None and identifier in TERMINALS:
-        return Recognised(identifier, True, found.newer)
-    if found.terminal and not identifier.endswith(tuple(TERMINALS)):
-        return Recognised(None, False, False)
-    return found
-
-
 def _order(version: str) -> tuple[int, int]:
     major, _, minor = version.partition(".")
     return int(major), int(minor)

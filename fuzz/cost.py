@@ -71,7 +71,7 @@ def _signature(text: str) -> None:
 def _names(text: str) -> None:
     """The text as one name, and as many that fit, in every place of a record that has names."""
     identifier_characters.hides(text)
-    identifier_characters.hides(text, old_names=True)
+    identifier_characters.pointer_hides(text)
     for test, _ in POLICY_KINDS.values():
         test(text)
     names = [text[at : at + 200] for at in range(0, len(text), 200)]

@@ -156,13 +156,13 @@ static int may_be_role(View text)
 }
 
 /* Whether sanitation leaves an ASCII text as it is (sanitise/_steps.py, `clean`), its cap apart. */
-static int stays(const Folder *self, View text)
+static int stays(View text)
 {
     const uint8_t *at = text.at;
     for (size_t i = 0; i < text.length; i++)
         if (at[i] == '<' || (at[i] == '(' && i && at[i - 1] == ']'))
             return 0;
-    return !self->text_rules || (is_said(text) && !may_be_role(text));
+    return is_said(text) && !may_be_role(text);
 }
 
 /* Whether there is a text only, and sanitation leaves it as it is. */
@@ -171,7 +171,7 @@ static int is_clean(const Folder *self, const AssertionState *assertion, View pr
     for (size_t i = 0; i < count; i++)
         if (counted[i]->has_attestation)
             return 0;
-    return !assertion->has_chain && assertion->ascii && (int64_t)prose.length <= self->cap && stays(self, prose);
+    return !assertion->has_chain && assertion->ascii && (int64_t)prose.length <= self->cap && stays(prose);
 }
 
 static PyObject *text_of(View text) { return PyUnicode_DecodeUTF8((const char *)text.at, (Py_ssize_t)text.length, NULL); }
@@ -187,7 +187,7 @@ typedef struct {
     int64_t classes[MOST_CHECKS], coverage;
     Ranges unchecked;
     View texts[MOST_CHECKS];
-    PyObject *about[MOST_CHECKS], *derived; /* held */
+    PyObject *about[MOST_CHECKS]; /* held */
     View prose;
 } ShownChecks;
 
@@ -302,7 +302,6 @@ static View without(View text, Ranges spans, Arena *arena)
 static void shown_checks_begin(ShownChecks *shown_checks, const AssertionState *assertion)
 {
     shown_checks->count = 0;
-    shown_checks->derived = NULL;
     shown_checks->prose = assertion->text;
 }
 
@@ -322,21 +321,11 @@ static int shown_checks_of(Folder *self, const AssertionState *assertion, Decisi
         return 1;
     for (size_t i = 0; i < checks->count; i++)
         any |= shown_checks->classes[i] = classes_of_check(assertion, i);
-    if (!any)
+    if (!any || checks->texts == NULL)
         return 1;
-    if (checks->texts == NULL) {
-        Py_ssize_t length;
-        shown_checks->derived = folder_derived(self, assertion);
-        const char *text = shown_checks->derived == NULL || shown_checks->derived == Py_None
-                               ? NULL : PyUnicode_AsUTF8AndSize(shown_checks->derived, &length);
-        if (text == NULL)
-            return shown_checks->derived == Py_None; /* a check that its words give was verified: never here */
-        shown_checks->texts[0] = (View){(const uint8_t *)text, (size_t)length};
-    }
     shown_checks->coverage = coverage_of(assertion, &self->arena, &shown_checks->unchecked);
     for (size_t i = 0; i < checks->count; i++) {
-        if (checks->texts != NULL)
-            shown_checks->texts[i] = checks->texts[i];
+        shown_checks->texts[i] = checks->texts[i];
         shown_checks->count = i + 1;
         shown_checks->about[i] = folder_about(self, shown_checks->texts[i], where_of(checks, i).path);
         if (shown_checks->about[i] == NULL)
@@ -354,7 +343,6 @@ static void decision_leave(Decision *self)
 {
     for (size_t i = 0; i < self->shown_checks->count; i++)
         Py_XDECREF(self->shown_checks->about[i]);
-    Py_XDECREF(self->shown_checks->derived);
     Py_XDECREF(self->framed);
 }
 
@@ -377,6 +365,8 @@ static void put_outside(Buffer *out, Decision *decision)
         put_byte(out, ']');
     }
     PUT(out, "],");
+    if (shown_checks->coverage == WHOLE)
+        PUT(out, "\"coverage_by\":\"form\",");
     decision->checks_start = out->length;
     PUT(out, "\"checks\":[");
     for (size_t i = 0; i < shown_checks->count; i++) {
@@ -717,7 +707,7 @@ static int put_data(const Folder *self, Buffer *out, const AssertionState *asser
                     size_t count)
 {
     if (!assertion->has_chain) {
-        if (assertion->grounded && self->text_rules)
+        if (assertion->grounded)
             PUT(out, "\"grounding\":\"claimed\",");
         put_text(out, assertion->grounded ? "\"data\":[\"grounded\"]," : "\"data\":[],");
         return 1;
@@ -897,14 +887,13 @@ static const char CHECKED_BEGIN[] = "{\"check\":"; /* of PIECES_CHECKED, before 
 typedef struct {
     View before, after;
     size_t count;
-    PyObject *about[MOST_CHECKS], *derived; /* held */
+    PyObject *about[MOST_CHECKS]; /* held */
 } Request;
 
 static void request_leave(Request *self)
 {
     for (size_t i = 0; i < self->count; i++)
         Py_XDECREF(self->about[i]);
-    Py_XDECREF(self->derived);
 }
 
 static int is_ascii(View text)
@@ -927,18 +916,8 @@ static View asked_of(PyObject *about)
 static int request_checks(Folder *self, const AssertionState *assertion, Request *request)
 {
     const Checking *checks = assertion->checks;
-    View own = {NULL, 0}, *texts = checks == NULL ? NULL : checks->texts;
-    size_t count = texts == NULL ? 1 : checks->count;
-    if (texts == NULL) {
-        request->derived = folder_derived(self, assertion);
-        if (request->derived == NULL)
-            return FAILED;
-        if (request->derived == Py_None)
-            return DONE;
-        if (!utf8_of(request->derived, &own))
-            return FAILED;
-        texts = &own;
-    }
+    View *texts = checks == NULL ? NULL : checks->texts;
+    size_t count = texts == NULL ? 0 : checks->count;
     for (size_t i = 0; i < count; i++) {
         PyObject *about = folder_about(self, texts[i], (View){(const uint8_t *)"", 0});
         if (about == NULL)
@@ -956,7 +935,7 @@ static int request_read(Folder *self, const AssertionState *assertion, Request *
     if ((assertion->checks != NULL && assertion->checks->looks.length) ||
         !text_around(assertion, &request->before, &request->after) || request->before.length > MOST_AROUND ||
         request->after.length > MOST_AROUND || !is_ascii(request->before) || !is_ascii(request->after) ||
-        !stays(self, request->before) || !stays(self, request->after) ||
+        !stays(request->before) || !stays(request->after) ||
         !in_reach(self->time + self->review_window))
         return PYTHON;
     for (size_t i = 0; i < assertion->declared_count; i++)
@@ -1121,7 +1100,7 @@ int say_inadmissible(Folder *self, const AssertionState *assertion, const char *
     int fine = put_head(self, assertion, &decision) && put_output(self, assertion, ON_INADMISSIBLE, &decision);
     if (fine && (disposition == TO_REVIEW || disposition == RE_EMIT)) {
         put_missing(&self->more, assertion);
-        fine = disposition != TO_REVIEW || !self->ends_requests || put_request(self, assertion, &decision);
+        fine = disposition != TO_REVIEW || put_request(self, assertion, &decision);
         fine = fine && put_output(self, assertion, disposition == TO_REVIEW ? ON_REVIEWS : ON_REEMISSIONS, &decision);
     }
     decision_leave(&decision);

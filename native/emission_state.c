@@ -53,7 +53,8 @@ FOLLOWS(ASSERTION_STATE_DUE, ASSERTION_STATE_CLOCK);
 FOLLOWS(ASSERTION_STATE_WITNESSES, ASSERTION_STATE_DUE);
 FOLLOWS(ASSERTION_STATE_CHECKING, ASSERTION_STATE_WITNESSES);
 FOLLOWS(ASSERTION_STATE_REVIEWERS, ASSERTION_STATE_CHECKING);
-LAST(ASSERTION_STATE, ASSERTION_STATE_REVIEWERS);
+FOLLOWS(ASSERTION_STATE_LOOK, ASSERTION_STATE_REVIEWERS);
+LAST(ASSERTION_STATE, ASSERTION_STATE_LOOK);
 
 FOLLOWS(CLOSED_KIND, CLOSED_SPAN_KEY);
 FOLLOWS(CLOSED_EFFECT, CLOSED_KIND);
@@ -65,7 +66,8 @@ FOLLOWS(CLOSED_CLASSES, CLOSED_COVERAGE);
 FOLLOWS(CLOSED_MISSING, CLOSED_CLASSES);
 FOLLOWS(CLOSED_CHECKS, CLOSED_MISSING);
 FOLLOWS(CLOSED_VALID_UNTIL, CLOSED_CHECKS);
-LAST(CLOSED, CLOSED_VALID_UNTIL);
+FOLLOWS(CLOSED_BY, CLOSED_VALID_UNTIL);
+LAST(CLOSED, CLOSED_BY);
 
 FOLLOWS(DECLARED_ID, DECLARED_NUMBER);
 FOLLOWS(DECLARED_TS, DECLARED_ID);
@@ -87,14 +89,20 @@ FOLLOWS(CHECKING_COVERAGE, CHECKING_WORDS);
 FOLLOWS(CHECKING_UNCHECKED, CHECKING_COVERAGE);
 FOLLOWS(CHECKING_PLACES, CHECKING_UNCHECKED);
 FOLLOWS(CHECKING_ELSEWHERE, CHECKING_PLACES);
-LAST(CHECKING, CHECKING_ELSEWHERE);
+FOLLOWS(CHECKING_BY, CHECKING_ELSEWHERE);
+FOLLOWS(CHECKING_TOLD, CHECKING_BY);
+FOLLOWS(CHECKING_PROPOSED, CHECKING_TOLD);
+LAST(CHECKING, CHECKING_PROPOSED);
 
 FOLLOWS(VERIFIED_STAMPS, VERIFIED_NUMBER);
 FOLLOWS(VERIFIED_NAMED, VERIFIED_STAMPS);
-FOLLOWS(VERIFIED_COVERAGE, VERIFIED_NAMED);
-FOLLOWS(VERIFIED_UNCHECKED, VERIFIED_COVERAGE);
-FOLLOWS(VERIFIED_LOOKED, VERIFIED_UNCHECKED);
+FOLLOWS(VERIFIED_COVERED, VERIFIED_NAMED);
+FOLLOWS(VERIFIED_LOOKED, VERIFIED_COVERED);
 LAST(VERIFIED, VERIFIED_LOOKED);
+
+FOLLOWS(COVERED_UNCHECKED, COVERED_LEVEL);
+FOLLOWS(COVERED_BY, COVERED_UNCHECKED);
+LAST(COVERED, COVERED_BY);
 
 FOLLOWS(PLACE_FIRST, PLACE_PATH);
 FOLLOWS(PLACE_LAST, PLACE_FIRST);
@@ -377,6 +385,15 @@ static int looked_read(Verified *self, Reader *reader, size_t checks, Arena *are
     return 1;
 }
 
+enum { COVERED_OF_ALL = 1 }; /* one entry for all declared checks together */
+
+/* Whether coverage rests on no proposer's word, which Python weighs. */
+static int by_form(Reader *reader)
+{
+    View by;
+    return take_text(reader, &by) && !by.length;
+}
+
 static int verified_read(Verified *self, Reader *reader, size_t checks, Arena *arena)
 {
     if (!take_array_of(reader, VERIFIED_FIELDS) || !take_int(reader, &self->number) || self->number < 0 ||
@@ -389,8 +406,9 @@ static int verified_read(Verified *self, Reader *reader, size_t checks, Arena *a
         if (!take_int(reader, &self->stamps[i]))
             return 0;
     return take_int(reader, &self->named) && self->named >= 0 && self->named >> checks == 0 &&
-           take_int(reader, &self->coverage) && self->coverage >= NO_COVERAGE && self->coverage <= WHOLE &&
-           ranges_read(&self->unchecked, reader, arena) && looked_read(self, reader, checks, arena);
+           take_array_of(reader, COVERED_OF_ALL) && take_array_of(reader, COVERED_FIELDS) && take_int(reader, &self->coverage) &&
+           self->coverage >= NO_COVERAGE && self->coverage <= WHOLE && ranges_read(&self->unchecked, reader, arena) &&
+           by_form(reader) && looked_read(self, reader, checks, arena);
 }
 
 static int wheres_read(Checking *self, Reader *reader, Arena *arena)
@@ -432,6 +450,7 @@ static int checking_read(AssertionState *self, Reader *reader, Arena *arena)
 {
     const uint8_t *start = reader->at;
     uint64_t classes;
+    int told;
     self->checks = NULL;
     if (!take_nil(reader)) {
         Checking *one = self->checks = arena_take(arena, sizeof *one);
@@ -444,7 +463,7 @@ static int checking_read(AssertionState *self, Reader *reader, Arena *arena)
                 return 0;
         if (!words_read(one, reader) || !take_int(reader, &one->coverage) || one->coverage < -1 ||
             one->coverage > WHOLE || !ranges_read(&one->unchecked, reader, arena) || !wheres_read(one, reader, arena) ||
-            !take_array_of(reader, 0))
+            !take_array_of(reader, 0) || !by_form(reader) || !take_bool(reader, &told) || told || !take_nil(reader))
             return 0;
     }
     self->checking = (View){start, (size_t)(reader->at - start)};
@@ -600,6 +619,8 @@ int assertion_state_read(AssertionState *self, Reader *reader, Arena *arena, con
     if (!pass_values(reader, 1))
         return 0;
     self->reviewers = (View){start, (size_t)(reader->at - start)};
+    if (!take_int(reader, &self->look))
+        return 0;
     self->has_material = 0;
     self->not_counted = (View){NULL, 0};
     self->uncounted = -1;
@@ -628,7 +649,8 @@ int closed_read(Closed *self, Reader *reader, int *told)
            take_int(reader, &self->external) && take_int(reader, &self->status) && take_int(reader, &self->reason) &&
            take_int(reader, &self->disposition) && take_int(reader, &self->coverage) &&
            numbers_read(self->classes, &self->class_count, CLASSES, CLASSES, reader) && take_int(reader, &self->missing) &&
-           numbers_read(self->checks, &self->check_count, MOST_CHECKS, -1, reader) && take_int(reader, &self->valid_until);
+           numbers_read(self->checks, &self->check_count, MOST_CHECKS, -1, reader) && take_int(reader, &self->valid_until) &&
+           by_form(reader);
 }
 
 static void numbers_pack(Buffer *out, const int64_t *numbers, size_t count)
@@ -652,6 +674,7 @@ void closed_pack(Buffer *out, const Closed *self)
     pack_int(out, self->missing);
     numbers_pack(out, self->checks, self->check_count);
     pack_int(out, self->valid_until);
+    pack_text(out, (View)VIEW(""));
 }
 
 int known_closed(const EmissionState *self, View span_key)
@@ -725,8 +748,11 @@ static void verified_pack(Buffer *out, const Verified *self, size_t checks)
     for (size_t i = 0; i < checks; i++)
         pack_int(out, self->stamps[i]);
     pack_int(out, self->named);
+    pack_array(out, COVERED_OF_ALL);
+    pack_array(out, COVERED_FIELDS);
     pack_int(out, self->coverage);
     ranges_pack(out, &self->unchecked);
+    pack_text(out, (View)VIEW(""));
     pack_array(out, self->looked != NULL ? checks : 0);
     for (size_t i = 0; self->looked != NULL && i < checks; i++) {
         pack_array(out, LOOKED_FIELDS);
@@ -767,6 +793,9 @@ static void checking_pack(Buffer *out, const Checking *self)
         pack_text(out, one->commit);
     }
     pack_array(out, 0); /* nothing from elsewhere */
+    pack_text(out, (View)VIEW(""));
+    pack_bool(out, 0);
+    pack_nil(out);
 }
 
 void assertion_state_pack(Buffer *out, const AssertionState *self)
@@ -815,6 +844,7 @@ void assertion_state_pack(Buffer *out, const AssertionState *self)
         material_pack(out, self);
     else
         self->reviewers.length ? put_view(out, self->reviewers) : pack_array(out, 0);
+    pack_int(out, self->look);
 }
 
 void waiting_pack(Buffer *out, const PendingEvidence *self)

@@ -24,13 +24,14 @@ static const uint8_t ONE_ATTEMPT[] = {ARRAY_OF(EMISSION_STATE_FIELDS), ARRAY_OF(
 static const uint8_t NO_ATTEMPT[] = {ARRAY_OF(EMISSION_STATE_FIELDS), ARRAY_OF(0)};
 
 enum { NO_COVERAGE = COVERAGE_NONE, PART = COVERAGE_PART, WHOLE = COVERAGE_WHOLE }; /* of a sentence, by its checks */
+enum { NO_LOOK, A_LOOK, UNSEEN };
 enum { MOST_CHECKS = 20 };            /* of one assertion */
 enum { MOST_TERMS = 5 };              /* missing words of a look that are kept (mending.py) */
 enum { MOST_ANNOTATIONS = 20 };       /* of one assertion, that a reviewer is told of (reviewing.py) */
 enum { NO_CHECK = 0, AS_A_WHOLE = -1 }; /* what an observation verifies: a bit for each check, or all of it */
 
 typedef struct {
-    int64_t window[CLASSES], horizon, max_validity, min_observers[EFFECT_CODES], min_coverage[EFFECT_CODES];
+    int64_t window[CLASSES], horizon, late_horizon, max_validity, min_observers[EFFECT_CODES], min_coverage[EFFECT_CODES];
     int counts_once;    /* each class once, whatever it looked at; else they are Python's */
     int has_k_by_check; /* a check may need another k than the assertion's, and it is kept what was looked at */
 } Terms;
@@ -80,9 +81,9 @@ typedef struct {
 } Where;
 
 /* What is known of an assertion's checks, each seen to hold in one file. `count` is at least 1: what declares none is
- * counted as a whole. */
+ * counted as a whole. Checks that observers told, and what a proposer said, are Python's. */
 typedef struct {
-    View *texts; /* NULL: the one that its words give */
+    View *texts; /* NULL: it declares none */
     int64_t *needs; /* k of each; NULL: the assertion's */
     size_t count, class_count, where_count;
     Verified classes[CLASSES];
@@ -118,6 +119,7 @@ typedef struct {
     int64_t start, end;                /* its span */
     int has_asked;                     /* why it waits for a reviewer, in the place of `basis` */
     int64_t asked_status, asked_reason;
+    int64_t look; /* NO_LOOK, A_LOOK, or UNSEEN: it waits beyond its horizon for a first look (verdicts.py, `wait_on`) */
 } AssertionState;
 
 /* What is remembered of a closed assertion; -1 for no reason, disposition, coverage and validity. */

@@ -432,7 +432,7 @@ int corroborate(AssertionState *self, const Terms *terms, const Observation *obs
         return 0;
     }
     /* After admission any newer corroboration renews; before it, only fresh ones count. */
-    if (self->valid_until < 0 && ts > self->emitted_at + terms->horizon) {
+    if (self->valid_until < 0 && ts > self->emitted_at + terms->horizon + terms->late_horizon) {
         self->uncounted = UNCOUNTED_TOO_LATE;
         return 0;
     }

@@ -70,17 +70,13 @@ typedef struct {
     View ledger, behind, frame, frame_type, no_text, meta, reviewing;
     int64_t time, latest, oldest, watermark, lane, lanes;
     int64_t k_internal, k_external, horizon, review_window, max_attempts, cap, terms_number;
-    int64_t max_waiting, waiting_share; /* `max_waiting` 0: no bound */
+    int64_t max_waiting, waiting_share;
     double min_confidence;
     int crc32, external_default, reject_internal, reject_external, shown_ids, refused_emitters, binds_sightings;
     int only_signed, accepts_checks, names_vendors;
-    int binds_subjects; /* an observation counts only for the record and the checks that it names (subjects.py); also for
-                         the rules of the same version (versions.py: REVIEWS, FILES) */
-    int text_rules; /* of text and grounding, since fold version 3 */
     int verdicts; /* what is told on the topic: VERDICTS_NONE and the others */
     int lone_reviewer; /* one reviewer is enough, for either effect */
     int64_t reviewed;  /* effects of which something may be put up for review, a bit for each */
-    int ends_requests; /* each request for a review ends with a record, since fold version 4 */
     PyObject *emitter; /* the last one of `changed`: most emissions of a block are of few */
     int with_python; /* whether Python takes part in the block, and may change any emission */
     PyObject *marked, *kept; /* a key that the last mark added to `changed`, borrowed; what was kept last */
@@ -88,7 +84,6 @@ typedef struct {
     size_t mark, mark_count, mark_room, mark_next; /* `mark`: the last one; `mark_next`: the first that is not published */
     uint32_t chains[CHAINS]; /* by their hashes: the first mark's place and one; 0: none */
     Buffer entries;
-    int asks_plainly; /* else requests for another attempt are Python's (mending.py) */
     int64_t looks_kept; /* effects of which it is kept what was seen instead of evidence, a bit for each */
     uint8_t disposition[ENDS][EFFECT_CODES];
     Terms *terms;
@@ -122,7 +117,6 @@ int folder_forget(Folder *self, const Place *place); /* nothing is known any mor
 int folder_admit(Folder *self, AssertionState *assertion, int64_t until);
 int folder_renew(Folder *self, PyObject *renewed); /* DONE also where the assertion is no longer admitted */
 int folder_is_pythons(const Folder *self, const AssertionState *assertion); /* several observers, rules on checks, or unknown terms */
-PyObject *folder_derived(const Folder *self, const AssertionState *assertion); /* the check that its words give, or None */
 PyObject *folder_about(Folder *self, View check, View path); /* what is told of a check; unknown: None */
 void about_leave(About *self);
 int folder_has_unknown(Folder *self, const AssertionState *assertion);

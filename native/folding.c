@@ -177,22 +177,6 @@ static int64_t barred(const Folder *self, const AssertionState *assertion, const
 
 /* ---------------------------------------------------------------- checks (streams/adjudication/standing.py) */
 
-PyObject *folder_derived(const Folder *self, const AssertionState *assertion)
-{
-    PyObject *text = PyUnicode_DecodeUTF8((const char *)assertion->text.at, (Py_ssize_t)assertion->text.length, NULL);
-    PyObject *kind = PyUnicode_DecodeUTF8((const char *)assertion->kind.at, (Py_ssize_t)assertion->kind.length, NULL);
-    PyObject *found = NULL;
-    if (text != NULL && kind != NULL)
-        found = PyObject_CallFunctionObjArgs(self->functions[FUNCTION_DERIVED], text, kind, NULL);
-    Py_XDECREF(text);
-    Py_XDECREF(kind);
-    if (found != NULL && found != Py_None && !PyUnicode_Check(found)) {
-        PyErr_SetString(PyExc_TypeError, "a derived check is a text");
-        Py_CLEAR(found);
-    }
-    return found;
-}
-
 /* `standing.begin`: where the policy sets a k for single checks, each assertion knows its checks from the start, with the
  * k of each where one of them has its own. */
 static int begin_checks(Folder *self, AssertionState *assertion)
@@ -206,20 +190,14 @@ static int begin_checks(Folder *self, AssertionState *assertion)
         PyErr_NoMemory();
         return FAILED;
     }
-    for (size_t i = 0; i < checks->count; i++) {
-        PyObject *text = checks->texts == NULL ? folder_derived(self, assertion)
-                                               : PyUnicode_DecodeUTF8((const char *)checks->texts[i].at,
-                                                                      (Py_ssize_t)checks->texts[i].length, NULL);
-        PyObject *k = text == NULL || text == Py_None
-                          ? NULL
-                          : PyObject_CallFunctionObjArgs(self->functions[FUNCTION_K_OF], text,
-                                                         assertion->external ? Py_True : Py_False, NULL);
-        int is_none = text == Py_None; /* its words give no check */
+    for (size_t i = 0; checks->texts != NULL && i < checks->count; i++) {
+        PyObject *text = PyUnicode_DecodeUTF8((const char *)checks->texts[i].at, (Py_ssize_t)checks->texts[i].length, NULL);
+        PyObject *k = text == NULL ? NULL
+                                   : PyObject_CallFunctionObjArgs(self->functions[FUNCTION_K_OF], text,
+                                                                  assertion->external ? Py_True : Py_False, NULL);
         needs[i] = k == NULL ? 0 : PyLong_AsLongLong(k);
         Py_XDECREF(text);
         Py_XDECREF(k);
-        if (is_none)
-            return DONE;
         if (k == NULL || PyErr_Occurred())
             return FAILED;
         any |= needs[i] != 0;
@@ -240,35 +218,24 @@ static int begin_checks(Folder *self, AssertionState *assertion)
     return DONE;
 }
 
-/* Whether some check was verified by name. */
-static int is_named(const Checking *checks)
+/* Whether an observation tells a check of an assertion that has none of its own: Python counts those. */
+static int tells_check(const AssertionState *assertion, const Observation *one)
 {
-    for (size_t i = 0; i < checks->class_count; i++)
-        if (checks->classes[i].named)
-            return 1;
-    return 0;
+    int tells = one->has_verified || one->refuted;
+    if (assertion->checks != NULL && assertion->checks->texts != NULL)
+        return 0;
+    for (size_t i = 0; i < one->where_count; i++)
+        tells |= one->wheres[i].check.length != 0;
+    return tells;
 }
 
-/* `verified`: the checks of an assertion that a corroboration verifies, a bit for each; AS_A_WHOLE, NO_CHECK with the
- * reason in the assertion, or RAISED. */
-static int64_t verified(const Folder *self, AssertionState *assertion, const Observation *one)
+/* `verified`: the checks of an assertion that a corroboration verifies, a bit for each; AS_A_WHOLE, or NO_CHECK with the
+ * reason in the assertion. */
+static int64_t verified(AssertionState *assertion, const Observation *one)
 {
-    const Checking *checks = assertion->checks;
-    int64_t known = 1;
     if (!one->has_verified)
         return AS_A_WHOLE;
-    if (!one->verified)
-        known = 0;
-    else if (checks != NULL && checks->texts != NULL)
-        known = (int64_t)checks->count;
-    else if (checks == NULL || !is_named(checks)) { /* else one was verified before, so its words give one */
-        PyObject *derived = folder_derived(self, assertion);
-        if (derived == NULL)
-            return RAISED;
-        known = derived != Py_None;
-        Py_DECREF(derived);
-    }
-    int64_t places = one->verified & ((INT64_C(1) << known) - 1);
+    int64_t places = one->verified & ((INT64_C(1) << assertion->checks->count) - 1);
     assertion->uncounted = !places                          ? UNCOUNTED_VERIFIES_NOTHING
                            : one->coverage == NO_COVERAGE ? UNCOUNTED_CHECK_NOT_BOUND
                            : one->refuted                 ? UNCOUNTED_CONTRADICTS_ITSELF
@@ -276,32 +243,30 @@ static int64_t verified(const Folder *self, AssertionState *assertion, const Obs
     return assertion->uncounted == COUNTS ? places : NO_CHECK;
 }
 
-/* `subjects.of_own_checks`, of those that are decided, and where it is kept what was not seen to hold of all: 1 where an
- * observation names another check than the assertion's, by its text; then Python reads both. 0, or RAISED. */
+/* `subjects.of_own_checks`, of those that are decided, and where it is kept what was not seen to hold of all: whether an
+ * observation names another check than the assertion's, by its text; then Python reads both. */
 static int names_others(const Folder *self, const AssertionState *assertion, const Observation *one)
 {
     const Checking *checks = assertion->checks;
     const int64_t said = one->verified | one->refuted;
     const int64_t decided = said && self->looks_kept && assertion->phase == PENDING ? AS_A_WHOLE : said;
-    const size_t known = checks != NULL && checks->texts != NULL ? checks->count : 1;
-    for (size_t i = 0; self->binds_subjects && i < one->where_count && i < known; i++) {
+    for (size_t i = 0; checks != NULL && checks->texts != NULL && i < one->where_count && i < checks->count; i++) {
         const View named = one->wheres[i].check;
-        if (!named.length || !(decided >> i & 1))
-            continue;
-        if (checks != NULL && checks->texts != NULL) {
-            if (!same_view(named, checks->texts[i]))
-                return 1;
-            continue;
-        }
-        PyObject *derived = folder_derived(self, assertion);
-        Py_ssize_t length = 0;
-        const char *text = derived == NULL || derived == Py_None ? NULL : PyUnicode_AsUTF8AndSize(derived, &length);
-        int other = text != NULL ? !view_is(named, text, (size_t)length) : derived == Py_None ? 0 : RAISED;
-        Py_XDECREF(derived);
-        if (other)
-            return other;
+        if (named.length && decided >> i & 1 && !same_view(named, checks->texts[i]))
+            return 1;
     }
     return 0;
+}
+
+/* `note_look`: 1; 0 where it was waited for, which is Python's to end. */
+static int note_seen(AssertionState *assertion, const Observation *one)
+{
+    if (assertion->phase != PENDING || one->outcome == OUTCOME_UNAVAILABLE)
+        return 1;
+    if (assertion->look == UNSEEN)
+        return 0;
+    assertion->look = A_LOOK;
+    return 1;
 }
 
 /* `weigh`, of what corroborates or found the words: 1 it counts and is news; 0 it does not, and the assertion has the
@@ -310,13 +275,14 @@ static int weigh(Folder *self, AssertionState *assertion, const Observation *one
 {
     if (self->names_vendors && one->number == MCP_BRIEF)
         return -1; /* whose state it is, and whether that is the emitter's vendor's */
+    if (tells_check(assertion, one))
+        return -1;
     const int64_t why = assertion->uncounted = barred(self, assertion, one);
     if (why == RAISED)
         return RAISED;
     if (why == COUNTS) {
-        int others = names_others(self, assertion, one);
-        if (others)
-            return others == RAISED ? RAISED : -1;
+        if (names_others(self, assertion, one) || !note_seen(assertion, one))
+            return -1;
         int noted = folder_note_look(self, assertion, one);
         if (noted != DONE)
             return noted == FAILED ? RAISED : -1;
@@ -330,11 +296,13 @@ static int weigh(Folder *self, AssertionState *assertion, const Observation *one
         assertion->uncounted = UNCOUNTED_TERMS_PRESENT;
         return 0;
     }
+    if (one->outcome == OUTCOME_ABSENT) { /* it waited for its assertion, as a look */
+        assertion->uncounted = UNCOUNTED_ABSENT;
+        return 0;
+    }
     if (why != COUNTS)
         return 0;
-    int64_t places = verified(self, assertion, one);
-    if (places == RAISED)
-        return RAISED;
+    int64_t places = verified(assertion, one);
     if (places != AS_A_WHOLE && is_elsewhere(assertion, one, places))
         return -1; /* two files bear no check out together (check_places.py) */
     return corroborate(assertion, terms_of(self, assertion), one, places, &self->arena);
@@ -402,8 +370,6 @@ static int observation_kept(Folder *self, Observation *one, View record)
 {
     if (!observation_read(one, record, &self->arena))
         return PYTHON;
-    if (!self->binds_subjects) /* of the same version: versions.py, FILES */
-        one->file = (View)VIEW("");
     if (!one->has_attestation)
         return DONE;
     PyObject *bytes = asked(self, FUNCTION_ATTESTATION_OF, one->attestation);
@@ -630,7 +596,7 @@ static int may_wait(Folder *self, const EmissionState *known, const Observation 
     uint64_t count = known == NULL ? 0 : known->waiting;
     size_t bytes = waiting->record.length;
     waiting->slot = (View){(const uint8_t *)"", 0};
-    if (count >= FEW || bytes > SMALL || (self->max_waiting && (int64_t)count >= self->max_waiting))
+    if (count >= FEW || bytes > SMALL || (int64_t)count >= self->max_waiting)
         return PYTHON;
     Reader reader = {NULL, NULL};
     if (known != NULL)
@@ -639,9 +605,9 @@ static int may_wait(Folder *self, const EmissionState *known, const Observation 
         PendingEvidence other;
         if (!waiting_read(&other, &reader) || (bytes += other.record.length) > SMALL)
             return PYTHON;
-        *repeated |= self->max_waiting && same_view(other.record, waiting->record);
+        *repeated |= same_view(other.record, waiting->record);
     }
-    if (*repeated || !self->max_waiting)
+    if (*repeated)
         return DONE;
     if (entry_of(self, one->observer) != NULL)
         waiting->slot = one->observer;
@@ -691,10 +657,10 @@ static int put_aside(Folder *self, const Place *place, const EmissionState *know
 enum { DIGEST_BYTES = 16 }; /* of what says whether an emission is the one that is known already */
 
 /* `subjects.is_of_another`: whether an observer looked at another record than the one with this digest. */
-static int is_of_another(const Folder *self, const Observation *one, const uint8_t digest[DIGEST_BYTES])
+static int is_of_another(const Observation *one, const uint8_t digest[DIGEST_BYTES])
 {
     uint8_t named[DIGEST_BYTES];
-    if (!self->binds_subjects || !one->digest.length)
+    if (!one->digest.length)
         return 0;
     return !bytes_of_hex(one->digest.at, DIGEST_BYTES, named) || memcmp(named, digest, DIGEST_BYTES) != 0;
 }
@@ -707,10 +673,12 @@ static int note_alone(Folder *self, const Place *place, const EmissionState *kno
     const int64_t why = of_another                            ? UNCOUNTED_OTHER_RECORD
                         : one->outcome == OUTCOME_ABSENT ? UNCOUNTED_ABSENT
                                                          : UNCOUNTED_UNAVAILABLE;
-    if (sought->found && assertion->phase == PENDING && (of_another || self->looks_kept)) {
-        if (self->names_vendors && one->number == MCP_BRIEF)
+    if (sought->found && assertion->phase == PENDING) {
+        if ((self->names_vendors && one->number == MCP_BRIEF) || (!of_another && tells_check(assertion, one)))
             return PYTHON;
         int64_t bar = barred(self, assertion, one);
+        if (bar == COUNTS && !of_another && (names_others(self, assertion, one) || !note_seen(assertion, one)))
+            return PYTHON;
         int done = bar == RAISED ? FAILED : bar == COUNTS && !of_another ? folder_note_look(self, assertion, one) : DONE;
         if (done == DONE)
             done = folder_note_uncounted(self, assertion, one, why);
@@ -729,7 +697,7 @@ static int observed(Folder *self, const Place *place, const Observation *one, Vi
     AssertionState assertion;
     Sought sought = {.span_key = one->span_key, .emission_id = one->emission_id, .assertion = &assertion, .arena = &self->arena};
     const int is_alone = one->outcome == OUTCOME_ABSENT || one->outcome == OUTCOME_UNAVAILABLE;
-    if (is_alone && place->bytes == NULL) {
+    if (one->outcome == OUTCOME_UNAVAILABLE && place->bytes == NULL) {
         folder_count(self, NOT_COUNTED, 1);
         return DONE;
     }
@@ -738,8 +706,8 @@ static int observed(Folder *self, const Place *place, const Observation *one, Vi
     if (!known_read(&known, view_of_bytes(place->bytes), one->attempt, &sought) ||
         (known.found && known.digest.length < DIGEST_BYTES))
         return PYTHON;
-    const int of_another = known.found && is_of_another(self, one, known.digest.at);
-    if (is_alone || of_another)
+    const int of_another = known.found && is_of_another(one, known.digest.at);
+    if (of_another || (is_alone && (sought.found || one->outcome == OUTCOME_UNAVAILABLE)))
         return note_alone(self, place, &known, &sought, one, of_another);
     if (sought.found)
         return apply_observation(self, place, &known, &assertion, sought.place, one);
@@ -748,7 +716,7 @@ static int observed(Folder *self, const Place *place, const Observation *one, Vi
         if (closed < 0)
             return PYTHON;
         if (closed) {
-            folder_count(self, LATE, 1);
+            folder_count(self, is_alone ? NOT_COUNTED : LATE, 1);
             return DONE;
         }
     }
@@ -843,9 +811,9 @@ static int before_read(Folder *self, Before *before, const EmissionState *known,
         before->matched++;
         int done = observation_kept(self, &before->said[i], one->record);
         if (done != DONE ||
-            before->said[i].outcome != (one->negative ? OUTCOME_TERMS_PRESENT : OUTCOME_CORROBORATES))
+            one->negative != (before->said[i].outcome != OUTCOME_CORROBORATES))
             return done == FAILED ? FAILED : PYTHON;
-        if (before->said[i].digest.length && is_of_another(self, &before->said[i], digest_of(before, record)))
+        if (before->said[i].digest.length && is_of_another(&before->said[i], digest_of(before, record)))
             return PYTHON;
     }
     return DONE;
@@ -982,7 +950,7 @@ static int emitted(Folder *self, const Place *place, const Emission *emission, V
     if (emission->attempt > self->max_attempts)
         return PYTHON; /* it may have come out of order */
     uint64_t spanned = 0;
-    for (size_t i = 0; self->text_rules && i < emission->count; i++)
+    for (size_t i = 0; i < emission->count; i++)
         if ((spanned += emission->assertions[i].text.length) > MOST_SPANNED)
             return PYTHON; /* validation.py, `overlapping`; characters are no more than bytes */
     done = assertions_fill(self, emission, &before, traceparent, &uncounted);

@@ -26,11 +26,12 @@ LAST(NOT_COUNTED, NOT_COUNTED_REASON);
 static const View ABSENT_REASONS[] = {
     VIEW("terms-missing"),   VIEW("check-fails"),   VIEW("check-undecided"),
     VIEW("check-not-bound"), VIEW("changed-since"), VIEW("path-missing"),
+    VIEW("outside-locator"),
 };
 static const View HELD_REASONS[] = {
     VIEW("not-found"),         VIEW("differs"),    VIEW("ambiguous"), VIEW("computed"),  VIEW("incomparable"),    VIEW("syntax-error"),
     VIEW("unlisted-language"), VIEW("no-grammar"), VIEW("too-large"), VIEW("not-whole"), VIEW("other-substrate"), VIEW("unknown-check"),
-    VIEW("path-missing"), VIEW("changed-since"), VIEW("denial"),
+    VIEW("path-missing"), VIEW("changed-since"), VIEW("denial"), VIEW("moved"), VIEW("assigned-elsewhere"),
 };
 static const View UNCOUNTED[] = {
     VIEW("class-unknown"),       VIEW("absent"),          VIEW("terms-present"),       VIEW("unavailable"),
@@ -74,12 +75,11 @@ static int taken(Folder *self, const Buffer *out, View *view)
 
 /* ---------------------------------------------------------------- looks */
 
-/* `_misses`: the checks that an observation says do not hold; how many. Where an assertion's words may give a check, they
- * are taken to give one. */
+/* `_misses`: the checks that an observation says do not hold; how many. */
 static size_t misses_of(const AssertionState *assertion, const Observation *one, size_t misses[MOST_CHECKS])
 {
     const int partly = one->outcome == OUTCOME_CORROBORATES;
-    const size_t known = assertion->checks != NULL ? assertion->checks->count : 1;
+    const size_t known = assertion->checks != NULL && assertion->checks->texts != NULL ? assertion->checks->count : 0;
     size_t count = 0;
     if ((partly && !one->has_verified) || !(one->where_count || one->refuted || partly))
         return 0;
@@ -169,13 +169,6 @@ int folder_note_look(Folder *self, AssertionState *assertion, const Observation 
         (!(self->reviewed >> effect & 1) && assertion->attempt + 1 >= self->max_attempts))
         return DONE;
     size_t count = misses_of(assertion, one, misses);
-    if (count && (assertion->checks == NULL || assertion->checks->texts == NULL)) {
-        PyObject *derived = folder_derived(self, assertion);
-        if (derived == NULL)
-            return FAILED;
-        count = derived == Py_None ? 0 : count;
-        Py_DECREF(derived);
-    }
     if (one->outcome == OUTCOME_CORROBORATES && !count)
         return DONE;
     Checking *checks = checking_of(assertion, &self->arena);

@@ -277,15 +277,15 @@ static int assertion_read(Emission *self, AssertionState *assertion, Json *json,
 {
     static const Name names[] = {NAME("span"), NAME("span_key"), NAME("assertion"), NAME("kind"), NAME("provenance"),
                                  NAME("effect"), NAME("grounded"), NAME("chain"), NAME("confidence"), NAME("cites"),
-                                 NAME("checks")};
+                                 NAME("checks"), NAME("proposal")};
     int found, first = 1, flag, fine = 1;
     unsigned seen = 0, next = 0, member;
     if (!begins(json, '{'))
         return 0;
     while (fine && (found = JSON_NAMED(json, &first, names, &next, &member)) > 0) {
-        if (member < 11 && !once(&seen, member))
+        if (member < 12 && !once(&seen, member))
             return 0;
-        if (member != 0 && member != 3 && member < 11 && absent(json))
+        if (member != 0 && member != 3 && member < 12 && absent(json))
             continue;
         fine = member == 0   ? span_read(json, &assertion->start, &assertion->end)
                : member == 1 ? json_pass_text(json) /* it is made anew */
@@ -297,8 +297,8 @@ static int assertion_read(Emission *self, AssertionState *assertion, Json *json,
                : member == 7 ? (assertion->has_chain = raw_read(json, '[', &assertion->chain))
                : member == 8 ? (assertion->has_confidence = confidence(json, &assertion->confidence))
                : member == 10 ? checks_read(assertion, json)
-               : member > 10  ? json_pass(json, JSON_DEPTH / 2)
-                              : 0; /* citations are Python's */
+               : member > 11  ? json_pass(json, JSON_DEPTH / 2)
+                              : 0; /* citations and proposals are Python's */
     }
     return fine && found == 0 && seen & 1;
 }
@@ -572,6 +572,14 @@ static int coverage_read(Json *json, int64_t *coverage)
     return *coverage != NO_COVERAGE || IS(text, "none");
 }
 
+/* Whether a claim form is said to cover the sentence: a proposer's word Python weighs. */
+static int is_form(Json *json)
+{
+    View text;
+    int ascii;
+    return json_text(json, &text, &ascii) && IS(text, "form");
+}
+
 enum { MOST_UNCHECKED = 1000 };
 
 static int unchecked_read(Json *json, Ranges *unchecked)
@@ -784,7 +792,7 @@ int observation_read(Observation *self, View record, Arena *arena)
                                  NAME("subject"), NAME("outcome"), NAME("tier"), NAME("confidence"), NAME("locator"),
                                  NAME("detail"), NAME("attestation"), NAME("signature"), NAME("verified"),
                                  NAME("refuted"), NAME("coverage"), NAME("unchecked"), NAME("looked_at"),
-                                 NAME("judge"), NAME("sighting")};
+                                 NAME("judge"), NAME("sighting"), NAME("coverage_by")};
     Json json = {record.at, record.at + record.length, arena};
     int found, first = 1, fine = 1;
     unsigned seen = 0, next = 0, member;
@@ -792,9 +800,9 @@ int observation_read(Observation *self, View record, Arena *arena)
     if (!begins(&json, '{'))
         return 0;
     while (fine && (found = JSON_NAMED(&json, &first, names, &next, &member)) > 0) {
-        if (member < 19 && !once(&seen, member))
+        if (member < 20 && !once(&seen, member))
             return 0;
-        if (member >= 8 && member < 18 && absent(&json))
+        if (member >= 8 && member < 20 && member != 18 && absent(&json))
             continue;
         fine = member == 0    ? identifier(&json, &self->observation_id)
                : member == 1  ? substrate_class(&json, &self->number)
@@ -813,6 +821,7 @@ int observation_read(Observation *self, View record, Arena *arena)
                : member == 14 ? coverage_read(&json, &self->coverage)
                : member == 15 ? unchecked_read(&json, &self->unchecked)
                : member == 16 ? looked_at_read(self, &json)
+               : member == 19 ? is_form(&json)
                : member >= 17 && member < 19 ? 0 /* what a judge says, and what a sighting bears out, Python weighs */
                               : json_pass(&json, JSON_DEPTH);
     }

@@ -260,6 +260,7 @@ static int terms_read(Terms *self, PyObject *tuple)
         if (!take_integer(windows, number, &self->window[number]))
             return 0;
     return take_integer(tuple, TERMS_HORIZON, &self->horizon) &&
+           take_integer(tuple, TERMS_LATE_HORIZON, &self->late_horizon) &&
            take_integer(tuple, TERMS_MAX_VALIDITY, &self->max_validity) &&
            take_pair(tuple, TERMS_MIN_OBSERVERS, self->min_observers) &&
            take_pair(tuple, TERMS_MIN_COVERAGE, self->min_coverage) &&
@@ -403,15 +404,11 @@ static int rules_parse(Folder *self, PyObject *rules)
            take_flag(rules, RULES_BINDS_SIGHTINGS, &self->binds_sightings) &&
            take_flag(rules, RULES_ONLY_SIGNED, &self->only_signed) &&
            take_flag(rules, RULES_ACCEPTS_CHECKS, &self->accepts_checks) &&
-           take_flag(rules, RULES_ASKS_PLAINLY, &self->asks_plainly) &&
            take_integer(rules, RULES_LOOKS_KEPT, &self->looks_kept) &&
            take_flag(rules, RULES_NAMES_VENDORS, &self->names_vendors) &&
-           take_flag(rules, RULES_TEXT_RULES, &self->text_rules) &&
            take_integer(rules, RULES_MAX_WAITING, &self->max_waiting) &&
            take_integer(rules, RULES_WAITING_SHARE, &self->waiting_share) &&
            take_code(rules, RULES_VERDICTS, &self->verdicts) &&
-           take_flag(rules, RULES_BINDS_SUBJECTS, &self->binds_subjects) &&
-           take_flag(rules, RULES_ENDS_REQUESTS, &self->ends_requests) &&
            take_flag(rules, RULES_LONE_REVIEWER, &self->lone_reviewer) &&
            take_integer(rules, RULES_REVIEWED, &self->reviewed) &&
            take_object(rules, RULES_CLASSES, &PyTuple_Type, &classes) && same_classes(classes) &&

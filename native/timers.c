@@ -296,8 +296,8 @@ static int end_assertion(Folder *self, Due *due)
     static const int64_t BECAUSE[ENDS] = {REASON_BELOW_FLOOR, REASON_AGED_OUT, REASON_NO_CORROBORATION,
                                           REASON_NO_CORROBORATION};
     AssertionState *assertion = &due->assertion;
-    if (assertion->phase != PENDING || folder_is_pythons(self, assertion))
-        return PYTHON;
+    if (assertion->phase != PENDING || folder_is_pythons(self, assertion) || (assertion->annotated && assertion->look != A_LOOK))
+        return PYTHON; /* it may wait for a first look (verdicts.py, `wait_on`) */
     int enough = stands(self, assertion), covers = enough > 0 ? folder_covers_enough(self, assertion) : 1;
     if (enough < 0 || covers < 0)
         return FAILED;
@@ -313,11 +313,9 @@ static int end_assertion(Folder *self, Due *due)
     int disposition = self->disposition[how][assertion->external ? 1 : 0];
     if (disposition == RE_EMIT && assertion->attempt + 1 >= self->max_attempts)
         disposition = TO_REVIEW;
-    if (disposition == RE_EMIT && !self->asks_plainly)
-        return PYTHON;
-    if (disposition == TO_REVIEW && self->ends_requests && !self->lone_reviewer)
+    if (disposition == TO_REVIEW && !self->lone_reviewer)
         return PYTHON; /* the request may have to be written again */
-    if (disposition == REFUSE || (disposition != DISCARD && !can_speak(self, assertion)))
+    if (disposition == RE_EMIT || disposition == REFUSE || (disposition != DISCARD && !can_speak(self, assertion)))
         return PYTHON;
     if (queue_pop(self->pending) < 0 || folder_mark(self, due->place.name, assertion->has_emitter, assertion->emitter) == FAILED)
         return FAILED;
@@ -339,9 +337,8 @@ static int end_assertion(Folder *self, Due *due)
     }
     drop_material(assertion);
     assertion->phase = REVIEW;
-    if (self->binds_subjects) /* of the same version: versions.py, REVIEWS */
-        assertion->admitted_at = self->time;
-    assertion->has_asked = self->ends_requests || self->verdicts != VERDICTS_NONE;
+    assertion->admitted_at = self->time;
+    assertion->has_asked = 1;
     assertion->asked_status = status;
     assertion->asked_reason = why;
     assertion->clock = ON_TIME;
@@ -358,7 +355,7 @@ static int expire(Folder *self, Due *due)
     AssertionState *assertion = &due->assertion;
     if (due->kind == A_WAITING || (due->kind == AN_ATTEMPT && due->known.assertions) ||
         (due->kind == A_LIFE && assertion->phase != ADMITTED && assertion->phase != REVIEW) ||
-        (due->kind == A_LIFE && (assertion->phase == ADMITTED || self->ends_requests) && !can_speak(self, assertion)))
+        (due->kind == A_LIFE && !can_speak(self, assertion)))
         return PYTHON;
     if (queue_pop(self->expiring) < 0)
         return FAILED;
@@ -374,7 +371,7 @@ static int expire(Folder *self, Due *due)
         return close_assertion(self, due, STATUS_DECAYED_TO_UNCERTAINTY, REASON_VALIDITY_ENDED, -1);
     }
     folder_count(self, UNREVIEWED, 1);
-    if (self->ends_requests && say_expired(self, assertion) == FAILED)
+    if (say_expired(self, assertion) == FAILED)
         return FAILED;
     return close_assertion(self, due, assertion->has_asked ? assertion->asked_status : -1, assertion->asked_reason,
                            DISPOSITION_REVIEW);

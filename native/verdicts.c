@@ -25,6 +25,7 @@ static const Word REASONS[] = {
     WORD("low-confidence"),    WORD("confusable-text"), WORD("fabricated-annotation"), WORD("contradicted"),
     WORD("superseded"),        WORD("partly-checked"),  WORD("below-floor"),           WORD("aged-out"),
     WORD("not-checked"),       WORD("no-corroboration"), WORD("review"),               WORD("validity-ended"),
+    WORD("not-looked-at"),
 };
 #define LENGTH_OF(list) (sizeof(list) / sizeof *(list))
 _Static_assert(LENGTH_OF(KINDS) == KIND_CODES && LENGTH_OF(DISPOSITIONS) == DISPOSITION_CODES &&
@@ -283,6 +284,8 @@ static void put_entry(Buffer *out, int64_t attempt, const Closed *one)
     if (one->coverage >= 0) {
         LAY(at, "\",\"coverage\":\"");
         at = lay_word(at, &COVERAGES[one->coverage]);
+        if (one->coverage == WHOLE)
+            LAY(at, "\",\"coverage_by\":\"form");
     }
     *at++ = '"';
     for (size_t i = 0; i < one->check_count; i++) {
@@ -339,6 +342,7 @@ static int add_living(Folder *self, Reader *reader, const EmissionState *attempt
         int64_t status = STATUS_PENDING, reason = -1, disposition = -1;
         if (one.phase == PENDING) {
             *pending = 1;
+            reason = one.look == UNSEEN ? REASON_NOT_LOOKED_AT : -1;
             if (self->verdicts == VERDICTS_SETTLED)
                 return DONE; /* nothing is told of it */
         } else if (one.phase == ADMITTED) {

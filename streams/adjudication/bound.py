@@ -2,28 +2,31 @@
 
 A binding lane pairs a sighting with an assertion that cites it. The observer signed only the sighting. The binding lane
 added subject, outcome and checks, and any party that may write to `observations` or `citations` could forge these. So
-the fold decides the assertion's own checks on the signed content again (judging/matching.py), and takes everything else
+the fold decides the assertion's checks on the signed content again (judging/matching.py), and takes everything else
 that counts from the sighting. The state does not keep the annotation's path: a check that names no file is decided on
-the file of the sighting, which is the file that the admitted record then names. Pure.
+the file of the sighting, which is the file that the admitted record then names.
+
+Of an assertion without its own checks the binding lane tells the check that its words give, and of every assertion how
+much the checks cover. The fold reads no prose: it makes sure only that the told check holds on the signed content, and
+takes the coverage as it was told. That check and coverage are what the forms of the bind ledger's header give is for
+the audit of that ledger to show, which recomputes both; and that no other party writes to `observations`, for the
+topic's rights. Pure.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from msgspec.structs import replace
 
-from ...codecs.records import CheckForm, Citation, CoverageLevel, Observation, Sighting
-from ...codecs.spans import Span
-from ..judging.coverage import cover
-from ..judging.derivation import checks_of
+from ...codecs.records import MAX_CHECK_LENGTH, Observation, Sighting
+from ..judging.coverage import Coverage
+from ..judging.derivation import Derived
 from ..judging.matching import match
-from ..judging.outcomes import Judged
+from ..judging.outcomes import Judged, checks_of_assertion
 from . import standing
-from .emission_state import COVERAGE, AssertionState, short
+from .emission_state import AssertionState, short
 
-_CHANNEL: Final = "substrate.do.sse-count"
-_GREP: Final = "substrate.grep"
 _DECIDING: Final = ("corroborates", "contradicts")
 
 
@@ -45,41 +48,34 @@ def as_signed(state: AssertionState, bound: Observation, cls: str, sighting: Sig
     plain = replace(bound, looked_at=None, judge=None, attestation=sighting.attestation)
     if bound.outcome not in _DECIDING:
         return plain  # counts for nothing
-    found = _judged(state, cls, sighting)
+    checks = list(standing.texts(state)) if standing.has_own(state) else _told(bound)
+    found = _judged(state, cls, sighting, checks, bound)
     if found.outcome != bound.outcome or bound.verified is None:
         return None
-    told = COVERAGE.index(bound.coverage) if bound.coverage is not None else 0
-    is_less = told < COVERAGE.index(found.coverage.level)
+    helds = [
+        {"check": check, "holds": one.holds, **({"path": one.path} if one.path else {})}
+        for check, one in zip(checks, found.helds, strict=True)
+    ]
     return replace(
         plain,
         verified=[place for place in bound.verified if place in found.verified],
         refuted=list(found.refuted),
-        coverage=bound.coverage if is_less else found.coverage.level,
-        unchecked=bound.unchecked if is_less else list(found.coverage.unchecked),
-        detail={"checks": [{"holds": one.holds, **({"path": one.path} if one.path else {})} for one in found.helds]},
+        detail={"checks": helds},
     )
 
 
-def _judged(state: AssertionState, cls: str, sighting: Sighting) -> Judged:
-    declared = state.checking.texts if state.checking is not None else None
-    derived = checks_of(state.text, state.kind, declared)
+def _told(bound: Observation) -> list[str]:
+    """The check that a bound observation tells; empty where it tells none."""
+    detail: Any = (bound.detail or {}).get("checks")
+    first = cast("list[Any]", detail)[0] if isinstance(detail, list) and detail else None
+    text: Any = cast("dict[str, Any]", first).get("check") if isinstance(first, dict) else None
+    return [text] if isinstance(text, str) and len(text) <= MAX_CHECK_LENGTH else []
+
+
+def _judged(state: AssertionState, cls: str, sighting: Sighting, checks: list[str], bound: Observation) -> Judged:
     given: Any = (sighting.locator or {}).get("path")
-    path = given if isinstance(given, str) and given else None
-    scope = "channel" if cls == _CHANNEL else "repository" if cls == _GREP and path is None else "file"
-    covered = cover(state.text, standing.checks(state), path=path, scope=scope)
-    level: CoverageLevel = covered.level
-    form: CheckForm = derived.form
-    citation = Citation(
-        observation_id=sighting.observation_id,
-        substrate_class=cls,
-        emission_id=state.emission_id,
-        span=Span(path=""),
-        kind=state.kind,
-        terms=[],
-        cited_at=0,
-        checks=list(derived.checks),
-        coverage=level,
-        unchecked=list(covered.unchecked),
-        form=form,
-    )
-    return match(cls, citation, sighting.content, path or "").judged
+    is_own = standing.has_own(state)
+    asked = checks_of_assertion(state.kind, Derived(tuple(checks), is_own, "declared" if is_own else "claim"))
+    unchecked = tuple((start, end) for start, end in bound.unchecked or ())
+    coverage = Coverage(bound.coverage or "part", unchecked)
+    return match(cls, asked, coverage, sighting.content, given if isinstance(given, str) else "")

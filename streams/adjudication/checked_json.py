@@ -18,9 +18,10 @@ from msgspec.structs import replace
 from ...codecs.records import Basis, RequestEnd, Status
 from ..judging.checks import Check, canonical, parse_check
 from ..judging.rendering import render
+from ..policy.policy import BY_FORM
 from ..sanitise import Confusables, Trace, clean_tree
 from . import standing
-from .emission_state import COVERAGE, PART, AssertionState, Place
+from .emission_state import COVERAGE, PART, WHOLE, AssertionState, Place
 from .fold_layout import Pieces
 
 CAP: Final = 64_000
@@ -71,11 +72,13 @@ def shown(
     counts = standing.classes_by_check(state)
     if not any(counts):
         return None
-    level, spans = standing.coverage(state)
+    least, own = standing.covered(state), standing.checks(state)
+    level, spans = least.level, least.unchecked
     names: list[dict[str, Any]] = []
     rendered: list[str] = []
     checked: list[dict[str, Any]] = []
-    for number, (check, classes) in enumerate(zip(standing.checks(state), counts, strict=False)):
+    for number, classes in zip(standing.weighed(state), counts, strict=True):
+        check = own[number] if number < len(own) else None
         if not isinstance(check, Check):
             names.append({"name": "unknown", "classes": 0})
             continue
@@ -86,7 +89,8 @@ def shown(
                 place = replace(place, commit="")
             rendered.append(_rendered(check, place))
             checked.append(_checked(check, place))
-    outside = f'"coverage":"{COVERAGE[level]}","unchecked":{_encode(spans).decode()},'
+    by = f'"coverage_by":"{least.by or BY_FORM}",' if level == WHOLE else ""
+    outside = f'"coverage":"{COVERAGE[level]}","unchecked":{_encode(spans).decode()},{by}'
     counted = f'"checks":{_encode(names).decode()},'
     hides = status in _SHOWN and level <= PART
     return Shown(outside, counted, rendered, checked, without(state.text, spans) if hides else state.text)

@@ -6,10 +6,9 @@ import msgspec
 
 from ...codecs.records import Assertion, Emission
 from ...codecs.times import parse_time
-from ...codecs.vocabulary import DECAYED, UNVERIFIED, Terminal, recognise, recognise_before_3
+from ...codecs.vocabulary import DECAYED, UNVERIFIED, Terminal, recognise
 from . import grounding
 from .emission_state import NUMBER_OF, Declared, short
-from .versions import TERMINALS
 
 
 class Claims(msgspec.Struct, gc=False):
@@ -28,21 +27,19 @@ class Claims(msgspec.Struct, gc=False):
     latest: int
 
 
-def claims_of(emission: Emission, assertion: Assertion, version: int) -> Claims:
+def claims_of(emission: Emission, assertion: Assertion) -> Claims:
     """The claims of one assertion; a class is one of the emission's vocabulary where it names no version itself.
 
     Args:
         emission: which holds it.
         assertion: the one.
-        version: of the fold: before `TERMINALS` terminals were known by other rules.
     """
-    known_as = recognise if version >= TERMINALS else recognise_before_3
     ids: list[bytes] = []
     declared: list[Declared] = []
     terminal: Terminal | None = None
     unknown, newer, latest, vocabulary = False, 0, 0, emission.vocabulary
     for annotation in assertion.annotations:
-        name, is_terminal, is_newer = known_as(annotation.substrate_class, vocabulary)
+        name, is_terminal, is_newer = recognise(annotation.substrate_class, vocabulary)
         newer += is_newer
         ts = None if annotation.ts is None else parse_time(annotation.ts)
         if ts is not None and ts > latest:

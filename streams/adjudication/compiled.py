@@ -16,10 +16,9 @@ import msgspec
 from ...codecs.blocks import Block
 from ...codecs.canonical import assertion_hash
 from ...codecs.decode import check_chain
-from ...codecs.records import EFFECTS, AnyStep, Assertion, Effect, Kind
+from ...codecs.records import EFFECTS, AnyStep, Assertion, Effect
 from ...codecs.times import LATEST
 from ..judging.checks import parse_check
-from ..judging.derivation import checks_of
 from ..policy.identifiers import looks_like
 from ..policy.policy import BUILT_IN, Observer, Policy
 from . import compiled_fold, grounding, standing, waiting
@@ -43,8 +42,7 @@ from .mending import effects_with_looks
 from .outputs import Writer
 from .reviewing import effects_reviewed
 from .state import State
-from .verdicts import Verdicts, published_verdicts
-from .versions import EMITTERS, MENDING, REQUESTS, SUBJECTS, TEXT, WAITING
+from .verdicts import Verdicts
 
 if TYPE_CHECKING:
     from .._native import Folder
@@ -68,10 +66,8 @@ def is_common(state: State, policy: Policy) -> bool:
     return common and policy.admissibility.trust == "observed" and 0 <= state.time <= LATEST
 
 
-def folder_for(
-    state: State, policy: Policy, block: Block, writer: Writer, verdicts: Verdicts, version: int
-) -> Folder | None:
-    """What folds the common part of a block, or None where Python does all of it; `version`: by whose rules."""
+def folder_for(state: State, policy: Policy, block: Block, writer: Writer, verdicts: Verdicts) -> Folder | None:
+    """What folds the common part of a block, or None where Python does all of it."""
     if compiled_fold.core is None or not is_common(state, policy):
         return None
     packed, unpacked, crowds, held, counters, pending, expiring = state.tables()
@@ -91,7 +87,7 @@ def folder_for(
     return compiled_fold.core.Folder(
         tables,
         _moment(state, policy),
-        _rules(policy, version),
+        _rules(policy),
         Writing(
             writer.decisions.texts(),
             writer.verdicts.texts,
@@ -120,6 +116,7 @@ def _terms(one: Terms) -> TermsInForce:
     return TermsInForce(
         windows=tuple([one.windows[name] for name in CLASSES]),
         horizon=one.horizon,
+        late_horizon=one.late_horizon,
         max_validity=one.max_validity,
         min_observers=one.min_observers,
         min_coverage=one.checks.min_coverage,
@@ -128,7 +125,7 @@ def _terms(one: Terms) -> TermsInForce:
     )
 
 
-def _rules(policy: Policy, version: int) -> Rules:
+def _rules(policy: Policy) -> Rules:
     rules, confusables, refused = policy.admissibility, policy.sanitation.confusables, policy.emitters.refuse
     dispositions = bytes(
         CODES["disposition"].index(chosen)
@@ -145,7 +142,7 @@ def _rules(policy: Policy, version: int) -> Rules:
         max_attempts=rules.max_attempts,
         effects={name: effect == "external" for name, effect in policy.effect.items()},
         external_default=policy.effect_default == "external",
-        observers={name: _entry(observer, policy, version) for name, observer in policy.observers.items()},
+        observers={name: _entry(observer, policy) for name, observer in policy.observers.items()},
         dispositions=dispositions,
         cap=policy.sanitation.caps["assertion"],
         reject_internal=confusables.internal == "reject",
@@ -155,24 +152,14 @@ def _rules(policy: Policy, version: int) -> Rules:
         binds_sightings=bool(policy.sightings.classes),
         only_signed=policy.require_signatures,
         accepts_checks=BUILT_IN in policy.judging.accept,
-        asks_plainly=version < MENDING,
-        looks_kept=_looks_kept(policy, version),
+        looks_kept=_bits(effects_with_looks(policy)) | _reviewed(policy),
         names_vendors=bool(policy.emitters.vendor),
-        text_rules=version >= TEXT,
-        max_waiting=rules.max_waiting if version >= WAITING else 0,
+        max_waiting=rules.max_waiting,
         waiting_share=waiting.share_of(policy),
-        verdicts=CODES["verdicts"].index(published_verdicts(policy, version)),
-        binds_subjects=version >= SUBJECTS,
-        ends_requests=version >= REQUESTS,
+        verdicts=CODES["verdicts"].index(policy.verdicts),
         lone_reviewer=policy.reviewers.min_reviewers.external == 1,
-        reviewed=_reviewed(policy) if version >= REQUESTS else 0,
+        reviewed=_reviewed(policy),
     )
-
-
-def _looks_kept(policy: Policy, version: int) -> int:
-    """The effects of which it is kept what was seen instead of evidence, a bit for each."""
-    kept = effects_with_looks(policy) if version >= MENDING else frozenset[Effect]()
-    return _bits(kept) | (_reviewed(policy) if version >= REQUESTS else 0)
 
 
 def _reviewed(policy: Policy) -> int:
@@ -204,23 +191,22 @@ def _functions(policy: Policy, writer: Writer, state: State) -> Functions:
     decisions = writer.decisions
     return Functions(
         framed=_framer(decisions),
-        claim_hash=_claim_hash(decisions.revision),
+        claim_hash=_claim_hash,
         number_json=_encode,
-        data_of=_data_of(decisions.revision),
+        data_of=_data_of,
         chain_of=_chain_of,
         attestation_of=_attestation_of,
         shown_id=decisions.shown,
         refuses=_refuses(policy),
-        derived=_derived,
         k_of=_k_of(state),
         pieces_of=pieces_of,
         request_of=_requester(writer, state, policy),
     )
 
 
-def _entry(observer: Observer, policy: Policy, version: int) -> ObserverEntry:
+def _entry(observer: Observer, policy: Policy) -> ObserverEntry:
     # Python looks at what is signed, and at who may have written to what was looked at where emitters sign.
-    is_pythons = observer.all_keys or (observer.writable_by and policy.emitters.authenticates and version >= EMITTERS)
+    is_pythons = observer.all_keys or (observer.writable_by and policy.emitters.authenticates)
     allowed = () if is_pythons else observer.classes or CLASSES
     classes = [number for number, name in enumerate(CLASSES) if name in allowed]
     return ObserverEntry(sum(1 << number for number in classes), tuple(observer.writable_by))
@@ -232,8 +218,8 @@ def _refuses(policy: Policy) -> Callable[[bytes], bool]:
     return lambda name: looks_like(name.decode(), refuse) is not None
 
 
-def _claim_hash(revision: int) -> Callable[[str, str], bytes]:
-    return lambda text, kind: assertion_hash(text, kind, revision).encode()
+def _claim_hash(text: str, kind: str) -> bytes:
+    return assertion_hash(text, kind).encode()
 
 
 _chains = msgspec.json.Decoder(list[AnyStep])
@@ -261,21 +247,11 @@ def _attestation_of(raw: bytes) -> bytes:
     return _encode(_objects.decode(raw))
 
 
-def _data_of(revision: int) -> Callable[[bytes, bool, list[bytes]], bytes]:
-    """What gives the members behind `grounded` where there is a chain; the names are what observers saw."""
-
-    def data_of(chain: bytes, grounded: bool, names: list[bytes]) -> bytes:
-        steps = _chains.decode(chain)
-        said = said_grounding(steps, {name.decode() for name in names}) if grounded and revision > 1 else ""
-        return said.encode() + b'"data":' + _encode(grounding.data_categories(grounded, steps))
-
-    return data_of
-
-
-def _derived(text: str, kind: Kind) -> str | None:
-    """The check that an assertion's words give; None where they give none."""
-    found = checks_of(text, kind, None).checks
-    return found[0] if found else None
+def _data_of(chain: bytes, grounded: bool, names: list[bytes]) -> bytes:
+    """The members behind `grounded` where there is a chain; the names are what observers saw."""
+    steps = _chains.decode(chain)
+    said = said_grounding(steps, {name.decode() for name in names}) if grounded else ""
+    return said.encode() + b'"data":' + _encode(grounding.data_categories(grounded, steps))
 
 
 def _k_of(state: State) -> Callable[[str, bool], int]:

@@ -18,7 +18,6 @@ from ..policy.privacy import IDENTITY_BOUND, binds_identity
 from . import standing
 from .emission_state import ALONE, CLASSES, NUMBER_OF, AssertionState, ClassEvidence, Declared, json_of, short, whole
 from .uncounted import Uncounted
-from .versions import EMITTERS
 from .witnesses import Witness, carried_until, count, note
 
 GIT_LOG = "substrate.git.log"
@@ -45,19 +44,21 @@ def same_observation(declared: str, observed: str, substrate_class: str) -> bool
 
 
 def is_fresh(state: AssertionState, window: int, ts: int) -> bool:
-    """Whether evidence is fresh: `t - W <= ts <= t + horizon`, both ends included [S §3].
+    """Whether evidence is fresh: `t - W <= ts <= t + horizon + late_horizon`, both ends included [S §3].
 
     Args:
-        state: the assertion, emitted at t; it has the horizon.
+        state: the assertion, emitted at t; it has both horizons.
         window: W of the class, in ms.
         ts: when it was observed, Unix ms.
     """
-    return state.emitted_at - window <= ts <= state.emitted_at + state.bounds.horizon
+    return state.emitted_at - window <= ts <= _latest(state)
 
 
-def barred(
-    policy: Policy, state: AssertionState, observation: Observation, version: int = EMITTERS
-) -> Uncounted | None:
+def _latest(state: AssertionState) -> int:
+    return state.emitted_at + state.bounds.horizon + state.bounds.late_horizon
+
+
+def barred(policy: Policy, state: AssertionState, observation: Observation) -> Uncounted | None:
     """Why nothing that this observation says may count for or against this assertion; None where it may.
 
     Not from a substrate that the emitter can write to: that is none [S §3]; not from a service whose state the
@@ -68,12 +69,10 @@ def barred(
         policy: that the block is folded under.
         state: the assertion.
         observation: a corroboration or a contradiction.
-        version: the number of the fold version; from `EMITTERS` on an emitter that nobody authenticated counts as
-            every emitter.
     """
     # An emitter that does not sign, while others do, must gain nothing by using another name. So a substrate that some
     # emitter can write to, or that some emitter's vendor owns, is treated as this emitter's.
-    is_anybody = version >= EMITTERS and not policy.emitters.is_authenticated(state.emitter)
+    is_anybody = not policy.emitters.is_authenticated(state.emitter)
     observer = policy.observers.get(observation.observer) if policy.observers else None
     if observer is not None and observer.writable_by and (is_anybody or state.emitter in observer.writable_by):
         return "writable-by-emitter"
@@ -106,10 +105,10 @@ def _is_foreign(policy: Policy, state: AssertionState, observation: Observation,
         return True
     looked = observation.looked_at
     owner = None if looked is None else looked.owner
-    return owner is not None and _party(owner) not in map(_party, vendors)
+    return owner is not None and party(owner) not in map(party, vendors)
 
 
-def _party(name: str) -> str:
+def party(name: str) -> str:
     """A name as it is compared: letter case, white space and forms of characters do not matter."""
     return " ".join(nfkc(nfkc(name).casefold()).split())
 
@@ -156,7 +155,7 @@ def corroborate(policy: Policy, state: AssertionState, observation: Observation,
         state.aged = state.aged or is_accepted
         return "too-old"
     # After admission any newer corroboration renews, however long after emission; before it, only fresh ones count.
-    if state.valid_until < 0 and ts > emitted_at + bounds.horizon:
+    if state.valid_until < 0 and ts > _latest(state):
         return "too-late"
     if not is_accepted:
         return "not-declared"
@@ -249,7 +248,7 @@ def validity(state: AssertionState) -> int:
     until = min(until, state.longest)
     if bounds.min_observers != ALONE and (least := state.min_observers) > 1:
         windows = bounds.windows
-        for place in range(standing.count(state)):
+        for place in standing.weighed(state):
             until = min(until, carried_until(state.witnesses, lambda number: windows[CLASSES[number]], least, place))
     return until
 
@@ -264,7 +263,7 @@ def missing_observers(state: AssertionState) -> int:
     least = state.min_observers
     if least <= 1:
         return 0
-    return max(0, least - min(count(state.witnesses, place) for place in range(standing.count(state))))
+    return max(0, least - min(count(state.witnesses, place) for place in standing.weighed(state)))
 
 
 def observed_at(observation: Observation) -> int:

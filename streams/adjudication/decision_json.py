@@ -24,7 +24,6 @@ from ...codecs.errors import Fault
 from ...codecs.records import AnyStep, Basis, Effect, Reason, RequestEnd, Status
 from ...codecs.spans import Span, parse_span_key
 from ...codecs.times import format_time
-from ...codecs.unicode_text import REVISION
 from ..policy.policy import Policy
 from ..policy.privacy import RedactionPolicy, Secret
 from ..sanitise import (
@@ -40,7 +39,6 @@ from .checked_json import Shown, shown
 from .emission_state import ALONE, CLASSES, AssertionState, ClassEvidence, steps_of, whole
 from .fold_layout import RecordTexts
 from .grounding import data_categories, is_matched
-from .versions import revision_of
 from .witnesses import Witness
 
 _CHAIN_CAP = 2000
@@ -84,9 +82,9 @@ class DecisionText(msgspec.Struct, frozen=True, gc=False):
     tail: str
     counted: int
 
-    def with_checks(self, checks: str | None) -> DecisionText:
-        """The same with another member `checks`, with a comma behind it; None: as it is."""
-        return self if checks is None else replace(self, checks=checks)
+    def with_checks(self, checks: str) -> DecisionText:
+        """The same with another member `checks`, with a comma behind it."""
+        return replace(self, checks=checks)
 
     def at(self, index: int, more: str = "") -> bytes:
         """The whole record, with more members behind."""
@@ -99,7 +97,6 @@ class DecisionWriter:
     def __init__(self, block: Block, policy: Policy, policy_hash: str, secret: Secret | None = None) -> None:
         header = block.header
         self._policy = policy
-        self.revision = revision_of(header.fold)
         self._redaction = RedactionPolicy(policy.privacy, secret)
         self._ledger = (
             f'"canonicalisation_version":"0.3","policy":"{policy_hash}",'
@@ -162,14 +159,14 @@ class DecisionWriter:
             f'"grounded":{"true" if state.grounded else "false"},{self._grounding(state, steps, counted)}'
             f'"data":{_data(state, steps)},{confidence}'
             f'"emitted_at":"{format_time(state.emitted_at)}",{frame}'
-            f'"canonical_hash":"{assertion_hash(state.text, state.kind, self.revision)}",{self._ledger}'
+            f'"canonical_hash":"{assertion_hash(state.text, state.kind)}",{self._ledger}'
         )
         return DecisionText(id_, start, checked.checks if checked else "", head, self._behind + meta, len(counted))
 
     def _grounding(self, state: AssertionState, steps: list[AnyStep] | None, counted: Sequence[ClassEvidence]) -> str:
         """What stands beside `grounded` where that is claimed: whether a retrieval of the chain was matched to what
         observers saw."""
-        if self.revision == 1 or not state.grounded:
+        if not state.grounded:
             return ""
         names = [state.id_of(seen) for seen in counted]
         names += [place.path for place in state.checking.places] if state.checking is not None else []
@@ -220,7 +217,7 @@ class DecisionWriter:
     ) -> tuple[str, str, list[str], str, str]:
         """What strangers wrote, sanitised: the text, attestations, the chain's steps, what was checked with a comma
         behind each member, and the `_meta` that says what changed in them; each as JSON."""
-        confusables, trace = self.confusables(effect), Trace(self.revision)
+        confusables, trace = self.confusables(effect), Trace()
         assertion = to_json(clean(text, "assertion", self._policy.sanitation.caps["assertion"], confusables, trace))
         framed = self._attestations(attestations, trace)
         own = [to_json(step) for step in self._own_chain(steps, confusables, trace)] if steps else []
@@ -250,7 +247,7 @@ class DecisionWriter:
         return framed
 
     def _attestation(self, attestation: bytes, place: int, trace: Trace) -> dict[str, Any] | None:
-        rules = attestation_rules(self._policy, self.revision)
+        rules = attestation_rules(self._policy)
         body = msgspec.json.decode(attestation, type=dict[str, Any])
         framed = frame_attestation(body, rules, trace=trace, within=f"attestations[{place}].")
         if isinstance(framed, Fault):  # mistyped: it is not returned [V §3]; the observation stands without it
@@ -268,14 +265,13 @@ def said_grounding(chain: Sequence[AnyStep] | None, names: Collection[str]) -> s
     return f'"grounding":"{"matched" if is_matched(chain, names) else "claimed"}",'
 
 
-def attestation_rules(policy: Policy, revision: int = REVISION) -> AttestationRules:
-    """What the policy says about attestations, as the sanitiser takes it; `revision` of its rules."""
+def attestation_rules(policy: Policy) -> AttestationRules:
+    """What the policy says about attestations, as the sanitiser takes it."""
     registry = policy.attestations
     return AttestationRules(
         consensus_domains=tuple(registry.consensus_domains),
         confusables={name: domain.confusables for name, domain in registry.domains.items()},
         caps=policy.sanitation.caps,
-        revision=revision,
     )
 
 

@@ -13,12 +13,11 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from ...codecs.records import Assertion, Emission, Reason, Status
-from ...codecs.unicode_text import REVISION
 from ...codecs.vocabulary import Terminal
 from ..policy.policy import Policy
 from ..sanitise import unexpected_confusables
 from . import corroboration, grounding, standing
-from .emission_state import AssertionState
+from .emission_state import A_LOOK, AssertionState
 
 
 class Moment(StrEnum):
@@ -37,7 +36,6 @@ class Case(msgspec.Struct, gc=False):
     Attributes:
         terminal: the first terminal that the emitter declared [S §5].
         unknown: an annotation names a class of no loaded version [S §4].
-        text_rules: by the rules of text since `versions.TEXT`.
     """
 
     state: AssertionState
@@ -51,7 +49,6 @@ class Case(msgspec.Struct, gc=False):
     contradicted: bool = False
     newer: bool = False
     review: Literal["admit", "refuse"] | None = None
-    text_rules: bool = True
 
 
 class Verdict(NamedTuple):
@@ -96,7 +93,7 @@ def citation(case: Case) -> tuple[int, int] | None:
     """The quote that violates a strict citation, as offsets in the assertion's text."""
     if case.emission is None or case.assertion is None or case.assertion.cites is None:
         return None
-    return grounding.citation_violation(case.emission, case.assertion, case.state.text, case.text_rules)
+    return grounding.citation_violation(case.emission, case.assertion, case.state.text)
 
 
 def _violates_citation(case: Case) -> bool:
@@ -114,7 +111,7 @@ def _confusable(case: Case) -> bool:
         return False
     confusables = case.policy.sanitation.confusables
     rule = confusables.external if state.effect == "external" else confusables.internal
-    return rule == "reject" and unexpected_confusables(state.text, revision=REVISION if case.text_rules else 1)
+    return rule == "reject" and unexpected_confusables(state.text)
 
 
 def _fabricated(case: Case) -> bool:
@@ -160,6 +157,11 @@ def _words_alone(case: Case) -> bool:
     return checking is not None and checking.found_words
 
 
+def _not_looked_at(case: Case) -> bool:
+    """No observer that may count has said anything of what it annotates, though it was waited for."""
+    return case.state.annotated and case.state.look != A_LOOK and case.policy.admissibility.trust != "declared"
+
+
 def _annotated(case: Case) -> bool:
     return case.state.annotated
 
@@ -191,6 +193,7 @@ TABLE: tuple[Row, ...] = (
     Row("below-floor", "below-floor", "[S §7, §11.3]", _too_few, _ON_END),
     Row("decayed-to-uncertainty", "aged-out", "[S §5]", _aged_out, _ON_END),
     Row("unverified-inference", "not-checked", "docs/checks.md", _words_alone, _ON_END),
+    Row("unverified-inference", "not-looked-at", "docs/checks.md", _not_looked_at, _ON_END),
     Row("unverified-inference", "no-corroboration", "[S §5]", _annotated, _ON_END),
     Row("unannotated", "no-corroboration", "[S §5]", _always, _ON_END),
 )

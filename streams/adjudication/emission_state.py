@@ -71,7 +71,7 @@ class CheckTerms(msgspec.Struct, frozen=True, gc=False, array_like=True):
         groups: classes by number.
     """
 
-    min_coverage: tuple[int, int] = (PART, WHOLE)
+    min_coverage: tuple[int, int] = (WHOLE, WHOLE)
     k_by_check: dict[str, tuple[int, int]] = {}
     same_bytes: bool = False
     same_root: int = 0
@@ -92,12 +92,14 @@ class Terms(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """The bounds that assertions begin with: of a policy, kept though a later one comes into force (milliseconds).
 
     Attributes:
+        late_horizon: how much longer than the horizon evidence counts that comes before admission.
         min_observers: internal, external; 1 where observers are not counted.
         checks: what is said of checks.
     """
 
     windows: dict[str, int]
     horizon: int
+    late_horizon: int
     max_validity: int
     min_observers: tuple[int, int] = ALONE
     checks: CheckTerms = CheckTerms()
@@ -176,6 +178,20 @@ class ClassEvidence(msgspec.Struct, gc=False, eq=False, array_like=True):
         return CLASSES[self.number]
 
 
+class Covered(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """How much of a sentence the observations of a class said that checks cover.
+
+    Attributes:
+        level: the least that any of them told.
+        unchecked: the spans that those of that level told.
+        by: the proposer on whose word `whole` rests; empty for a claim form.
+    """
+
+    level: int = WHOLE
+    unchecked: list[tuple[int, int]] = []
+    by: str = ""
+
+
 class Verified(msgspec.Struct, gc=False, eq=False, array_like=True):
     """What the observations of one class verified of an assertion's checks (standing.py).
 
@@ -183,8 +199,7 @@ class Verified(msgspec.Struct, gc=False, eq=False, array_like=True):
         number: of the bare class.
         stamps: for each check the newest evidence that counts, Unix ms; -1 where there is none.
         named: a bit for each check that an observation named as verified, rather than corroborating as a whole.
-        coverage: the least that any of them told.
-        unchecked: the spans that those of that coverage told.
+        covered: one entry for all declared checks together; of told ones an entry for each.
         looked: for each check the root and the content hash that its newest evidence names; empty where the policy
             does not ask for independence.
     """
@@ -192,8 +207,7 @@ class Verified(msgspec.Struct, gc=False, eq=False, array_like=True):
     number: int
     stamps: list[int]
     named: int = 0
-    coverage: int = WHOLE
-    unchecked: list[tuple[int, int]] = []
+    covered: list[Covered] = []
     looked: list[tuple[str, str]] = []
 
 
@@ -279,7 +293,8 @@ class Checking(msgspec.Struct, gc=False, eq=False, array_like=True):
     came under terms which ask more than plain counting, or that an observation speaks of in checks or words.
 
     Attributes:
-        texts: the checks that it declares; None: the one that its words give (judging/derivation.py).
+        texts: the checks that it declares, or that were proposed for it; or else, with `told`, those that observers
+            told; None where there is none.
         needs: k of each check; empty: the assertion's k for each.
         classes: by class, for those that verified a check.
         words: whether an observer found its words, and nothing was checked (`terms-present`); with the looks, while
@@ -287,6 +302,11 @@ class Checking(msgspec.Struct, gc=False, eq=False, array_like=True):
         coverage, unchecked: fixed when it is admitted by evidence; -1 before.
         places: for each check where it was last seen to hold before that, in the first file that was told.
         elsewhere: evidence from other files, until the assertion is admitted.
+        by: with `coverage`, the proposer on whose word `whole` rests.
+        told: `texts` are what observers told of its words, and one of them is enough. At admission by evidence that one
+            becomes the only check.
+        proposed: the listed proposer, other than the emitter, who signed that the checks say all of the sentence; empty
+            where a proposal came that says less or has no weight; None where none came.
     """
 
     texts: list[str] | None = None
@@ -297,6 +317,9 @@ class Checking(msgspec.Struct, gc=False, eq=False, array_like=True):
     unchecked: list[tuple[int, int]] = []
     places: list[Place] = []
     elsewhere: list[Elsewhere] = []
+    by: str = ""
+    told: bool = False
+    proposed: str | None = None
 
     @property
     def found_words(self) -> bool:
@@ -344,6 +367,7 @@ class Closed(msgspec.Struct, frozen=True, gc=False, eq=False, array_like=True):
 
     Attributes:
         coverage: how much of the sentence its checks speak of; -1 where nothing was verified by name.
+        by: the proposer on whose word `whole` rests; empty for a claim form.
         classes: by number, those that bore it out, fresh or not.
         missing: how many classes more it would have needed.
         checks: how many classes verified each check by name.
@@ -361,6 +385,11 @@ class Closed(msgspec.Struct, frozen=True, gc=False, eq=False, array_like=True):
     missing: int
     checks: list[int]
     valid_until: int
+    by: str = ""
+
+
+NO_LOOK, A_LOOK, LATE = range(3)
+"""Whether an observer that may count has looked at an assertion; `LATE`: none had by its horizon, and it waits on."""
 
 
 class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_like=True):
@@ -396,7 +425,7 @@ class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_lik
     aged: bool = False  # corroboration was seen that was already too old
     revision: int = 0
     basis: Basis | list[int | str] = "corroboration"  # while it is pending: `answers`; for a reviewer: `asked`
-    admitted_at: int = -1  # or since when it waits for a reviewer, from `versions.REVIEWS` on
+    admitted_at: int = -1  # or since when it waits for a reviewer
     valid_until: int = -1
     touched: bool = False  # its validity moved on in this block
     clock: int = WATERMARK
@@ -404,6 +433,7 @@ class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_lik
     witnesses: list[Witness] = []  # where more than one observer is needed
     checking: Checking | None = None
     reviewers: list[str | Material] = []  # first its `material`, then `admitted_by`
+    look: int = NO_LOOK
 
     @property
     def bounds(self) -> Terms:
@@ -430,8 +460,7 @@ class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_lik
 
     @property
     def asked(self) -> list[int]:
-        """Why it waits for a reviewer: status and reason, by number. Empty where it does not, or where that was kept by
-        nobody (`versions.VERDICTS`)."""
+        """Why it waits for a reviewer: status and reason, by number. Empty where it does not."""
         return [] if isinstance(self.basis, str) else [one for one in self.basis if isinstance(one, int)]
 
     @property

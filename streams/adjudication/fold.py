@@ -41,6 +41,7 @@ from . import (
     independence,
     mending,
     observer_answers,
+    proposals,
     reviewing,
     standing,
     subjects,
@@ -51,33 +52,14 @@ from .citing import Citing
 from .claims import Claims, claims_of
 from .compiled import folder_for, topics_of
 from .decisions import Case, Moment
-from .emission_state import AssertionState, Attempt, EmissionState, PendingEvidence, Phase, json_of
+from .emission_state import A_LOOK, LATE, AssertionState, Attempt, EmissionState, PendingEvidence, Phase, json_of
 from .outputs import Writer, traceparent_of
 from .state import MAX_TIMERS, State, counters, due, new_state, next_due
 from .subjects import DIGEST_BYTES
 from .trace import FoldTrace
 from .uncounted import Uncounted
 from .verdicts import Verdicts
-from .versions import (
-    ANSWERS,
-    AUTHORITY,
-    COMPILED,
-    FILES,
-    FOLD_VERSION,
-    MENDING,
-    NAMES,
-    POLICIES,
-    REPEATS,
-    REQUESTS,
-    REVIEWS,
-    ROOTS,
-    SUBJECTS,
-    TEXT,
-    TOPIC_IDS,
-    WAITING,
-    fold_version,
-    rules_of,
-)
+from .versions import COMPILED, FOLD_VERSION, fold_version, rules_of
 
 OWNER_BYTES: Final = 8
 """Of the SHA-256 of the name of the emitter that signed it: whose emission id it is."""
@@ -101,7 +83,7 @@ def fold(state: State, block: Block, trace: FoldTrace | None = None) -> list[Out
     state.enforce()
     if state.policy is None:
         for event in block.events:
-            fault = _announce(state, event, version) if event.kind == EventKind.POLICY else None
+            fault = _announce(state, event) if event.kind == EventKind.POLICY else None
             if event.kind != EventKind.POLICY or fault is not None:
                 got = fault.detail if fault else f"an event of kind {event.kind}"
                 raise DoesNotHoldError("a ledger begins with a policy", expected="a policy document", got=got)
@@ -121,7 +103,7 @@ def pass_over(state: State, block: Block) -> None:
     state.enforce()
     for event in block.events:
         if event.kind == EventKind.POLICY:
-            _announce(state, event, rules_of(block.header.fold))
+            _announce(state, event)
 
 
 def event_for(
@@ -155,14 +137,8 @@ def event_for(
     return Event(EventKind.OVERSIZE, source, offset, timestamp, [], short, msgspec.json.encode(digest))
 
 
-def _announce(state: State, event: Event, version: int) -> Fault | None:
-    found = follow(
-        state.next_policy or state.policy,
-        event.value or b"",
-        event.headers,
-        state.time,
-        demands_signature=version >= POLICIES,
-    )
+def _announce(state: State, event: Event) -> Fault | None:
+    found = follow(state.next_policy or state.policy, event.value or b"", event.headers, state.time)
     if isinstance(found, Fault):
         return found
     state.announce(found)
@@ -187,7 +163,7 @@ class _Folding:
         self.counters = state.counters
         secret = state.secrets.named(block.header.fold, policy.privacy)
         self.writer = Writer(block, policy, state.policy_hash, secret, trace)
-        self.verdicts = Verdicts(state, policy, self.writer, version, trace)
+        self.verdicts = Verdicts(state, policy, self.writer, trace)
         self.appliers = [_APPLIERS.get(source.topic, _Folding.foreign) for source in block.header.sources]
         # What holds for the whole block, taken out of the loop over its records.
         self.latest = state.time + self.rules.max_skew
@@ -196,16 +172,14 @@ class _Folding:
         self.cited = policy.sightings.classes
         self.refuses = tuple(policy.emitters.refuse)
         self.guarded = bool(policy.observers) or policy.require_signatures
-        self.checked = validation.Checked(policy, state.time, version)
+        self.checked = validation.Checked(policy, state.time)
         self.authenticates = policy.emitters.authenticates
-        self.old_names = version < NAMES
         is_compiled = version <= COMPILED and trace is None
-        self.core = folder_for(state, policy, block, self.writer, self.verdicts, version) if is_compiled else None
-        self.looks_kept = mending.effects_with_looks(policy) if version >= MENDING else frozenset[Effect]()
-        self.reviewed = reviewing.effects_reviewed(policy) if version >= REQUESTS else frozenset[Effect]()
-        self.looks_kept |= self.reviewed
-        self.counts_answers = self.rules.early_settle and version >= ANSWERS
-        self.binds_subjects = version >= SUBJECTS
+        self.core = folder_for(state, policy, block, self.writer, self.verdicts) if is_compiled else None
+        self.reviewed = reviewing.effects_reviewed(policy)
+        self.looks_kept = mending.effects_with_looks(policy) | self.reviewed
+        self.counts_answers = self.rules.early_settle
+        self.counts_looks = self.rules.trust != "declared"
         self.topics = topics_of(block, policy)
         state.lingers = self.verdicts.published_verdicts != "none"
 
@@ -243,9 +217,11 @@ class _Folding:
         assert isinstance(item, AssertionState)
         if self.trace is not None:
             self.trace.fired(item)
-        if item.arrival + item.bounds.horizon >= self.state.watermark:
+        late = item.bounds.late_horizon if item.look == LATE else 0
+        if item.arrival + item.bounds.horizon + late >= self.state.watermark:
             self.counters["stalled"] += 1
-        self.verdicts.judge(Moment.END, self.verdicts.case(item))
+        if not self.verdicts.wait_on(item):
+            self.verdicts.judge(Moment.END, self.verdicts.case(item))
 
     def expire(self, emission_id: str, item: Item) -> None:
         """A memory, a validity or a review window is over."""
@@ -287,10 +263,10 @@ class _Folding:
         if kind == EventKind.OVERSIZE:
             return Fault("oversize", f"the record has more than {MAX_INPUT_BYTES} octets")
         if kind == EventKind.POLICY:
-            fault = _announce(self.state, event, self.version)
+            fault = _announce(self.state, event)
             if fault is not None and fault.reason == "unauthorised-policy":
                 self.counters["refused-policies"] += 1
-            if fault is not None and fault.reason == "schema" and self.version >= TOPIC_IDS and is_adoption(event.key):
+            if fault is not None and fault.reason == "schema" and is_adoption(event.key):
                 return Fault("schema", "$: expected an adoption that counts and names the topic's present id")
             return fault
         if kind == EventKind.GAP:
@@ -300,7 +276,7 @@ class _Folding:
             offsets, fault = refused(event)
             self.counters["quarantined"] += offsets
             return fault
-        if kind == EventKind.ADOPT and self.version >= TOPIC_IDS:
+        if kind == EventKind.ADOPT:
             adoption_rule.demand(event, self.policy, self.state.time)
             return None
         raise DoesNotHoldError("the block has an event of a kind that this version does not know", got=str(kind))
@@ -313,7 +289,7 @@ class _Folding:
 
     def emission(self, event: Event) -> Fault | None:
         """Takes an emission in: closes what it supersedes, then decides each of its assertions as far as it can."""
-        emission = read_emission(event.value, old_names=self.old_names)
+        emission = read_emission(event.value)
         if isinstance(emission, Fault):
             return emission
         state, emission_id = self.state, emission.emission_id
@@ -330,7 +306,7 @@ class _Folding:
         all_claims: list[Claims] = []
         latest = emitted_at
         for assertion in emission.assertions or ():
-            claims = claims_of(emission, assertion, self.version)
+            claims = claims_of(emission, assertion)
             all_claims.append(claims)
             if claims.latest > latest:
                 latest = claims.latest
@@ -342,7 +318,7 @@ class _Folding:
                 return fault
         digest = sha256(event.value or b"").digest()[:DIGEST_BYTES]
         first = known.attempt(emission.attempt) if known is not None else None
-        if first is not None and self.version >= REPEATS and first.digest.startswith(digest):
+        if first is not None and first.digest.startswith(digest):
             return self.repeated(emission, first, digest)  # its signature was checked when it came first
         if self.authenticates:
             fault = validation.unauthorised_emitter(self.checked, emission, event.value)
@@ -354,11 +330,10 @@ class _Folding:
         newer_known, waits = False, False
         if first is not None:
             return self.repeated(emission, first, digest)
-        if self.version >= TEXT:
-            fault = validation.overlapping(emission)
-            if fault is not None:
-                return fault
-        if self.version >= AUTHORITY and emission.attempt:
+        fault = validation.overlapping(emission)
+        if fault is not None:
+            return fault
+        if emission.attempt:
             fault = validation.out_of_order(known, emission.attempt, self.rules.max_attempts)
             if fault is not None:
                 return fault
@@ -392,8 +367,7 @@ class _Folding:
 
     def cite(self, emission: Emission, cases: Iterable[Case], record: bytes) -> None:
         """Tells the binding lanes what the assertions cite for which evidence may still count (citing.py)."""
-        digest = digest_of(record) if self.binds_subjects else None
-        citing = Citing(emission, self.cited, self.state.time, digest)
+        citing = Citing(emission, self.cited, self.state.time, digest_of(record))
         for case in cases:
             if case.state.phase in _ADJUDICATED and case.assertion is not None:
                 for key, value in citing.of(case.assertion):
@@ -420,6 +394,7 @@ class _Folding:
         cases: list[Case] = []
         traceparent = traceparent_of(event)
         locators = reviewing.locators_of(emission, event.value) if self.reviewed else []
+        proposed = proposals.proposers_of(self.checked, emission, event.value)
         for number, (assertion, claims) in enumerate(zip(emission.assertions or (), all_claims, strict=True)):
             self.counters["newer-vocabulary"] += claims.newer  # a reason to upgrade [S §11.2]
             effect = self.effect(emitter, emission.effect, assertion.effect, unauthenticated)
@@ -447,7 +422,9 @@ class _Folding:
             )
             if effect in self.reviewed and assertion.kind != "refusal":
                 assertion_state.reviewers = [reviewing.material(emission, assertion, locators[number])]
-            standing.begin(assertion_state, assertion.checks, self.terms)
+            proposal = assertion.proposal
+            checks = assertion.checks or (None if proposal is None else proposal.checks)
+            standing.begin(assertion_state, checks, self.terms, proposed[number] if proposed else None)
             state.add(attempt, assertion_state)
             if self.trace is not None:
                 self.trace.began(assertion_state)
@@ -460,7 +437,6 @@ class _Folding:
                     assertion,
                     terminal=claims.terminal,
                     unknown=claims.unknown,
-                    text_rules=self.version >= TEXT,
                 )
             )
         return cases
@@ -523,10 +499,10 @@ class _Folding:
         has_all_answers = False
         # Corroborations first: a negative holds only if none has come since.
         for before in sorted(came_before, key=lambda one: one.negative) if came_before else ():
-            observation = read_observation(before.record, old_names=True)
+            observation = read_observation(before.record)
             assert not isinstance(observation, Fault), "it was decoded when it came"
             cls, ts = corroboration.class_of(observation), corroboration.observed_at(observation)
-            if self.is_of_another(observation, digest):
+            if subjects.is_of_another(observation.subject, digest):
                 self.counters["not-counted"] += 1
                 if trace is not None:
                     trace.weighed(assertion_state, "other-record", before.order)
@@ -558,7 +534,7 @@ class _Folding:
 
     def observation(self, event: Event) -> Fault | None:
         """Takes an observation in: to its assertion, or aside until that comes."""
-        observation = read_observation(event.value, old_names=self.old_names)
+        observation = read_observation(event.value)
         if isinstance(observation, Fault):
             return observation
         subject, ts = observation.subject, parse_time(observation.observed_at) or 0
@@ -575,7 +551,7 @@ class _Folding:
             if fault is not None:
                 return fault
         attempt = known.attempt(subject.attempt) if known is not None else None
-        if attempt is not None and self.is_of_another(observation, attempt.digest):
+        if attempt is not None and subjects.is_of_another(observation.subject, attempt.digest):
             self.counters["not-counted"] += 1
             if self.trace is not None:
                 self.trace.uncounted(emission_id, subject.attempt, span_key(subject.span), "other-record")
@@ -589,7 +565,7 @@ class _Folding:
             self.counters["not-counted"] += 1
             if self.trace is not None and why is not None:
                 self.trace.uncounted(emission_id, subject.attempt, span_key(subject.span), why)
-            if cls is not None and attempt is not None and (self.looks_kept or self.counts_answers):
+            if cls is not None and attempt is not None:
                 self.note_alone(attempt, observation, ts, cls)
             return None
         key = span_key(subject.span)
@@ -613,19 +589,17 @@ class _Folding:
         real sighting bound to emissions that never come.
         """
         observer = self.policy.observers.get(observation.observer)
-        if not self.binds_subjects or observer is None or not observer.all_keys:
+        if observer is None or not observer.all_keys:
             return waiting.slot_of(self.policy, observation.observer), record
         if observation.signature is None:
             return waiting.OTHERS, record
         return observation.observer, fast_canonical(parse_json(record))
 
-    def is_of_another(self, observation: Observation, digest: bytes) -> bool:
-        """Whether an observer looked at another record than the one that was taken in."""
-        return self.binds_subjects and subjects.is_of_another(observation.subject, digest)
-
     def comes_early(self, known: EmissionState | None, observation: Observation) -> bool:
-        """Whether an observation that counts for nothing is an answer about an assertion that has yet to come."""
-        if not self.counts_answers or not observer_answers.may_count(self.policy, observation):
+        """Whether an observation that counts for nothing is a look at, or an answer about, an assertion that has yet to
+        come."""
+        is_look = self.counts_looks and observation.outcome != "unavailable"
+        if not is_look and not (self.counts_answers and observer_answers.may_count(self.policy, observation)):
             return False
         attempt = known.attempt(observation.subject.attempt) if known is not None else None
         key = span_key(observation.subject.span)
@@ -634,18 +608,17 @@ class _Folding:
     def put_aside(self, event: Event, observation: Observation, key: str) -> Fault | None:
         """Keeps evidence whose assertion is not known for the horizon, as it came, where so much may wait."""
         state, subject = self.state, observation.subject
-        emission_id, record, slot = subject.emission_id, event.value or b"", waiting.OTHERS
-        if self.version >= WAITING:
-            slot, record = self.slot_of(observation, record)
-            if state.has_waiting(emission_id, record):
-                self.counters["duplicate"] += 1
-                if self.trace is not None:
-                    self.trace.uncounted(emission_id, subject.attempt, key, "repeated")
-                return None
-            count, held = state.count_waiting(emission_id, slot), state.held.get(slot, 0)
-            fault = waiting.too_many(self.policy, repr(emission_id), slot, count, held, record)
-            if fault is not None:
-                return fault
+        emission_id = subject.emission_id
+        slot, record = self.slot_of(observation, event.value or b"")
+        if state.has_waiting(emission_id, record):
+            self.counters["duplicate"] += 1
+            if self.trace is not None:
+                self.trace.uncounted(emission_id, subject.attempt, key, "repeated")
+            return None
+        count, held = state.count_waiting(emission_id, slot), state.held.get(slot, 0)
+        fault = waiting.too_many(self.policy, repr(emission_id), slot, count, held, record)
+        if fault is not None:
+            return fault
         one = PendingEvidence(
             record=record,
             attempt=subject.attempt,
@@ -695,15 +668,15 @@ class _Folding:
     def weigh(self, case: Case, observation: Observation, record: bytes, ts: int, cls: str) -> Uncounted | None:
         """Notes what an observation says in the case or the assertion; where it changes nothing, says why."""
         assertion_state, outcome = case.state, observation.outcome
-        if self.binds_subjects and self.guarded and observation.signature is None:
+        if self.guarded and observation.signature is None:
             signed = self.as_signed(assertion_state, observation, record, cls)
             if signed is None:
                 return "not-as-signed"
             observation = signed
-        if self.version >= ROOTS:
-            observation = independence.with_root(assertion_state.bounds, observation, cls)
-        why = corroboration.barred(self.policy, assertion_state, observation, self.version)
-        if why is None and self.binds_subjects:
+        observation = independence.with_root(assertion_state.bounds, observation, cls)
+        why = corroboration.barred(self.policy, assertion_state, observation)
+        if why is None:
+            self.note_look(assertion_state, outcome)
             own = subjects.of_own_checks(assertion_state, observation)
             why, observation = ("other-checks", observation) if own is None else (None, own)
         if why is None:
@@ -717,8 +690,7 @@ class _Folding:
         if why is not None:
             return why
         if outcome == "corroborates":
-            if self.version >= FILES:
-                observation = check_places.with_file(observation)
+            observation = check_places.with_file(observation)
             return corroboration.corroborate(self.policy, assertion_state, observation, ts, cls)
         if outcome == "contradicts":
             why = corroboration.contradict(assertion_state, cls, ts)
@@ -733,7 +705,7 @@ class _Folding:
     ) -> Observation | None:
         """What an observation may say: of one that carries a sighting, what that bears out; None for nothing."""
         carried = validation.carried(record)
-        sighting = None if carried is None else decode_sighting(carried, old_names=True)
+        sighting = None if carried is None else decode_sighting(carried)
         if sighting is None or isinstance(sighting, Fault):
             return observation
         return bound.as_signed(assertion_state, observation, cls, sighting)
@@ -743,10 +715,18 @@ class _Folding:
         state = attempt.assertion(span_key(observation.subject.span))
         if state is None:
             return
-        if corroboration.barred(self.policy, state, observation, self.version) is None:
-            self.note(state, observation, ts, cls)
+        if state.phase == Phase.PENDING and corroboration.barred(self.policy, state, observation) is None:
+            self.note_look(state, observation.outcome)
+            own = subjects.of_own_checks(state, observation)
+            if own is not None:
+                self.note(state, own, ts, cls)
         self.note_uncounted(state, observation, ts, _UNCOUNTED.get(observation.outcome))
         self.note_answer(state, observation, cls)
+
+    def note_look(self, assertion_state: AssertionState, outcome: Outcome) -> None:
+        """Notes that an observer that may count has looked at an assertion; a bound or a time-out is no look."""
+        if outcome != "unavailable" and assertion_state.phase == Phase.PENDING:
+            self.state.end_lateness(assertion_state, A_LOOK)
 
     def note_uncounted(
         self, assertion_state: AssertionState | None, observation: Observation, ts: int, why: Uncounted | None
@@ -779,7 +759,7 @@ class _Folding:
 
     def review(self, event: Event) -> Fault | None:
         """A person's decision, for an assertion that is there; a dead letter otherwise."""
-        review = decode_review(event.value, old_names=self.old_names)
+        review = decode_review(event.value)
         if isinstance(review, Fault):
             return review
         decided_at = None if review.decided_at is None else parse_time(review.decided_at)
@@ -797,17 +777,16 @@ class _Folding:
         if assertion_state is None:
             which = f"{review.emission_id}#{key} of attempt {review.attempt}"
             return Fault("late-review", f"$: expected an assertion that may still be reviewed, got {which}")
-        if self.version >= AUTHORITY and review.decision == "admit" and assertion_state.phase != Phase.REVIEW:
+        if review.decision == "admit" and assertion_state.phase != Phase.REVIEW:
             got = f"one that is {assertion_state.phase.name.lower()}"
             return Fault("unrequested-review", f"$.decision: expected an assertion that is up for review, got {got}")
-        if self.version >= REVIEWS:
-            fault = validation.stale_review(self.checked, review, decided_at, assertion_state, self.version >= TEXT)
-            if fault is not None:
-                return fault
+        fault = validation.stale_review(self.checked, review, decided_at, assertion_state)
+        if fault is not None:
+            return fault
         if review.decision == "admit" and not self.is_agreed(assertion_state, review.reviewer):
             return None
         if assertion_state.phase == Phase.ADMITTED:
-            self.verdicts.review_admitted(assertion_state, review.decision)
+            self.verdicts.refuse_admitted(assertion_state)
         else:
             if self.trace is not None:
                 self.trace.reviewed(assertion_state)

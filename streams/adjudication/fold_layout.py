@@ -50,7 +50,7 @@ class TermsInForce(NamedTuple):
 
     Attributes:
         windows: how old evidence may be, by the class's number (`CODES["class"]`).
-        horizon, max_validity: as in the policy.
+        horizon, late_horizon, max_validity: as in the policy.
         min_observers, min_coverage: of internal and of external assertions (`CODES["effect"]`).
         counts_once: whether every class counts once, whatever it looked at.
         has_k_by_check: whether single checks have a k of their own.
@@ -58,6 +58,7 @@ class TermsInForce(NamedTuple):
 
     windows: tuple[int, ...]
     horizon: int
+    late_horizon: int
     max_validity: int
     min_observers: tuple[int, int]
     min_coverage: tuple[int, int]
@@ -117,15 +118,11 @@ class Rules(NamedTuple):
         binds_sightings: whether emissions are cited.
         only_signed: whether an observation needs a signature.
         accepts_checks: whether the built-in judge's word counts.
-        asks_plainly: whether a request for another attempt says nothing of what was seen (mending.py).
         looks_kept: the effects of which it is kept what was seen instead of evidence, a bit for each.
         names_vendors: whether it matters who owns what a service says.
-        text_rules: those of text and grounding since `versions.TEXT`.
-        max_waiting: how much evidence of one slot may wait for an emission; 0 for no bound.
+        max_waiting: how much evidence of one slot may wait for an emission.
         waiting_share: the bytes of one slot that may wait in the lane.
         verdicts: what is told on the topic `verdicts` (`CODES["verdicts"]`).
-        binds_subjects: whether an observation counts only for the record and the checks that it names (subjects.py);
-            also for the rules of the same version (versions.REVIEWS, FILES).
     """
 
     classes: tuple[str, ...]
@@ -147,15 +144,11 @@ class Rules(NamedTuple):
     binds_sightings: bool
     only_signed: bool
     accepts_checks: bool
-    asks_plainly: bool
     looks_kept: int
     names_vendors: bool
-    text_rules: bool
     max_waiting: int
     waiting_share: int
     verdicts: int
-    binds_subjects: bool
-    ends_requests: bool
     lone_reviewer: bool
     reviewed: int
 
@@ -264,7 +257,6 @@ class Functions(NamedTuple):
     attestation_of: Callable[[bytes], bytes]
     shown_id: Callable[[str, bool], bytes]
     refuses: Callable[[bytes], bool]
-    derived: Callable[[str, Any], str | None]
     k_of: Callable[[str, bool], int]
     pieces_of: Callable[[str, str | None], Pieces | None]
     request_of: Callable[[bytes, bytes, int, int], RequestMembers]
@@ -299,16 +291,29 @@ PACKED: Final[Mapping[str, Fields]] = {
         *("emission_id", "attempt", "emitted_at", "terms", "span_key", "kind", "effect", "k", "text", "annotated"),
         *("grounded", "confidence", "chain", "emitter", "traceparent", "terms_number", "arrival", "order", "ids"),
         *("declared", "phase", "seen", "fresh", "aged", "revision", "basis", "admitted_at", "valid_until", "touched"),
-        *("clock", "due", "witnesses", "checking", "reviewers"),
+        *("clock", "due", "witnesses", "checking", "reviewers", "look"),
     ),
     "closed": (
         *("span_key", "kind", "effect", "status", "reason", "disposition", "coverage", "classes", "missing", "checks"),
-        "valid_until",
+        *("valid_until", "by"),
     ),
     "declared": ("number", "id", "ts", "confirmed"),
     "class_evidence": ("number", "latest", "ts", "id", "observer", "identity_bound", "attestation"),
-    "checking": ("texts", "needs", "classes", "words", "coverage", "unchecked", "places", "elsewhere"),
-    "verified": ("number", "stamps", "named", "coverage", "unchecked", "looked"),
+    "checking": (
+        "texts",
+        "needs",
+        "classes",
+        "words",
+        "coverage",
+        "unchecked",
+        "places",
+        "elsewhere",
+        "by",
+        "told",
+        "proposed",
+    ),
+    "verified": ("number", "stamps", "named", "covered", "looked"),
+    "covered": ("level", "unchecked", "by"),
     "place": ("path", "first", "last", "commit"),
     "looks": ("words", "looks"),
     "look": ("number", "outcome", "ts", "observer", "reason", "terms", "misses"),
@@ -364,11 +369,12 @@ CODES: Final[Mapping[str, Sequence[str]]] = {
     "outcome": ("absent", "terms-present", "unavailable", "contradicts", "unknown-observation", "corroborates"),
     "absent_reason": (
         *("terms-missing", "check-fails", "check-undecided", "check-not-bound", "changed-since", "path-missing"),
+        "outside-locator",
     ),
     "held_reason": (
         *("not-found", "differs", "ambiguous", "computed", "incomparable", "syntax-error", "unlisted-language"),
         *("no-grammar", "too-large", "not-whole", "other-substrate", "unknown-check"),
-        *("path-missing", "changed-since", "denial"),
+        *("path-missing", "changed-since", "denial", "moved", "assigned-elsewhere"),
     ),
     "uncounted": (
         *("class-unknown", "absent", "terms-present", "unavailable", "low-confidence", "judge-not-accepted"),
@@ -385,7 +391,7 @@ CODES: Final[Mapping[str, Sequence[str]]] = {
     "reason": (
         *("declared-terminal", "unknown-class", "ungrounded", "citation-violation", "low-confidence"),
         *("confusable-text", "fabricated-annotation", "contradicted", "superseded", "partly-checked", "below-floor"),
-        *("aged-out", "not-checked", "no-corroboration", "review", "validity-ended"),
+        *("aged-out", "not-checked", "no-corroboration", "review", "validity-ended", "not-looked-at"),
     ),
 }
 """Numbers that stand for words: each word's place in its list."""

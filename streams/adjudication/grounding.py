@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterator, Sequence
 from ...codecs.records import AnyStep, Assertion, Derived, Emission, Retrieval, Severed
 from ...codecs.times import parse_time
 from ..judging.cited import cited_spans
-from ..judging.quotes import quotes
 
 
 def steps(chain: Sequence[AnyStep] | None) -> Iterator[AnyStep]:
@@ -70,17 +69,13 @@ def is_matched(chain: Sequence[AnyStep] | None, names: Collection[str]) -> bool:
     return False
 
 
-def citation_violation(
-    emission: Emission, assertion: Assertion, text: str, text_rules: bool = True
-) -> tuple[int, int] | None:
+def citation_violation(emission: Emission, assertion: Assertion, text: str) -> tuple[int, int] | None:
     """The first quote of a strictly cited assertion that is not in its context, character for character [C §4].
 
     Args:
         emission: with the context.
         assertion: with the citation.
-        text: the assertion's.
-        text_rules: also block quotes, `<q>`, quotations over paragraphs and prose in back-ticks (`judging/cited.py`);
-            fold version 1 looked for quotation marks only.
+        text: the assertion's; what it quotes `judging/cited.py` says.
 
     Returns:
         The quote's offsets (code points, without its quotation marks) in the assertion's text; None where every quote
@@ -90,7 +85,7 @@ def citation_violation(
     if cites is None or not cites.strictly:
         return None
     context = emission.contexts.get(cites.context, "")
-    for start, end in cited_spans(text) if text_rules else quotes(text):
+    for start, end in cited_spans(text):
         if text[start:end] not in context:
             return start, end
     return None

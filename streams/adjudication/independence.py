@@ -19,8 +19,8 @@ from .emission_state import CLASSES, NUMBER_OF, Terms
 ROOTED: Final = frozenset(
     NUMBER_OF[name] for name in ("substrate.git.log", "substrate.grep", "substrate.code.read", "substrate.fs.mtime")
 )
-"""Classes that look below a root: of these at most `same_root` count for one root. A root that nobody names is one,
-before `versions.ROOTS`; from then on it may be any, and is kept as `ANY_ROOT`."""
+"""Classes that look below a root: of these at most `same_root` count for one root. A root that nobody
+names may be any, and is kept as `ANY_ROOT`."""
 ANY_ROOT: Final = "\0"
 """The root of evidence that names none: it counts against every root's bound."""
 _SAME_BYTES: Final = frozenset((NUMBER_OF["substrate.grep"], NUMBER_OF["substrate.code.read"]))

@@ -133,9 +133,7 @@ def _misses(assertion_state: AssertionState, observation: Observation, *, bound:
 # ---------------------------------------------------------------- what is asked
 
 
-def members(
-    assertion_state: AssertionState, left: int, until: int, confusables: Confusables, *, commits: bool, revision: int
-) -> str:
+def members(assertion_state: AssertionState, left: int, until: int, confusables: Confusables, *, commits: bool) -> str:
     """What a request says beside its record, as JSON members with a comma before each.
 
     Outside the frame stand enumerated values, numbers, identifiers and times. What strangers wrote stands in a frame of
@@ -147,7 +145,6 @@ def members(
         until: up to when its lane knows this attempt, Unix ms.
         confusables: what becomes of confusable characters.
         commits: whether commits may leave: they are observation ids [S §12].
-        revision: of the rules by which texts are cleaned.
     """
     looks = list(looks_of(assertion_state))
     missing: list[dict[str, Any]] = []
@@ -175,7 +172,7 @@ def members(
                 "seen": [one for one in places if len(one) > 1],
             }
         )
-    trace = Trace(revision)
+    trace = Trace()
     frame = {
         "@type": FRAME_TYPE,
         "warning": WARNING,

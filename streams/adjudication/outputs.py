@@ -27,7 +27,6 @@ from .fold_layout import RecordHeaders
 from .mending import members
 from .trace import FoldTrace
 from .verdict_json import VerdictWriter, asked_for
-from .versions import REQUESTS, number_of
 
 ADMITTED, INADMISSIBLE = "admitted", "inadmissible"
 REVIEWS, REEMISSIONS = "review-requests", "re-emission-requests"
@@ -61,7 +60,6 @@ class Writer:
         trace: FoldTrace | None = None,
     ) -> None:
         self.outputs: list[Output] = []
-        self._version = number_of(block.header.fold)
         self._block, self._policy, self._trace = block, policy, trace
         self._decisions = DecisionWriter(block, policy, policy_hash, secret)
         self.verdicts = VerdictWriter(block, policy_hash)
@@ -132,8 +130,7 @@ class Writer:
             more = _missing(state)
             if topic == REEMISSIONS and again is not None:
                 commits = self._policy.privacy.observation_ids == "clear"
-                confusables, revision = self._decisions.confusables(state.effect), self._decisions.revision
-                more += members(state, *again, confusables, commits=commits, revision=revision)
+                more += members(state, *again, self._decisions.confusables(state.effect), commits=commits)
             self._put(topic, state, verdict, decision, more, disposition)
 
     def _ask(
@@ -150,7 +147,7 @@ class Writer:
 
     def request_members(
         self, state: AssertionState, deadline: int, assertion: Assertion | None = None
-    ) -> tuple[str | None, str]:
+    ) -> tuple[str, str]:
         """What a request for a review has beyond the record on `inadmissible` (reviewing.py).
 
         Args:
@@ -159,11 +156,8 @@ class Writer:
             assertion: as its emission makes it, where it has just come.
 
         Returns:
-            The member `checks` as JSON, or None where the request keeps the record's own; and the members that follow
-            the record's, as JSON with a comma before each.
+            The member `checks` as JSON; and the members that follow the record's, as JSON with a comma before each.
         """
-        if self._version < REQUESTS:
-            return None, _missing(state)
         more = _missing(state) + self._reviewers(state)
         return reviewing.checks_json(state), more + reviewing.members(
             state,
@@ -172,7 +166,6 @@ class Writer:
             self._decisions.shown_id,
             self._decisions.confusables(state.effect),
             commits=self._policy.privacy.observation_ids == "clear",
-            revision=self._decisions.revision,
         )
 
     def asked_again(self, state: AssertionState, deadline: int) -> None:
@@ -198,7 +191,7 @@ class Writer:
             review: that ended it.
             by_attempt: the newer attempt that ended it.
         """
-        reason = asked_for(state)[1] if state.asked else None
+        reason = asked_for(state)[1]
         decision = self._decisions.decision(
             "EndedReviewRequest", state, status, None, reason, '"disposition":"review",', text=False
         )

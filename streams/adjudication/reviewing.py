@@ -177,7 +177,6 @@ def members(
     confusables: Confusables,
     *,
     commits: bool,
-    revision: int,
 ) -> str:
     """What a request says beside its record, as JSON members with a comma before each; but `checks`, which stands where
     the record has it.
@@ -193,7 +192,6 @@ def members(
             not.
         confusables: what becomes of confusable characters.
         commits: whether commits may leave: they are observation ids [S §12].
-        revision: of the rules by which texts are cleaned.
     """
     kept = state.material or Material("", "", [])
     looks = list(mending.looks_of(state))
@@ -207,7 +205,7 @@ def members(
         ]
         text = inert(canonical(check)) if isinstance(check, Check) else check.text
         asked.append({"number": number, "check": text, "seen": [one for one in places if len(one) > 1]})
-    trace = Trace(revision)
+    trace = Trace()
 
     def cleaned(value: Any, field: str, cap: int = mending.CAP) -> Any:
         return clean_tree(value, field, cap, confusables, trace) if value else value

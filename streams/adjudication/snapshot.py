@@ -30,6 +30,7 @@ from .emission_state import (
     CheckTerms,
     ClassEvidence,
     Closed,
+    Covered,
     Declared,
     Elsewhere,
     EmissionState,
@@ -46,7 +47,7 @@ from .emission_state import (
 from .state import State
 from .witnesses import Witness
 
-FORMAT = 3
+FORMAT = 4
 CHUNK = 4096
 """So many emissions make a chunk: about a megabyte."""
 
@@ -102,6 +103,7 @@ _STRUCTS = (
     Witness,
     Checking,
     Verified,
+    Covered,
     Place,
     Elsewhere,
     Miss,
@@ -113,9 +115,6 @@ _STRUCTS = (
 )
 LAYOUT: Final = layout_of(repr((FORMAT, CLASSES, STATUSES, REASONS)), *_STRUCTS)
 """Changes with the structs by itself; where bytes only come to mean something else, raise `FORMAT`."""
-READABLE: Final = ("408fd7d15605ea19",)
-"""Layouts of before that are read as well: what came since are last fields with a default that holds for what was kept
-then. The one named had no `PendingEvidence.slot`."""
 
 _encoder = msgspec.msgpack.Encoder(order="sorted")
 _head = msgspec.msgpack.Decoder(Head)

@@ -4,27 +4,35 @@
 A check stands when k classes verified it, each class once, newest evidence first. The assertion is admitted when all of
 its checks stand and they speak of as much of its sentence as the policy wants. An observation that verifies no check by
 name (a foreign observer's) speaks of all of them where the policy counts it. An assertion without a `Checking` counts
-its classes plainly, as if it had one check. Pure; assertions are changed by `note`, `note_words`,
-`note_look`, `drop_looks` and `settle` alone.
+its classes plainly, as if it had one check.
+
+An assertion that declares no check, and for which none is proposed, has those that observers tell, by their canonical
+form, at most `MOST_TOLD` different ones. One of them is enough: the first that k classes verify and that covers the
+sentence. No check and no coverage is read from the sentence here.
+
+`whole` is an observer's word: by a claim form it stands, by a proposer's name only where that proposer signed it
+(`Checking.proposed`). Coverage is the least of the proposal and of what the observations that count told.
+
+Pure; assertions are changed by `place_of_told`, `note`, `note_words`, `note_look`, `drop_looks` and `settle` alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from ...codecs.records import Observation
 from ..judging.checks import Check, Unknown, parse_check
-from ..judging.derivation import checks_of
+from ..policy.policy import BY_FORM
 from . import check_places
 from .check_places import Stamp, files, is_elsewhere, keep, keep_elsewhere, looked_at, place_in
 from .emission_state import (
     COVERAGE,
-    NO_COVERAGE,
     PART,
-    WHOLE,
     AssertionState,
     Checking,
     ClassEvidence,
+    Covered,
     Elsewhere,
     Look,
     Looks,
@@ -35,22 +43,26 @@ from .emission_state import (
 from .independence import independent
 from .uncounted import Uncounted
 
+MOST_TOLD: Final = 4
+"""So many different checks that observers tell are kept of an assertion without its own."""
+
 # ---------------------------------------------------------------- an assertion's checks
 
 
-def begin(state: AssertionState, declared: Sequence[str] | None, terms: Terms) -> None:
+def begin(state: AssertionState, declared: Sequence[str] | None, terms: Terms, proposed: str | None = None) -> None:
     """Gives a new assertion its `Checking`, where it needs one from the start; may lower or raise its k.
 
     Args:
         state: the assertion; it is changed.
-        declared: the texts of the checks that it declares; None or empty where it declares none.
+        declared: the texts of the checks that it declares or that are proposed; None or empty where there is none.
         terms: that the policy sets; `terms.checks` has the k of single checks, for internal and external effects.
+        proposed: see `Checking.proposed`.
     """
     plain = terms.checks.counts_plainly
-    if plain and not declared:
+    if plain and not declared and proposed is None:
         return
-    state.checking = checking = Checking(list(declared) if declared else None)
-    if not terms.checks.k_by_check:
+    state.checking = checking = Checking(list(declared) if declared else None, proposed=proposed)
+    if not terms.checks.k_by_check or not declared:
         return
     external = state.effect == "external"
     found = [k_by_check(terms.checks.k_by_check, check, external=external) for check in checks(state)]
@@ -71,10 +83,60 @@ def k_by_check(by_check: Mapping[str, tuple[int, int]], check: Check | Unknown, 
 
 
 def texts(state: AssertionState) -> Sequence[str]:
-    """The checks of an assertion as text: those that it declares, or the one that its words give."""
+    """The checks of an assertion as text: those that it declares, that were proposed, or that observers told."""
     checking = state.checking
-    declared = checking.texts if checking is not None else None
-    return declared if declared is not None else checks_of(state.text, state.kind, None).checks
+    return checking.texts if checking is not None and checking.texts is not None else ()
+
+
+def has_own(state: AssertionState) -> bool:
+    """Whether the checks are the assertion's own: declared, proposed, or settled at its admission."""
+    checking = state.checking
+    return checking is not None and checking.texts is not None and not checking.told
+
+
+def place_of_told(state: AssertionState, check: Check, text: str, *, verified: bool) -> int | None:
+    """The place of a check that an observer told of an assertion without its own; it is taken in where there is room.
+
+    Args:
+        state: the assertion; it is changed.
+        check: that was told.
+        text: its canonical form.
+        verified: whether it was verified. One that was not is taken in only where there is none yet.
+
+    Returns:
+        None where it is not among those that are kept.
+    """
+    checking = _checking(state)
+    told = checking.texts or []
+    if text in told:
+        return told.index(text)
+    if len(told) >= (MOST_TOLD if verified else 1):
+        return None
+    k = k_by_check(state.bounds.checks.k_by_check, check, external=state.effect == "external")
+    if told or k:
+        checking.needs = [*(checking.needs or [state.k] * len(told)), k or state.k]
+    checking.texts, checking.told = [*told, text], True
+    for entry in checking.classes:  # what verified none by name speaks of each
+        entry.stamps.append(-1 if entry.named else entry.stamps[0])
+        if entry.looked:
+            entry.looked.append(("", "") if entry.named else entry.looked[0])
+        entry.covered.append(Covered())
+    if checking.places:
+        checking.places.append(Place())
+    return len(told)
+
+
+def weighed(state: AssertionState) -> Sequence[int]:
+    """The places of the checks that have to stand: of all, or, where observers told them, of the best one."""
+    checking = state.checking
+    if checking is None or not checking.told:
+        return range(count(state))
+    needs = dict(each_k(state))
+    rated: list[tuple[bool, bool, int]] = []
+    for place, k in needs.items():
+        classes = len(ends(state, place))
+        rated.append((classes >= k and _covers(state, place), classes >= k, classes))
+    return [rated.index(max(rated))]  # the first of equals
 
 
 def checks(state: AssertionState) -> list[Check | Unknown]:
@@ -108,9 +170,7 @@ def verified(state: AssertionState, observation: Observation) -> list[int] | Unc
     """
     if observation.verified is None:
         return None
-    checking = state.checking
-    declared = checking.texts if checking is not None else None
-    known = len(declared) if declared is not None else len(texts(state))
+    checking, known = state.checking, len(texts(state))
     found = sorted({place for place in observation.verified if place < known})
     if checking is not None and checking.coverage >= 0:
         found = [check for check in found if not is_elsewhere(checking, check, place_in(observation, check))]
@@ -140,10 +200,12 @@ def note(
     if entry is None:
         if places is None and state.bounds.checks.counts_plainly:
             return False  # `seen` says all
-        entry = Verified(seen.number, [seen.ts] * count(state))
+        groups = count(state) if checking.told else 1
+        entry = Verified(seen.number, [seen.ts] * count(state), 0, [Covered()] * groups)
         checking.classes.append(entry)
-    if checking.coverage < 0:  # until it is admitted
-        _note_coverage(entry, observation, state, whole=places is None)
+    if checking.coverage < 0 and places is not None:  # until it is admitted
+        for group in places if checking.told else (0,):
+            entry.covered[group] = _least(entry.covered[group], _covered(state, checking, observation))
     looked = ("", "") if state.bounds.checks.counts_plainly else looked_at(observation)
     news = False
     for check in range(count(state)) if places is None else places:
@@ -216,18 +278,27 @@ def _checking(state: AssertionState) -> Checking:
     return state.checking
 
 
-def _note_coverage(entry: Verified, observation: Observation, state: AssertionState, *, whole: bool) -> None:
-    """The least coverage of a class, with the spans that those who told it left open."""
-    if whole:
-        return
-    level = COVERAGE.index(observation.coverage) if observation.coverage is not None else PART
-    if level == WHOLE or level > entry.coverage:
-        return
-    unchecked = observation.unchecked or ()
+def _covered(state: AssertionState, checking: Checking, observation: Observation) -> Covered:
+    """How much an observation says that the checks cover, as far as its word counts for that.
+
+    `whole` by a proposer's name counts where that proposer signed it; what does not say by what it is whole counts as
+    by a form, unless a proposal came, from which it may have it.
+    """
+    by = observation.coverage_by or (BY_FORM if checking.proposed is None else "")
+    if observation.coverage == "whole" and by and by in (BY_FORM, checking.proposed):
+        return Covered(by="" if by == BY_FORM else by)
+    level = PART if observation.coverage in (None, "whole") else COVERAGE.index(observation.coverage)
     length = len(state.text)
+    unchecked = observation.unchecked or ()
     spans = [(start, min(end, length)) for start, end in unchecked if start < min(end, length)] or [(0, length)]
-    entry.unchecked = merged([*(entry.unchecked if level == entry.coverage else ()), *spans])
-    entry.coverage = level
+    return Covered(level, merged(spans))
+
+
+def _least(one: Covered, other: Covered) -> Covered:
+    """The lower of two; of equals both their spans."""
+    if one.level != other.level:
+        return min(one, other, key=lambda covered: covered.level)
+    return Covered(one.level, merged([*one.unchecked, *other.unchecked]), one.by or other.by)
 
 
 def merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -254,29 +325,32 @@ def stands(state: AssertionState) -> bool:
     """Whether enough classes verified every check, and every check is one that this version knows."""
     if state.checking is None:
         return state.fresh >= state.k
-    if state.fresh < least_k(state) or any(len(ends(state, place)) < k for place, k in each_k(state)):
+    if state.fresh < least_k(state):
+        return False
+    needs = dict(each_k(state))
+    if any(len(ends(state, place)) < needs[place] for place in weighed(state)):
         return False
     return not has_unknown(state)
 
 
 def has_unknown(state: AssertionState) -> bool:
     """Whether one of the declared checks is malformed or not known: then the others cannot admit it."""
-    declared = state.checking.texts if state.checking is not None else None
-    return declared is not None and any(isinstance(parse_check(text), Unknown) for text in declared)
+    return any(isinstance(parse_check(text), Unknown) for text in texts(state))
 
 
 def missing(state: AssertionState) -> int:
     """How many classes more the check that lacks the most would need."""
     if state.checking is None:
         return max(0, state.k - state.fresh)
-    return max(0, *(k - len(ends(state, place)) for place, k in each_k(state)))
+    needs = dict(each_k(state))
+    return max(0, *(needs[place] - len(ends(state, place)) for place in weighed(state)))
 
 
 def carried(state: AssertionState) -> int:
     """Until when the classes carry every check, Unix ms: the k-th largest of newest ts + W; -1 if one falls short."""
-    least = -1
-    for place, k in each_k(state):
-        found = ends(state, place)
+    least, needs = -1, dict(each_k(state))
+    for place in weighed(state):
+        k, found = needs[place], ends(state, place)
         if len(found) < k:
             return -1
         least = found[k - 1] if least < 0 else min(least, found[k - 1])
@@ -311,36 +385,70 @@ def _carrying(state: AssertionState, check: int) -> tuple[Place, list[tuple[int,
 # ---------------------------------------------------------------- coverage
 
 
-def coverage(state: AssertionState) -> tuple[int, list[tuple[int, int]]]:
-    """How much of its sentence the checks speak of, and what they leave open: the least of what counts."""
+def covered(state: AssertionState) -> Covered:
+    """How much of its sentence the checks speak of, what they leave open, and by whose word: the least that counts."""
     checking = state.checking
     if checking is None:
-        return WHOLE, []
+        return Covered()
     if checking.coverage >= 0:
-        return checking.coverage, checking.unchecked
+        return Covered(checking.coverage, checking.unchecked, checking.by)
+    return _covered_by(state, weighed(state)[0] if checking.told else 0)
+
+
+def _covered_by(state: AssertionState, group: int) -> Covered:
+    """The same of one entry of `Verified.covered`."""
+    checking = _checking(state)
     counted = {seen.number for seen in state.seen if seen.ts >= 0}
-    least, spans = WHOLE, list[tuple[int, int]]()
-    for one in checking.classes:
-        if one.number not in counted or one.coverage > least:
-            continue
-        spans = merged([*(spans if one.coverage == least else ()), *one.unchecked])
-        least = one.coverage
-    return least, spans
+    least = Covered()
+    for entry in checking.classes:
+        if entry.number in counted and (not checking.told or entry.named >> group & 1):
+            least = _least(least, entry.covered[group])
+    return least
+
+
+def _covers(state: AssertionState, group: int) -> bool:
+    return _covered_by(state, group).level >= _least_coverage(state)
+
+
+def _least_coverage(state: AssertionState) -> int:
+    internal, external = state.bounds.checks.min_coverage
+    return external if state.effect == "external" else internal
 
 
 def covers_enough(state: AssertionState) -> bool:
     """Whether the checks speak of as much of the sentence as the policy wants for its effect."""
-    internal, external = state.bounds.checks.min_coverage
-    return coverage(state)[0] >= (external if state.effect == "external" else internal)
+    return covered(state).level >= _least_coverage(state)
 
 
 def settle(state: AssertionState) -> None:
-    """Fixes coverage, and the file of each check, at admission by evidence: what comes later does not change them."""
+    """Fixes coverage, the file of each check, and, of checks that observers told, which one it is: what comes after the
+    admission does not change them."""
     checking = state.checking
     if checking is not None and checking.coverage < 0:
-        checking.coverage, checking.unchecked = coverage(state)
+        least = covered(state)
+        checking.coverage, checking.unchecked, checking.by = least.level, least.unchecked, least.by
+        if checking.told:
+            _keep_one(state, checking, weighed(state)[0])
         if checking.elsewhere:
             check_places.settle(checking, [_chosen(state, check) for check in range(count(state))])
+
+
+def _keep_one(state: AssertionState, checking: Checking, place: int) -> None:
+    """Makes one of the told checks the only check of an assertion."""
+    checking.texts, checking.told = [texts(state)[place]], False
+    if checking.needs:
+        state.k, checking.needs = checking.needs[place], [checking.needs[place]]
+    if checking.places:
+        checking.places = [checking.places[place]]
+    for entry in checking.classes:
+        entry.stamps, entry.named = [entry.stamps[place]], entry.named >> place & 1
+        entry.covered = [entry.covered[place]]
+        entry.looked = [entry.looked[place]] if entry.looked else []
+    checking.elsewhere = [one for one in checking.elsewhere if one.check == place]
+    for one in checking.elsewhere:
+        one.check = 0
+    for witness in state.witnesses:
+        witness.checks = witness.checks if witness.checks < 0 else witness.checks >> place & 1
 
 
 def _chosen(state: AssertionState, check: int) -> tuple[Place, list[Stamp]]:
@@ -350,11 +458,10 @@ def _chosen(state: AssertionState, check: int) -> tuple[Place, list[Stamp]]:
 
 
 def classes_by_check(state: AssertionState) -> list[int]:
-    """For each check how many distinct classes verified it by name, in one file."""
-    checking = state.checking
-    if checking is None:
+    """For each check that has to stand how many distinct classes verified it by name, in one file."""
+    if state.checking is None:
         return []
-    return [len(verifiers(state, check)) for check in range(count(state))]
+    return [len(verifiers(state, check)) for check in weighed(state)]
 
 
 def verifiers(state: AssertionState, check: int) -> list[int]:
@@ -362,6 +469,3 @@ def verifiers(state: AssertionState, check: int) -> list[int]:
     if state.checking is None:
         return []
     return sorted({stamp.number for stamp in _chosen(state, check)[1] if stamp.named})
-
-
-__all__ = ["NO_COVERAGE", "begin", "checks", "covers_enough", "note", "note_words", "settle", "stands", "verified"]

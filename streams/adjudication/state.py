@@ -69,7 +69,7 @@ class State(Table):
         least = rules.min_observers
         # Where the emitter's own word is evidence no observer is heard, so none is counted (`policy check` warns).
         needed = ALONE if rules.trust == "declared" else (least.internal, least.external)
-        terms = Terms(rules.window, rules.horizon, rules.max_validity, needed, _check_terms(policy))
+        terms = Terms(rules.window, rules.horizon, rules.late_horizon, rules.max_validity, needed, _check_terms(policy))
         if terms not in self.terms:
             self.terms.append(terms)
         self.terms_number = self.terms.index(terms)

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 from msgspec.structs import replace
 
 from ...codecs import digests
-from ...codecs.records import Observation, Subject
+from ...codecs.records import MAX_CHECK_LENGTH, Observation, Subject
 from ..judging.checks import Check, canonical, parse_check
 from . import standing
 from .emission_state import AssertionState
@@ -45,6 +45,8 @@ def of_own_checks(state: AssertionState, observation: Observation) -> Observatio
     Returns:
         The observation as it is, nearly always. None where nothing is left on which its outcome could rest.
     """
+    if not standing.has_own(state):
+        return _of_told_checks(state, observation)
     said = observation.verified or observation.refuted
     detail: Any = (observation.detail or {}).get("checks")
     if not said or not isinstance(detail, list):
@@ -59,7 +61,47 @@ def of_own_checks(state: AssertionState, observation: Observation) -> Observatio
     if field is not None and getattr(observation, field) and not decided[field]:
         return None
     left: list[Any] = [{} if place in others else one for place, one in enumerate(reported)]
-    return replace(observation, **decided, detail={**(observation.detail or {}), "checks": left})
+    return replace(observation, **decided, detail=_with_checks(observation, left))
+
+
+def _of_told_checks(state: AssertionState, observation: Observation) -> Observation | None:
+    """The observation with what it says of the check that it tells, at the place where that is kept.
+
+    Of an assertion without its own checks an observer tells one, the first. What is no check counts for nothing, nor
+    does what finds no room (`standing.place_of_told`).
+    """
+    detail: Any = (observation.detail or {}).get("checks")
+    reported = cast("list[Any]", detail)[0] if isinstance(detail, list) and detail else None
+    if reported is None and not observation.verified and not observation.refuted:
+        return observation  # it speaks of the assertion as a whole, or of nothing
+    given: Any = cast("dict[str, Any]", reported).get("check") if isinstance(reported, dict) else None
+    check = parse_check(given) if isinstance(given, str) and len(given) <= MAX_CHECK_LENGTH else None
+    place = None
+    if isinstance(check, Check):
+        verifies = observation.outcome == "corroborates" and 0 in (observation.verified or ())
+        place = standing.place_of_told(state, check, canonical(check), verified=verifies)
+    field = _DECIDING.get(observation.outcome)
+    if place is None:
+        if field is not None and getattr(observation, field) is not None:
+            return None
+        return replace(observation, verified=None, refuted=None, detail=_with_checks(observation, []))
+    verified, refuted = _moved(observation.verified, place), _moved(observation.refuted, place)
+    if field is not None and getattr(observation, field) and not {"verified": verified, "refuted": refuted}[field]:
+        return None
+    return replace(
+        observation,
+        verified=verified,
+        refuted=refuted,
+        detail=_with_checks(observation, [*([{}] * place), reported]),
+    )
+
+
+def _with_checks(observation: Observation, checks: list[Any]) -> dict[str, Any]:
+    return {**(observation.detail or {}), "checks": checks}
+
+
+def _moved(places: list[int] | None, place: int) -> list[int] | None:
+    return None if places is None else [place] if 0 in places else []
 
 
 def _is_another(reported: Any, own: str) -> bool:

@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from ..policy.policy import Policy
 from . import compiled_fold, waiting
 from .emission_state import (
+    LATE,
+    NO_LOOK,
     AssertionState,
     Attempt,
     Closed,
@@ -49,6 +51,7 @@ class Table:
         lingers: whether an attempt of which the last assertion has ended outlives the block, so that `verdicts` can
             tell of it; set by the fold for each block.
         live, asides: how many assertions live, and how much evidence waits for its emission.
+        unseen: how many assertions wait beyond their horizon for a first look.
         held: the bytes of the evidence that waits, by slot (waiting.py); a slot of which nothing waits is not there.
     """
 
@@ -69,7 +72,7 @@ class Table:
         self.counters: Counter[str] = Counter()
         self.max_validities: list[tuple[int, int]] = []  # (in force since, milliseconds), oldest first
         self.running: deque[tuple[int, int]] = deque()  # (ran, time) about once a second of running: for max_stall
-        self.live = self.asides = 0
+        self.live = self.asides = self.unseen = 0
         self.held: dict[str, int] = {}
         self.lingers = False
         self._packed: dict[str, bytes] = {}
@@ -168,6 +171,7 @@ class Table:
             known = unpack(emission_id, raw, self.terms)
             for attempt in known.attempts:
                 self.live += len(attempt.assertions)
+                self.unseen += sum(one.look == LATE for one in attempt.assertions)
             self.asides += len(known.waiting)
             for one in known.waiting:
                 self.hold(one.slot, waiting.cost(one.record))
@@ -242,6 +246,7 @@ class Table:
     def close(self, assertion_state: AssertionState, closed: Closed | None = None) -> None:
         """Ends an assertion: only its span key is remembered, to tell late evidence from unmatched evidence; or what
         became of it as well."""
+        self.end_lateness(assertion_state)
         assertion_state.phase = Phase.CLOSED
         assertion_state.due = None
         attempt = self.attempt(assertion_state.emission_id, assertion_state.attempt)
@@ -252,6 +257,12 @@ class Table:
         self.live -= 1
         if not attempt.assertions:
             self.rest(assertion_state.emission_id, attempt, closing=True)
+
+    def end_lateness(self, assertion_state: AssertionState, look: int = NO_LOOK) -> None:
+        """An assertion waits for its first look no longer, if it did; `look` says whether there was one."""
+        self.unseen -= assertion_state.look == LATE
+        if assertion_state.look == LATE or look:
+            assertion_state.look = look
 
     def _opened(self, emission_id: str) -> EmissionState:
         known = self._open.get(emission_id) or self.known(emission_id)

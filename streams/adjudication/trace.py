@@ -29,7 +29,7 @@ Late: TypeAlias = Literal["closed", "waits-for-reviewer"]
 """What an assertion is that evidence comes too late for."""
 
 
-Ignored: TypeAlias = Literal["no-longer-than-now", "no-other-reviewer"]
+Ignored: TypeAlias = Literal["no-other-reviewer"]
 """Why a person's decision changes nothing."""
 
 
@@ -334,7 +334,8 @@ class FoldTrace:
 
 
 def progress(assertion_state: AssertionState) -> list[CheckProgress]:
-    """For each check of an assertion how many independent classes carry it, and which verified it by name."""
+    """For each check of an assertion that has to stand how many independent classes carry it, and which verified it by
+    name; nothing where no check is known."""
     if not standing.texts(assertion_state):
         return []
     needs = assertion_state.checking.needs if assertion_state.checking is not None else []
@@ -344,7 +345,7 @@ def progress(assertion_state: AssertionState) -> list[CheckProgress]:
             k=needs[place] if needs else assertion_state.k,
             classes=_by_name(assertion_state, place),
         )
-        for place in range(standing.count(assertion_state))
+        for place in standing.weighed(assertion_state)
     ]
 
 

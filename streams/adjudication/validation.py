@@ -16,16 +16,14 @@ from ...codecs.errors import DeadLetterReason, Fault, schema_fault
 from ...codecs.partition import PARTITIONERS, Partitioner
 from ...codecs.records import Assertion, Emission, Emitter, Observation, Retrieval, Review, Sighting
 from ...codecs.sightings import decode_sighting
-from ...codecs.signatures import Domain, domain_of
+from ...codecs.signatures import domain_of
 from ...codecs.times import format_time, parse_time
-from ...codecs.unicode_text import REVISION
 from ..policy.identifiers import looks_like
 from ..policy.keys import Key, counted, is_signed, what_came
 from ..policy.policy import Policy
 from . import corroboration, grounding
 from .emission_state import AssertionState, EmissionState, Phase
 from .state import State
-from .versions import AUTHORITY, SUCCESSION
 
 
 def misrouted(state: State, event: Event, emission_id: str) -> Fault | None:
@@ -150,19 +148,10 @@ class Checked(NamedTuple):
     Attributes:
         policy: in force; what waits for its emission is not asked again.
         time: the block's, Unix ms; keys count in their own time.
-        version: of the fold. Before `versions.AUTHORITY` signatures of observers are not bound to their use; all
-            others always are. Before `versions.SUCCESSION` a successor counts though no key before it signed it.
     """
 
     policy: Policy
     time: int
-    version: int
-
-    def domain(self, topic: str) -> Domain | None:
-        """What a record of this topic has to be signed for; None for the bare form."""
-        if self.version < AUTHORITY and topic in ("observations", "sightings"):
-            return None
-        return domain_of(topic, self.policy.origin)
 
     def is_signed(self, name: str, keys: Sequence[Key], topic: str, signature: str | None, value: bytes | None) -> bool:
         """Whether one of a name's keys signed a record, and counts at the block's time.
@@ -174,8 +163,8 @@ class Checked(NamedTuple):
             signature: that the record has; None where it has none.
             value: the record as it came.
         """
-        counting = keys if self.version < SUCCESSION else counted(name, keys, self.policy.origin)
-        return is_signed(counting, self.time, signature, value, self.domain(topic))
+        origin = self.policy.origin
+        return is_signed(counted(name, keys, origin), self.time, signature, value, domain_of(topic, origin))
 
 
 _REASONS: Final[dict[str, DeadLetterReason]] = {"emissions": "unauthorised-emitter", "reviews": "unauthorised-reviewer"}
@@ -277,9 +266,7 @@ def unauthorised_reviewer(checked: Checked, review: Review, value: bytes | None)
     return _unsigned(checked, party, "reviews", review.signature, value)
 
 
-def stale_review(
-    checked: Checked, review: Review, decided_at: int | None, assertion: AssertionState, is_text_rules: bool
-) -> Fault | None:
+def stale_review(checked: Checked, review: Review, decided_at: int | None, assertion: AssertionState) -> Fault | None:
     """Why a review is not of this assertion: somebody may have sent an old one again, after its emission was forgotten
     and its id used for other words.
 
@@ -292,11 +279,10 @@ def stale_review(
         review: with a signature that holds, where it needs one.
         decided_at: when, Unix ms; None where it does not say.
         assertion: that it names.
-        is_text_rules: whether texts are hashed by the rules since `versions.TEXT`.
     """
     reason = "unrequested-review" if review.decision == "admit" else "late-review"
     if review.canonical_hash is not None:
-        own = assertion_hash(assertion.text, assertion.kind, REVISION if is_text_rules else 1)
+        own = assertion_hash(assertion.text, assertion.kind)
         if review.canonical_hash != own:
             return Fault(
                 reason, f"$.canonical_hash: expected {own}, that of the assertion, got {review.canonical_hash}"
@@ -371,7 +357,7 @@ def _unvouched(checked: Checked, keys: Sequence[Key], bound: Observation, value:
         return _refused("substrate_class", "a class whose sightings the policy binds", bound.substrate_class[:80])
     if bound.outcome == "unknown-observation":
         return _refused("outcome", "what a sighting can say", bound.outcome)
-    sighting = decode_sighting(value, old_names=True)  # the id and the observer are those of what it vouches for
+    sighting = decode_sighting(value)  # the id and the observer are those of what it vouches for
     if isinstance(sighting, Fault):
         return _refused("sighting", "a sighting", f"one that is none ({sighting.detail})")
     if not checked.is_signed(bound.observer, keys, "sightings", sighting.signature, value):

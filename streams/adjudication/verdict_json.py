@@ -15,6 +15,7 @@ from typing import Final, cast
 from ...codecs.blocks import Block
 from ...codecs.records import EFFECTS, Disposition, Reason, Status
 from ...codecs.times import format_time
+from ..policy.policy import BY_FORM
 from . import standing
 from .decision_json import to_json
 from .decisions import Verdict
@@ -23,8 +24,10 @@ from .emission_state import (
     COVERAGE,
     DISPOSITIONS,
     KINDS,
+    LATE,
     REASONS,
     STATUSES,
+    WHOLE,
     AssertionState,
     Closed,
     EmissionState,
@@ -64,12 +67,13 @@ def closed(
 
 
 def _closed(state: AssertionState, status: int, reason: int, disposition: int) -> Closed:
-    checking, coverage = state.checking, NONE
-    checks = [] if checking is None else standing.classes_by_check(state)
+    coverage, by = NONE, ""
+    checks = standing.classes_by_check(state)
     if any(checks):
-        coverage = standing.coverage(state)[0]
-    elif checking is None or checking.texts is None:
-        checks = []  # the check that its words give is told of once it was verified
+        least = standing.covered(state)
+        coverage, by = least.level, least.by
+    elif not standing.has_own(state):
+        checks = []  # a check that observers tell is told of once it was verified
     return Closed(
         state.span_key,
         KINDS.index(state.kind),
@@ -82,18 +86,16 @@ def _closed(state: AssertionState, status: int, reason: int, disposition: int) -
         standing.missing(state),
         checks,
         state.valid_until,
+        by,
     )
 
 
-def remembered(state: AssertionState) -> Closed | None:
-    """What is said of an assertion that lives, as if it ended so. None where nobody knows why it waits for a reviewer:
-    it did so before anybody told of it."""
+def remembered(state: AssertionState) -> Closed:
+    """What is said of an assertion that lives, as if it ended so."""
     if state.phase == Phase.PENDING:
-        return _closed(state, _PENDING, NONE, NONE)
+        return _closed(state, _PENDING, _REASON["not-looked-at"] if state.look == LATE else NONE, NONE)
     if state.phase == Phase.ADMITTED:
         return _closed(state, _ADMITTED, NONE, NONE)
-    if not state.asked:
-        return None
     status, reason = state.asked
     return _closed(state, status, reason, _REVIEW)
 
@@ -146,7 +148,7 @@ def _entries(known: EmissionState) -> Iterator[str]:
     """Of each attempt first what was closed, in the order of its closing, then what lives, in that of the emission."""
     for attempt in known.attempts:
         for one in (*attempt.closed, *map(remembered, attempt.assertions)):
-            if isinstance(one, Closed):  # of what was closed before anybody told of it, only the span key is known
+            if isinstance(one, Closed):  # of what was closed while nothing was told, only the span key is known
                 yield _entry(attempt.number, one)
 
 
@@ -162,6 +164,8 @@ def _entry(attempt: int, one: Closed) -> str:
         said += f'"disposition":"{DISPOSITIONS[one.disposition]}",'
     if one.coverage != NONE:
         said += f'"coverage":"{COVERAGE[one.coverage]}",'
+        if one.coverage == WHOLE:
+            said += f'"coverage_by":"{one.by or BY_FORM}",'
     if one.checks:
         checks = ",".join(f'{{"number":{number},"classes":{classes}}}' for number, classes in enumerate(one.checks))
         said += f'"checks":[{checks}],'

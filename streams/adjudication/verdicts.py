@@ -7,18 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...codecs.records import Basis, Disposition, Reason, RequestEnd, Review, Status
+from ...codecs.records import Basis, Disposition, Reason, Review, Status
 from ...codecs.spans import Span
 from ..policy.policy import Policy, PublishedVerdicts
 from . import corroboration, reviewing, standing
 from .decisions import Case, Moment, Verdict, citation, decide
-from .emission_state import AssertionState, Phase
+from .emission_state import LATE, NO_LOOK, AssertionState, Phase
 from .outputs import Writer
 from .state import State
 from .timers import TIME
 from .trace import FoldTrace
 from .verdict_json import asked, closed, is_settled, remembered
-from .versions import MENDING, REQUESTS, REVIEWS, VERDICTS
 
 if TYPE_CHECKING:
     from .._native import Folder
@@ -33,11 +32,6 @@ Renewed = tuple[str, int, str]
 """An assertion whose validity moved on: emission id, attempt, span key. Not its state, which may be packed."""
 
 
-def published_verdicts(policy: Policy, version: int) -> PublishedVerdicts:
-    """What is told on the topic `verdicts`, by whose rules."""
-    return policy.verdicts if version >= VERDICTS else "none"
-
-
 class Verdicts:
     """The verdicts of one block.
 
@@ -47,19 +41,16 @@ class Verdicts:
         renewed: whose validity moved on in the block.
         changed: the emissions of which `verdicts` may have to tell, with their emitters, in the order of their first
             change.
-        told: what is told there.
+        unseen: emissions of which an assertion waits on since nobody has looked at it, with their emitters.
     """
 
-    def __init__(
-        self, state: State, policy: Policy, writer: Writer, version: int, trace: FoldTrace | None = None
-    ) -> None:
+    def __init__(self, state: State, policy: Policy, writer: Writer, trace: FoldTrace | None = None) -> None:
         self._state, self._policy, self._writer, self._trace = state, policy, writer, trace
-        self._mends, self._ends = version >= MENDING, version >= REQUESTS
-        self._dates = version >= REVIEWS
         self._rules = policy.admissibility
         self.renewed: list[Renewed] = []
         self.changed: dict[str, str | None] = {}
-        self.published_verdicts = published_verdicts(policy, version)
+        self.unseen: dict[str, str | None] = {}
+        self.published_verdicts: PublishedVerdicts = policy.verdicts
 
     def case(self, assertion_state: AssertionState) -> Case:
         """What the table looks at, for an assertion that is there already."""
@@ -70,11 +61,34 @@ class Verdicts:
         verdict = decide(moment, case)
         if verdict is None:
             return False
+        self._state.end_lateness(case.state)
         self._changes(case.state)
         if verdict.status == "admitted":
             self._admit(case)
         else:
             self._refuse(case, verdict)
+        return True
+
+    def wait_on(self, assertion_state: AssertionState) -> bool:
+        """Lets an annotated assertion that no observer has looked at by its horizon wait for `late_horizon`, and tells
+        that on `verdicts`; False where it does not wait, or so many do already."""
+        state = self._state
+        if (
+            not assertion_state.annotated
+            or assertion_state.look != NO_LOOK
+            or self._rules.trust == "declared"
+            or state.unseen >= self._rules.max_unseen
+        ):
+            return False
+        state.unseen += 1
+        assertion_state.look = LATE
+        bounds = assertion_state.bounds
+        until = assertion_state.arrival + bounds.horizon + bounds.late_horizon
+        state.pending.wait(assertion_state.emission_id, assertion_state, until)
+        if self._trace is not None:
+            self._trace.armed(assertion_state, assertion_state.clock, until)
+        self._changes(assertion_state)
+        self.unseen[assertion_state.emission_id] = assertion_state.emitter
         return True
 
     def pass_on(self, assertion_state: AssertionState) -> None:
@@ -91,20 +105,12 @@ class Verdicts:
         self._writer.admitted(assertion_state, status, assertion_state.based_on, reason, text=False)
         self._close(assertion_state, status, reason)
 
-    def review_admitted(self, assertion_state: AssertionState, decision: Literal["admit", "refuse"]) -> None:
-        """A reviewer on what is already admitted: a refusal closes it, another admission can make it last longer."""
-        until = self._state.time + self._rules.max_validity
+    def refuse_admitted(self, assertion_state: AssertionState) -> None:
+        """A reviewer refuses what is already admitted: that closes it."""
         if self._trace is not None:
-            changes = decision == "refuse" or until > assertion_state.valid_until
-            self._trace.reviewed(assertion_state, "" if changes else "no-longer-than-now")
-        if decision == "refuse":
-            assertion_state.basis = "review"
-            self.close_admitted(assertion_state, "rejected", "review")
-        elif until > assertion_state.valid_until:
-            assertion_state.basis = "review"
-            self.extend(assertion_state, until)
-        else:
-            self._state.counters["not-counted"] += 1
+            self._trace.reviewed(assertion_state)
+        assertion_state.basis = "review"
+        self.close_admitted(assertion_state, "rejected", "review")
 
     def extend(self, assertion_state: AssertionState, until: int) -> None:
         """Moves an admitted assertion's validity on, if it does; `renew` tells it at the end of the block."""
@@ -132,9 +138,14 @@ class Verdicts:
         or the policy wants to hear of all."""
         if core is not None:
             core.publish(self._publish)
-            return
-        for emission_id, emitter in self.changed.items():
-            self._publish(emission_id, emitter)
+        else:
+            for emission_id, emitter in self.changed.items():
+                self._publish(emission_id, emitter)
+        if self.published_verdicts == "settled":
+            for emission_id, emitter in self.unseen.items():
+                known = self._state.known(emission_id)
+                if known is not None and not is_settled(known):
+                    self._writer.verdict(emission_id, emitter, known)
 
     def _publish(self, emission_id: str, emitter: str | None) -> None:
         known = self._state.known(emission_id)
@@ -154,15 +165,14 @@ class Verdicts:
     def reviewed(self, case: Case, review: Review) -> None:
         """A reviewer's word on what is up for review, or pending: it decides."""
         if case.state.phase == Phase.REVIEW:
-            self._end_request(case.state, "reviewed", review=review)
+            self._writer.request_ended(case.state, "reviewed", review, None)
         case.review = review.decision
         self.judge(Moment.REVIEW, case)
 
     def ask_again(self, assertion_state: AssertionState) -> None:
         """Not enough reviewers have admitted it: its request stays open, and says who has."""
-        if self._ends and assertion_state.asked:
-            assertion_state.revision += 1
-            self._writer.asked_again(assertion_state, assertion_state.due or 0)
+        assertion_state.revision += 1
+        self._writer.asked_again(assertion_state, assertion_state.due or 0)
 
     def supersede(self, assertion_state: AssertionState, attempt: int) -> None:
         """A newer attempt came: what was still pending is superseded, and nobody reviews what is not said any more."""
@@ -170,13 +180,13 @@ class Verdicts:
             case = self.case(assertion_state)
             case.newer = True
             self.judge(Moment.NEWER, case)
-        elif assertion_state.phase == Phase.REVIEW and self._ends:
+        elif assertion_state.phase == Phase.REVIEW:
             self._changes(assertion_state)
             self._end_for(assertion_state, attempt)
 
     def unreviewed(self, assertion_state: AssertionState) -> None:
         """No reviewer's word came in time: the verdict stands."""
-        self._end_request(assertion_state, "expired")
+        self._writer.request_ended(assertion_state, "expired", None, None)
         self._state.close(assertion_state, remembered(assertion_state) if self.published_verdicts != "none" else None)
 
     def _changes(self, assertion_state: AssertionState) -> None:
@@ -226,7 +236,7 @@ class Verdicts:
             self._close(assertion_state, *verdict, disposition)
             return
         assertion_state.revision += 1
-        again = self._again(assertion_state) if disposition == "re-emit" and self._mends else None
+        again = self._again(assertion_state) if disposition == "re-emit" else None
         self._writer.inadmissible(
             assertion_state, verdict, disposition, _quote(case, verdict), request, again, case.assertion
         )
@@ -234,14 +244,12 @@ class Verdicts:
         if disposition == "refuse" and assertion_state.attempt >= state.newest(assertion_state.emission_id):
             self._emit(assertion_state, "refused", "policy", verdict, text=False)
         if disposition == "review" and request:
-            if not self._ends or self._policy.reviewers.needed(assertion_state.effect) == 1:
+            if self._policy.reviewers.needed(assertion_state.effect) == 1:
                 standing.drop_looks(assertion_state)
                 reviewing.drop(assertion_state)
             assertion_state.phase = Phase.REVIEW
-            if self._dates:
-                assertion_state.admitted_at = state.time
-            keeps = self._ends or self.published_verdicts != "none"
-            assertion_state.basis = asked(*verdict) if keeps else "corroboration"
+            assertion_state.admitted_at = state.time
+            assertion_state.basis = asked(*verdict)
             self._wait(assertion_state, state.time + self._rules.review_window)
         else:
             self._close(assertion_state, *verdict, disposition)
@@ -290,20 +298,8 @@ class Verdicts:
         if self._trace is not None:
             self._trace.ended(assertion_state, by_attempt=attempt)
         if assertion_state.phase == Phase.REVIEW:
-            self._end_request(assertion_state, "superseded", by_attempt=attempt)
+            self._writer.request_ended(assertion_state, "superseded", None, attempt)
         self._close(assertion_state, "rejected", "superseded")
-
-    def _end_request(
-        self,
-        assertion_state: AssertionState,
-        status: RequestEnd,
-        *,
-        review: Review | None = None,
-        by_attempt: int | None = None,
-    ) -> None:
-        """The record that ends the request for a review of an assertion that is up for one."""
-        if self._ends:
-            self._writer.request_ended(assertion_state, status, review, by_attempt)
 
 
 def _quote(case: Case, verdict: Verdict) -> dict[str, Any] | None:

@@ -17,7 +17,6 @@ from ...codecs.quarantine import refused
 from ...codecs.times import format_time
 from ..adjudication import validation
 from ..adjudication.outputs import dead_letter, source_of, traceparent_of
-from ..adjudication.versions import POLICIES, TOPIC_IDS, number_of
 from ..policy import adoption_rule
 from ..sanitise import frame_attestation
 from .framing_state import State
@@ -50,8 +49,7 @@ def _apply(state: State, block: Block, event: Event) -> Output | None:
     elif kind == EventKind.OVERSIZE:
         fault = Fault("oversize", f"the record has more than {MAX_INPUT_BYTES} octets")
     elif kind == EventKind.POLICY:
-        asks = number_of(block.header.fold) >= POLICIES
-        if not state.take_policy(event.value or b"", event.headers, block.header.time, demands_signature=asks):
+        if not state.take_policy(event.value or b"", event.headers, block.header.time):
             state.counters["no-policy"] += 1  # the adjudicating lane tells of it in a dead letter
         return None
     elif kind == EventKind.GAP:
@@ -60,7 +58,7 @@ def _apply(state: State, block: Block, event: Event) -> Output | None:
     elif kind == EventKind.QUARANTINE:
         offsets, fault = refused(event)
         state.counters["quarantined"] += offsets
-    elif kind == EventKind.ADOPT and number_of(block.header.fold) >= TOPIC_IDS:
+    elif kind == EventKind.ADOPT:
         adoption_rule.demand(event, state.policy, block.header.time)
         return None
     else:

@@ -22,7 +22,7 @@ from ...codecs.errors import DoesNotHoldError, Fault
 from ...codecs.partition import Partitioner
 from ..adjudication import snapshot
 from ..adjudication.outputs import attestation_rules
-from ..policy.policy import Policy
+from ..policy.policy import Policy, policy_of_document
 from ..policy.signed_policies import Headers, follow
 from ..sanitise import AttestationRules
 from .validators import Validators
@@ -124,15 +124,20 @@ class State:
 
     def announce(self, document: bytes) -> bool:
         """A policy of a snapshot is in force from the next block on; False where the document is none."""
-        return self.take_policy(document, (), 0, demands_signature=False)
+        try:
+            policy = policy_of_document(document)
+        except msgspec.MsgspecError:
+            return False
+        self._follow(policy, document)
+        return True
 
-    def take_policy(self, document: bytes, headers: Headers, time: int, *, demands_signature: bool) -> bool:
+    def take_policy(self, document: bytes, headers: Headers, time: int) -> bool:
         """A policy is in force from the next block on; False where the document is none, or may not follow.
 
         Args:
-            document, headers, time, demands_signature: as in `policy.signed_policies.follow`.
+            document, headers, time: as in `policy.signed_policies.follow`.
         """
-        found = follow(self.next_policy, document, headers, time, demands_signature=demands_signature)
+        found = follow(self.next_policy, document, headers, time)
         if isinstance(found, Fault):
             return False
         self._follow(found, document)

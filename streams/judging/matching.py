@@ -1,30 +1,27 @@
 """What a sighting's content says of an assertion that cites it: its checks on text and JSON, without an observer.
 
-The result depends only on the citation and the sighting: the observer knew of no emission, and the emitter is not asked
-again. So the same two records always give the same result, whichever came first. A text may be a part of what the
-observer saw, so a check on a text holds or stays undecided, and is never false. The content of `substrate.fs.mtime` is
-a time, of `substrate.do.sse-count` a number, of `substrate.mcp.brief` a result: these are always whole.
+The result depends only on the assertion's checks and the sighting: the observer knew of no emission, and the emitter is
+not asked again. So the same two records always give the same result, whichever came first. A text may be a part of what
+the observer saw, so a check on a text holds or stays undecided, and is never false. The content of `substrate.fs.mtime`
+is a time, of `substrate.do.sse-count` a number, of `substrate.mcp.brief` a result: these are always whole.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
-from ...codecs.records import Citation
 from ...codecs.sightings import MAX_CONTENT_BYTES
 from ...codecs.times import parse_time
 from .checks import TABLE, Check, Unknown
 from .coverage import Coverage
-from .derivation import Derived
 from .documents import verify_json_value
 from .facts import verify_modified, verify_subscribers
-from .outcomes import Judged, checks_of_assertion, judged
+from .outcomes import AssertionChecks, Judged, judged
 from .results import Held, Source, opposite
-from .terms import Presence, from_wire, presence
 from .verify import BARE, verify_content
 
 FS_MTIME: Final = "substrate.fs.mtime"
@@ -42,30 +39,29 @@ _MILLISECOND: Final = 1_000_000
 _OTHER: Final = Held(None, "other-substrate")
 
 
-class Match(NamedTuple):
-    """What came of it, and which words are there."""
-
-    judged: Judged
-    presence: Presence
-
-
-def match(substrate_class: str, citation: Citation, content: str | float, path: str = "") -> Match:
-    """Holds a citation's checks, or else its words, against what was seen.
+def match(
+    substrate_class: str,
+    asked: AssertionChecks,
+    coverage: Coverage,
+    content: str | float,
+    path: str = "",
+    cited_path: str | None = None,
+) -> Judged:
+    """Holds an assertion's checks against what was seen; without a check nothing is decided.
 
     Args:
         substrate_class: the bare class of both.
-        citation: the assertion, as the adjudicating lane tells of it.
+        asked: the assertion's checks.
+        coverage: how much of the sentence they speak of.
         content: the text, number or time that was seen.
         path: the file that the sighting's locator names; empty for none.
+        cited_path: the file that the annotation names; None where it names none.
     """
-    texts = tuple(citation.checks or ())
-    asked = checks_of_assertion(citation.kind, Derived(texts, citation.form == "declared", citation.form))
-    coverage = Coverage(citation.coverage or "part", tuple((start, end) for start, end in citation.unchecked or ()))
-    seen = _Seen(substrate_class, content, path, citation.path)
+    if not asked.checks:
+        return Judged("absent", "check-undecided", (), (), coverage, ())
+    seen = _Seen(substrate_class, content, path, cited_path)
     helds = [Held(None, "unknown-check") if isinstance(one, Unknown) else seen.held(one) for one in asked.checks]
-    words = presence([from_wire(one) for one in citation.terms], content if isinstance(content, str) else str(content))
-    found = words.whole and citation.kind != "refusal"
-    return Match(judged(asked, helds, coverage, found), words if asked.is_sentence else Presence((), ()))
+    return judged(asked, helds, coverage, words_present=False)
 
 
 class _Seen:

@@ -115,9 +115,7 @@ def _is_signed_by(key: Key, before: Key, name: str, origin: str) -> bool:
     return is_signature(before.public_key, key.signature, succession_bytes(name, key.public_key, origin))
 
 
-def is_signed(
-    keys: Iterable[Key], time: int, signature: str | None, record: bytes | None, domain: Domain | None
-) -> bool:
+def is_signed(keys: Iterable[Key], time: int, signature: str | None, record: bytes | None, domain: Domain) -> bool:
     """Whether one of these keys, in its time, signed a record.
 
     Args:
@@ -125,7 +123,7 @@ def is_signed(
         time: the block's, Unix ms.
         signature: the record's member; None where it has none.
         record: as it came.
-        domain: what it has to be signed for; None for the bare form (`codecs.signatures.holds`).
+        domain: what it has to be signed for.
     """
     if signature is None or record is None:
         return False

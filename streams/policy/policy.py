@@ -9,16 +9,16 @@ the same hash. A policy never changes once made.
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 import rfc8785
-from msgspec import UNSET, Raw, UnsetType, field
-from msgspec.structs import replace
+from msgspec import field
 
 from ...codecs.dids import normalised
 from ...codecs.records import CoverageLevel, Disposition, Effect
 from ...codecs.signatures import DEFAULT_ORIGIN
+from ...codecs.spans import Identifier
 from ...codecs.vocabulary import CLASSES_1_0
 from ..judging.checks import TABLE as CHECKS
 from .identifiers import problem_of
@@ -50,6 +50,8 @@ MAX_QUORUM = 1_000_000
 MOST_WAITING: Final = 1_000_000
 """No policy lets more evidence of one observer wait for one emission."""
 MOST_WAITING_BYTES: Final = 1 << 40
+MOST_UNSEEN: Final = 10_000_000
+"""No policy lets more assertions of a lane wait for a first look beyond their horizon."""
 LONGEST = 3650 * DAY
 """No duration of a policy is longer: ten years, so that no sum of times leaves what RFC 8785 can write."""
 
@@ -123,6 +125,8 @@ class Admissibility(Part, frozen=True, gc=False):
             count as one.
         max_waiting_bytes: so much evidence may wait in a lane, in bytes; each listed observer has an equal share of
             it, and all others together have one (adjudication/waiting.py).
+        late_horizon: so much longer an assertion waits at which nobody has looked by its horizon.
+        max_unseen: so many assertions of a lane may wait so; what exceeds it ends at its horizon.
         early_settle: an assertion is settled before its horizon ends once every listed observer has answered, for each
             class that it declares (adjudication/observer_answers.py).
     """
@@ -130,6 +134,8 @@ class Admissibility(Part, frozen=True, gc=False):
     trust: Trust = "observed"
     k: Floor = Floor()
     horizon: int = 10 * MINUTE
+    late_horizon: int = 10 * MINUTE
+    max_unseen: int = 100_000
     max_validity: int = DAY
     max_skew: int = 30_000
     max_stall: int = HOUR
@@ -146,13 +152,22 @@ class Admissibility(Part, frozen=True, gc=False):
     def __post_init__(self) -> None:
         if not CHECKS.keys() >= self.k_by_check.keys():
             raise ValueError("k_by_check names checks")
-        times = (self.horizon, self.max_validity, self.max_stall, self.review_window, *self.window.values())
+        times = (
+            self.horizon,
+            self.late_horizon,
+            self.max_validity,
+            self.max_stall,
+            self.review_window,
+            *self.window.values(),
+        )
         if not all(1 <= time <= LONGEST for time in times) or not 0 <= self.max_skew <= LONGEST:
             raise ValueError(f"durations are from 1 to {LONGEST} milliseconds, of max_skew from 0")
         if not 0 <= self.min_confidence <= 1 or self.max_attempts < 1:
             raise ValueError("min_confidence is from 0 to 1, and max_attempts at least 1")
         if not 1 <= self.max_waiting <= MOST_WAITING or not 1 <= self.max_waiting_bytes <= MOST_WAITING_BYTES:
             raise ValueError(f"max_waiting is from 1 to {MOST_WAITING}, max_waiting_bytes to {MOST_WAITING_BYTES}")
+        if not 0 <= self.max_unseen <= MOST_UNSEEN:
+            raise ValueError(f"max_unseen is from 0 to {MOST_UNSEEN}")
         if self.window.keys() != CLASSES_1_0:
             raise ValueError("every class of the vocabulary has a window")
 
@@ -164,8 +179,29 @@ BUILT_IN: Final = "checks"
 class LeastCoverage(Part, frozen=True, gc=False):
     """How much of a sentence its checks must speak of, so that it is admitted (docs/checks.md)."""
 
-    internal: CoverageLevel = "part"
+    internal: CoverageLevel = "whole"
     external: CoverageLevel = "whole"
+
+
+class Proposer(Part, frozen=True, gc=False):
+    """A party that proposes checks for what others emit.
+
+    Attributes:
+        keys: its keys; one of them has to sign.
+        models: the models, or their vendors, by which it proposes. Where it names any, it is the emitter itself for
+            what one of these emitted, and for an emission that names no model.
+    """
+
+    keys: list[Key]
+    models: list[str] = []
+
+    def __post_init__(self) -> None:
+        if not self.keys:
+            raise ValueError("a proposer has a key")
+
+
+BY_FORM: Final = "form"
+"""What stands in place of a proposer's name where a claim form covers the sentence."""
 
 
 class Judging(Part, frozen=True, gc=False):
@@ -178,6 +214,7 @@ class Judging(Part, frozen=True, gc=False):
         same_bytes: grep and code.read that looked at the same bytes count once.
         same_root: one root gives at most so many of k; 0 for no bound.
         groups: classes that count once.
+        proposers: by name, who may say that the checks of an assertion say all of it.
     """
 
     min_coverage: LeastCoverage = LeastCoverage()
@@ -186,8 +223,11 @@ class Judging(Part, frozen=True, gc=False):
     same_bytes: bool = False
     same_root: int = 0
     groups: list[list[str]] = []
+    proposers: dict[Identifier, Proposer] = {}
 
     def __post_init__(self) -> None:
+        if BY_FORM in self.proposers:
+            raise ValueError(f"no proposer is named {BY_FORM}")
         if not 0 <= self.same_root <= len(CLASSES_1_0):
             raise ValueError("same_root is from 0 to the number of classes")
         named = [name for group in self.groups for name in group]
@@ -215,8 +255,6 @@ class Sanitation(Part, frozen=True, gc=False):
 
 Composition = Literal["most", "majority", "unanimous"]
 """How validators' verdicts on one claim come to one: the most frequent, more than half of them, or all."""
-_COMPOSED: Final = {"composition": "most", "quorum": 1}
-"""Left out of a document where it says so: it was so before there were these members."""
 
 
 class Domain(Part, frozen=True, gc=False):
@@ -451,19 +489,7 @@ class Policy(Part, frozen=True, gc=False):
     @property
     def document(self) -> bytes:
         """The canonical form (RFC 8785), as the ledger carries it."""
-        value: Any = msgspec.to_builtins(self)
-        if not self.sightings.classes:
-            del value["sightings"]  # as before there was such a table: what ledgers hold keeps its hash
-        for observer in value["observers"].values():
-            if not observer["keys"]:
-                del observer["keys"]
-        for path, absent in _LATER:
-            _leave_out(value, path, absent)
-        for domain in value["attestations"]["domains"].values():
-            for name, absent in _COMPOSED.items():
-                if domain[name] == absent:
-                    del domain[name]
-        return rfc8785.dumps(value)
+        return rfc8785.dumps(msgspec.to_builtins(self))
 
     @property
     def hash(self) -> str:
@@ -473,10 +499,11 @@ class Policy(Part, frozen=True, gc=False):
     def problems(self) -> list[tuple[str, str]]:
         """What makes this policy unusable, as (path, sentence)."""
         rules = self.admissibility
-        long = [name for name, window in sorted(rules.window.items()) if window + rules.horizon > rules.max_validity]
+        waits = rules.horizon + rules.late_horizon
+        long = [name for name, window in sorted(rules.window.items()) if window + waits > rules.max_validity]
         found = self.false_successors()
         if long:
-            why = "is less than horizon and window together, so evidence could come too late to admit anything"
+            why = "is less than horizon, late_horizon and window together, so evidence could come too late to admit"
             found.append(("admissibility.max_validity", f"{why}: {', '.join(long)}"))
         return found
 
@@ -487,6 +514,7 @@ class Policy(Part, frozen=True, gc=False):
             ("reviewers.keys", self.reviewers.keys),
             ("reviewers.roles", self.reviewers.roles),
             ("emitters.keys", self.emitters.keys),
+            ("judging.proposers", {name: one.keys for name, one in self.judging.proposers.items()}),
             ("checkpoints.keys", self.checkpoints.keys),
             ("policies.keys", self.policies.keys),
             ("attestations.validators", self.attestations.validators),
@@ -523,12 +551,26 @@ class Policy(Part, frozen=True, gc=False):
         if writable:
             why = "can be written to by an emitter, so that they are no substrates for what it says [S §3]"
             found.append(("writers", f"{', '.join(writable)} {why}"))
+        found += self._warnings_about_proposers()
         if BUILT_IN not in self.judging.accept:
             found.append(("judging.accept", "counts no check that our own observers verify"))
         if self.privacy.hashes:
             why = "identifiers are left out where the worker is not given the secret to hash them with (privacy_secret)"
             found.append(("privacy", why))
         return found + self._warnings_about_observers() + self._warnings_about_keys()
+
+    def _warnings_about_proposers(self) -> list[tuple[str, str]]:
+        """Proposers that are emitters as well, or that may be."""
+        found: list[tuple[str, str]] = []
+        emitters = {key.public_key: name for name, keys in self.emitters.keys.items() for key in keys}
+        for name, proposer in sorted(self.judging.proposers.items()):
+            at = f"judging.proposers.{name}"
+            own = sorted({emitters[key.public_key] for key in proposer.keys if key.public_key in emitters})
+            if own:
+                found.append((at, f"has the key of the emitter {own[0]!r}: for what that emits it counts as part"))
+            if not proposer.models:
+                found.append((f"{at}.models", "names no model, so that it may be the one that emitted"))
+        return found
 
     def exposures(self) -> list[tuple[str, str]]:
         """Where one party alone could have something admitted, as (path, sentence): what `strict.toml` closes."""
@@ -623,46 +665,6 @@ class Policy(Part, frozen=True, gc=False):
         return found
 
 
-_LATER: Final[tuple[tuple[tuple[str, ...], Any], ...]] = (
-    (("admissibility", "min_observers"), {"internal": 1, "external": 1}),
-    (("require_signatures",), False),
-    (("attestations", "validators"), {}),
-    (("attestations", "require_signatures"), False),
-    (("attestations", "min_canonicalisation"), "0.3"),
-    (("emitters", "keys"), {}),
-    (("emitters", "require_signatures"), False),
-    (("emitters", "unauthenticated"), None),
-    (("emitters", "vendor"), {}),
-    (("emitters",), {"refuse": []}),
-    (("reviewers",), msgspec.to_builtins(Reviewers())),
-    (("checkpoints",), {"keys": {}}),
-    (("policies",), {"sequence": 0, "keys": {}}),
-    (("origin",), DEFAULT_ORIGIN),
-    (("admissibility", "k_by_check"), {}),
-    (("admissibility", "early_settle"), False),
-    (("admissibility", "max_waiting"), 100),
-    (("admissibility", "max_waiting_bytes"), 128 << 20),
-    (("judging",), msgspec.to_builtins(Judging())),
-    (("writers",), dict(REFERENCE_WRITERS)),
-    (("verdicts",), "none"),
-)
-"""Members that earlier documents do not have, and what their absence means: it is left out, so that a document from
-before has the hash that it always had, and decides as it always did.
-
-For `emitters` and `verdicts` that is not the default of `Policy`, nor of a TOML file: those newer documents write, and
-`policy_of_document` reads their absence as it stands here. Of `verdicts`: a document without it was recorded when
-nothing was told on that topic, so nothing is told while it is in force, whichever version of the fold its blocks name;
-the blocks of versions below `versions.VERDICTS` tell nothing under any document."""
-
-
-def _leave_out(value: Any, path: tuple[str, ...], absent: Any) -> None:
-    *tables, name = path
-    for table in tables:
-        value = value[table]
-    if value[name] == absent:
-        del value[name]
-
-
 DEFAULT_POLICY = Policy()
 
 
@@ -671,28 +673,13 @@ DEFAULT_POLICY = Policy()
 _policy = msgspec.json.Decoder(Policy)
 
 
-class _Given(msgspec.Struct, gc=False):
-    emitters: Raw | UnsetType = UNSET
-    verdicts: Raw | UnsetType = UNSET
-
-
-_given = msgspec.json.Decoder(_Given)
-
-
 def policy_of_document(document: bytes) -> Policy:
-    """The policy of a canonical document, as a ledger carries it; what it does not have is as `_LATER` says.
+    """The policy of a canonical document, as a ledger carries it.
 
     Raises:
         msgspec.MsgspecError: the document is no policy that this version knows.
     """
     try:
-        policy, given = _policy.decode(document), _given.decode(document)
-        # A policy refuses what looks like an e-mail address, and tells verdicts, unless it says otherwise; a document
-        # from before says so.
-        return replace(
-            policy,
-            emitters=Emitters([]) if given.emitters is UNSET else policy.emitters,
-            verdicts="none" if given.verdicts is UNSET else policy.verdicts,
-        )
+        return _policy.decode(document)
     except UnicodeDecodeError as error:
         raise msgspec.DecodeError(f"the document is not UTF-8: {error}") from None

@@ -1,6 +1,6 @@
 """Which policy may follow upon another one (docs/security.md, "Who may change the policy").
 
-A policy may list keys under `[policies.keys]`. From fold version 4 on a policy that follows upon such a one counts only
+A policy may list keys under `[policies.keys]`. A policy that follows upon such a one counts only
 where one of those keys, in its time, signed it, and where its `sequence` is greater: so nobody can bring an older
 policy back that was signed once. Anything else is a dead letter `unauthorised-policy`, and the policy in force stays.
 
@@ -45,9 +45,7 @@ def sign(document: bytes, signer: Signer, origin: str) -> bytes:
     return base64.b64encode(signer.sign_bytes(_signed(document, origin)))
 
 
-def follow(
-    before: Policy | None, document: bytes, headers: Headers, time: int, *, demands_signature: bool = True
-) -> Policy | Fault:
+def follow(before: Policy | None, document: bytes, headers: Headers, time: int) -> Policy | Fault:
     """The policy of a document, where it may follow upon the one before it; else what is wrong.
 
     Args:
@@ -55,16 +53,14 @@ def follow(
         document: as it came.
         headers: of its record.
         time: at which the key has to count, Unix ms: the block's.
-        demands_signature: whether a policy's `[policies.keys]` is asked, and the canonical form, whose hash blocks and
-            outputs name: not in fold versions before 4.
     """
     try:
         policy = policy_of_document(document)
     except msgspec.MsgspecError as error:
         return Fault("schema", f"$: expected a policy document, got {error}")
-    if demands_signature and policy.document != document:
+    if policy.document != document:
         return Fault("schema", "$: expected a policy document in canonical form, as `sluice policy apply` writes it")
-    if before is None or not demands_signature or not before.policies.keys:
+    if before is None or not before.policies.keys:
         return policy
     signature = signature_of(headers)
     if not _is_signed(before, document, signature, time):

@@ -17,6 +17,7 @@ from ...codecs.dids import normalised
 from ...codecs.errors import UsageError
 from ...codecs.records import CoverageLevel, Disposition, Effect
 from ...codecs.signatures import PUBLIC_KEY, public_key_of
+from ...codecs.spans import IDENTIFIER_PATTERN
 from ...codecs.times import parse_duration, parse_time
 from ...codecs.vocabulary import CLASSES_1_0, recognise
 from ..judging.checks import TABLE as CHECKS
@@ -231,6 +232,7 @@ _RESERVED = ("consensus_domains", "validators", _REQUIRED, "min_canonicalisation
 """Keys of `[attestations]` that are no domain's name."""
 _KEY_NAME = re.compile(r"[^\s+]{1,256}")
 _ORIGIN = re.compile(r"[!-~]{1,256}")
+_IDENTIFIER = re.compile(IDENTIFIER_PATTERN)
 
 
 # ---------------------------------------------------------------- reading
@@ -307,7 +309,7 @@ _TABLES = (
 )
 MAX_SEQUENCE: Final = 2**53 - 1
 """The greatest integer that the canonical form of a policy can say (RFC 8785)."""
-_TIMES = ("horizon", "max_validity", "max_skew", "max_stall", "review_window")
+_TIMES = ("horizon", "late_horizon", "max_validity", "max_skew", "max_stall", "review_window")
 
 
 def _policy(reader: _Reader, document: dict[str, Any]) -> p.Policy:
@@ -406,6 +408,7 @@ def _admissibility(reader: _Reader, tables: Mapping[str, Any]) -> p.Admissibilit
         "early_settle": _boolean,
         "max_waiting": _integer(1, p.MOST_WAITING),
         "max_waiting_bytes": _integer(1, p.MOST_WAITING_BYTES),
+        "max_unseen": _integer(0, p.MOST_UNSEEN),
         "window": _as_it_is,
         "k_by_check": dict.fromkeys(CHECKS, k_by_effect),
     }
@@ -444,9 +447,24 @@ def _judging(reader: _Reader, tables: Mapping[str, Any]) -> p.Judging:
         "same_bytes": _boolean,
         "same_root": _integer(0, len(CLASSES_1_0)),
         "groups": _groups,
+        "proposers": _Each(_proposer),
     }
     found = reader.fields(tables, ("judging",), checks)
-    return p.Judging(min_coverage=p.LeastCoverage(**found.pop("min_coverage", {})), **found)
+    proposers: dict[str, p.Proposer] = {}
+    for name, proposer in found.pop("proposers", {}).items():
+        if _IDENTIFIER.fullmatch(name) and name != p.BY_FORM:
+            proposers[name] = proposer
+        else:
+            expected = f'expected an identifier (records.md) other than "{p.BY_FORM}"'
+            reader.wrong(("judging", "proposers", name), expected)
+    return p.Judging(min_coverage=p.LeastCoverage(**found.pop("min_coverage", {})), proposers=proposers, **found)
+
+
+def _proposer(value: Any) -> p.Proposer:
+    table = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    if "key" not in table or not table.keys() <= {"key", "models"}:
+        raise _Expected("a table with key (one or a list), and models")
+    return p.Proposer(keys=_keys(table["key"]), models=_names(table.get("models", [])))
 
 
 def _least_observers(reader: _Reader, found: Mapping[str, Any], at: Path) -> p.LeastObservers:

@@ -24,13 +24,14 @@ def _lines(policy: p.Policy) -> Iterator[str]:
     yield "[admissibility]"
     yield f"trust = {_text(rules.trust)}"
     yield f"k = {{ internal = {rules.k.internal}, external = {rules.k.external} }}"
-    for name in ("horizon", "max_validity", "max_skew", "max_stall", "review_window"):
+    for name in ("horizon", "late_horizon", "max_validity", "max_skew", "max_stall", "review_window"):
         yield f"{name} = {_text(format_duration(getattr(rules, name)))}"
     yield f"min_confidence = {rules.min_confidence!r}"
     yield f"max_attempts = {rules.max_attempts}"
     yield f"early_settle = {_boolean(rules.early_settle)}"
     yield f"max_waiting = {rules.max_waiting}"
     yield f"max_waiting_bytes = {rules.max_waiting_bytes}"
+    yield f"max_unseen = {rules.max_unseen}"
     least = rules.min_observers
     yield f"min_observers = {{ internal = {least.internal}, external = {least.external} }}"
     if rules.k_by_check:
@@ -69,6 +70,10 @@ def _lines(policy: p.Policy) -> Iterator[str]:
     yield f"same_bytes = {_boolean(judging.same_bytes)}"
     yield f"same_root = {judging.same_root}"
     yield f"groups = [{', '.join(map(_texts, judging.groups))}]"
+    if judging.proposers:
+        yield "\n[judging.proposers]"
+        for name, proposer in sorted(judging.proposers.items()):
+            yield f"{_text(name)} = {{ key = {_keys(proposer.keys)}, models = {_texts(proposer.models)} }}"
     yield from _emitters(policy.emitters)
     yield from _reviewers(policy.reviewers)
     yield from _keys_by_name("checkpoints.keys", policy.checkpoints.keys)

@@ -21,7 +21,6 @@ from ...codecs.dids import normalised
 from ...codecs.errors import Fault, schema_fault
 from ...codecs.nesting import deeper_than
 from ...codecs.records import Attestation, AttestedQuote, CitedWork
-from ...codecs.unicode_text import REVISION
 from ._steps import Confusables, clean, unexpected_confusables
 from ._trace import Trace
 from ._typing import Typing, problem_of, structure_of
@@ -49,7 +48,6 @@ class AttestationRules(msgspec.Struct, frozen=True, kw_only=True):
         confusables_default: for the other domains.
         caps: may lower those of the contract, never raise them [V §4.1].
         consensus_domains: the registry: an attestation of any other domain is mistyped [V §3].
-        revision: of the rules of typing and cleaning (`unicode_text.REVISION`).
     """
 
     typing: Typing = "strict"
@@ -57,7 +55,6 @@ class AttestationRules(msgspec.Struct, frozen=True, kw_only=True):
     confusables_default: Confusables = "replace"
     caps: dict[str, int] = field(default_factory=lambda: dict(CAPS))
     consensus_domains: Sequence[str] = ("scientific-default",)
-    revision: int = REVISION
 
 
 def frame_attestation(
@@ -83,11 +80,11 @@ def frame_attestation(
         The envelope, ready for JSON; or a Fault: `not-json`, `mistyped` (the sentence names the field and why), or
         `confusable-text`.
     """
-    changes = Trace(rules.revision)
+    changes = Trace()
     settled: dict[str, str] = {}
     try:
         value = parse_json(body) if isinstance(body, bytes) else body
-        known = _known(value, changes, within) if rules.revision > 1 else value
+        known = _known(value, changes, within)
         attestation = _typed(known, rules, settled)
         if isinstance(attestation, Fault):
             return attestation
@@ -95,7 +92,7 @@ def frame_attestation(
         refused = _look_alike(attestation, rules.caps) if confusables == "reject" else None
         # Before the hash, which wants the same texts settled: 16 us less where every step has work.
         entry = None if refused else _entry(attestation, rules.caps, confusables, changes, within, settled)
-        hashed, version = canonical_hash(value, settled=settled, revision=rules.revision)
+        hashed, version = canonical_hash(value, settled=settled)
     except CanonicalError as error:
         if isinstance(body, bytes) and deeper_than(MAX_DEPTH, body):  # else our own stack would choose the sentence
             return Fault("mistyped", f"$: the value is nested more than {MAX_DEPTH} levels deep")
@@ -103,7 +100,7 @@ def frame_attestation(
     if refused or entry is None:
         return Fault("confusable-text", f"$.{refused}: letters of another script stand for ASCII ones")
     if rules.typing == "strict" and (changes.markup_stripped or changes.truncated):
-        fault = _uncovered(entry["_untrusted_text"], rules.revision)
+        fault = _uncovered(entry["_untrusted_text"])
         if fault is not None:
             return fault
     if trace is None:
@@ -153,7 +150,7 @@ def _typed(value: Any, rules: AttestationRules, settled: dict[str, str]) -> Atte
         return _mistyped(
             "consensus_domain", f"one of {', '.join(rules.consensus_domains)}", attestation.consensus_domain
         )
-    if rules.revision > 1 and normalised(attestation.validator_did) is None:
+    if normalised(attestation.validator_did) is None:
         return _mistyped("validator_did", "a DID URI of at most 256 characters", attestation.validator_did)
     if attestation.issued_at is not None and times.parse_time(attestation.issued_at) is None:
         return _mistyped("issued_at", times.EXPECTED, attestation.issued_at)
@@ -201,26 +198,25 @@ def _known(value: Any, trace: Trace, within: str) -> Any:
 
 def _not_plain(attestation: Attestation, rules: AttestationRules, settled: dict[str, str]) -> Fault | None:
     """The first text that is not plain text [V §3]. Names are made only for it: 0.5 us instead of 0.9."""
-    typing, revision = rules.typing, rules.revision
+    typing = rules.typing
     for name, text in (("rationale", attestation.rationale), ("qualifications", attestation.qualifications)):
-        if problem := problem_of(text, typing, settled, revision):
+        if problem := problem_of(text, typing, settled):
             return _not_plain_text(name, problem)
     for place, evidence in enumerate(attestation.evidence):
-        if problem := problem_of(evidence.quote, typing, settled, revision):
+        if problem := problem_of(evidence.quote, typing, settled):
             return _not_plain_text(f"evidence[{place}].quote", problem)
     for place, work in enumerate(attestation.cited_works):
-        # Under revision 1 a title was none of the contract's plain texts.
-        if problem := problem_of(work.title, typing if revision > 1 else "lenient", settled, revision):
+        if problem := problem_of(work.title, typing, settled):
             return _not_plain_text(f"cited_works[{place}].title", problem)
     return None
 
 
-def _uncovered(untrusted: dict[str, Any], revision: int) -> Fault | None:
+def _uncovered(untrusted: dict[str, Any]) -> Fault | None:
     """The first text in a frame that became a structure of [V §3] only by what was cut off or taken out of it."""
     quotes = [one["_untrusted_quote"]["quote"] for one in untrusted["evidence"]]
     names = ("rationale", "qualifications", *(f"evidence[{place}].quote" for place in range(len(quotes))))
     for name, text in zip(names, (untrusted["rationale"], untrusted["qualifications"], *quotes), strict=True):
-        if problem := structure_of(text, None, revision):
+        if problem := structure_of(text):
             return _not_plain_text(name, f"{problem} once it is cleaned")
     return None
 
@@ -314,7 +310,7 @@ def _entry(
         trace.cut(f"{within}evidence[{place}].quote", len(one.quote.encode()), 0)
     entry: dict[str, Any] = {
         "claim_hash": attestation.claim_hash,
-        "validator_did": normalised(attestation.validator_did) if trace.revision > 1 else attestation.validator_did,
+        "validator_did": normalised(attestation.validator_did),
         "verdict": attestation.verdict,
         "consensus_domain": attestation.consensus_domain,
     }
@@ -335,7 +331,7 @@ def _uri(uri: str | None, name: str, trace: Trace) -> str | None:
     """The URI as a person sees it [V §4.5]; None where there is none, and, recorded, where it is refused."""
     if uri is None:
         return None
-    shown, refusal = harden_uri(uri, trace.revision)
+    shown, refusal = harden_uri(uri)
     if refusal is not None:
         trace.reject_uri(name, refusal)
     return shown

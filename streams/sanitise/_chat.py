@@ -13,39 +13,26 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ...codecs.unicode_text import REVISION
 from ._markup import Piece
 
 KIND: Final = "chat-marker"
 ROLES: Final = ("system", "developer", "assistant", "user", "human", "ai", "tool")
 """Who speaks in a chat, in any case. `model` and `function` begin lines of honest prose."""
-_SPECIAL: Final = r"<\|[ \t]*+[^\s<>|]{1,64}+[ \t]*+\|>"
-_SPACED: Final = r"<[ \t]*+\|[ \t]*+[^\s<>|]{1,64}+(?:[ \t]++[^\s<>|]{1,64}+){0,3}+[ \t]*+\|[ \t]*+>"
-"""From revision 3 on also with blanks inside the delimiters, and with up to four words."""
+_SPECIAL: Final = r"<[ \t]*+\|[ \t]*+[^\s<>|]{1,64}+(?:[ \t]++[^\s<>|]{1,64}+){0,3}+[ \t]*+\|[ \t]*+>"
 _BRACKETED: Final = (
     r"\[[ \t]*+/?+[ \t]*+(?:INST|SYS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS?|TOOL_CONTENT)[ \t]*+\]"
 )
-_ROLE: Final = (
-    r"^[ \t>#*_~-]*+(?:" + "|".join(ROLES) + r")(?:[ \t]++(?:message|prompt|instructions?))?+[ \t*_]*+(?::[ \t*_]*+)++"
-)
 _OPENING: Final = " \t>#*_~+|\"'`({\\[<\u2010-\u2015\u2022\u00b7\u00ab\u2039\u2018-\u201f\u300a-\u3011"
 _CLOSING: Final = " \t*_~|\"'`)}\\]>\u00bb\u203a\u2018-\u201f\u300a-\u3011"
-_ROLE_BEHIND: Final = (
+_ROLE: Final = (
     rf"^(?:[{_OPENING}-]|\d{{1,9}}[.)]|[a-z][.)])*+(?:"
     + "|".join(ROLES)
     + r")(?:[ \t]++(?:message|prompt|instructions?))?+"
     rf"[{_CLOSING}]*+(?:\([^()\n]{{0,64}}+\))?+[{_CLOSING}]*+(?::[{_CLOSING}]*+)++"
 )
-"""From revision 3 on a role also stands behind numbers and letters of lists, in quotation marks and brackets, and with
+"""A role also stands behind numbers and letters of lists, in quotation marks and brackets, and with
 a remark in parentheses: `1. system:`, `«system»:`, `system (root):`."""
-
-
-def _marker(special: str, role: str) -> re.Pattern[str]:
-    return re.compile(rf"(?P<special>{special})|(?P<bracketed>{_BRACKETED})|(?P<role>{role})", re.I | re.M)
-
-
-_MARKER: Final = _marker(_SPECIAL, _ROLE)
-_MARKER_3: Final = _marker(_SPACED, _ROLE_BEHIND)
+_MARKER: Final = re.compile(rf"(?P<special>{_SPECIAL})|(?P<bracketed>{_BRACKETED})|(?P<role>{_ROLE})", re.I | re.M)
 _LINE_ENDS: Final = str.maketrans("\r\u2028\u2029\x85\v\f", "\n\n\n\n\n\n")
 
 
@@ -54,18 +41,13 @@ def may_be_marked(text: str) -> bool:
     return ":" in text or "[" in text or ("<" in text and "|" in text)
 
 
-def find_markers(text: str, revision: int = REVISION) -> list[Piece]:
-    """The characters that make a text look like a chat's, left to right: delimiters, and colons behind roles.
-
-    Args:
-        text: whose.
-        revision: of the rules (`unicode_text.REVISION`).
-    """
+def find_markers(text: str) -> list[Piece]:
+    """The characters that make a text look like a chat's, left to right: delimiters, and colons behind roles."""
     if not may_be_marked(text):
         return []
     found: list[Piece] = []
     seen = text if text.isprintable() else text.translate(_LINE_ENDS)
-    for match in (_MARKER_3 if revision > 2 else _MARKER).finditer(seen):
+    for match in _MARKER.finditer(seen):
         start, end = match.span()
         if match["role"] is not None:
             colons = [place for place in range(text.index(":", start), end) if text[place] == ":"]

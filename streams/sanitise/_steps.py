@@ -52,30 +52,27 @@ def clean(
         Text that is NFKC, holds no invisible character and no markup, of at most `cap` bytes; and `…` behind it
         where it was cut. For text that was not cut, cleaning twice is cleaning once.
     """
-    if text.isascii() and len(text) <= cap and "<" not in text and not may_be_link(text) and _is_said(text, trace):
+    if text.isascii() and len(text) <= cap and "<" not in text and not may_be_link(text) and _is_said(text):
         return text
     capped = cap_bytes(text, field, cap, trace)
     cut = len(capped) != len(text)
-    if trace.revision > 1:
-        capped = strip_controls(capped, field, trace)
+    capped = strip_controls(capped, field, trace)
     if settled is not None and not cut and settled.get(text) == text == capped:  # typing has found nothing to settle
         plain = text
         trace.name_scripts(unicode_text.scripts(text))
     else:
         plain = settle_first(capped, field, confusables, trace)
         if settled is not None and not cut and confusables != "flag":
-            settled[text] = plain if capped == text else unicode_text.settle(text, trace.revision)
+            settled[text] = plain if capped == text else unicode_text.settle(text)
     done = settle_markup(plain, field, confusables, trace)
     # NFKC can make a text eighteen times as long, and a look-alike's replacement is shorter: only now it is known.
     text = cap_bytes(done, field, cap, trace)
     return text + ELLIPSIS if cut or len(text) != len(done) else text
 
 
-def _is_said(text: str, trace: Trace) -> bool:
+def _is_said(text: str) -> bool:
     """Whether nothing in a plain text of ASCII is a control character or a chat marker."""
-    if trace.revision == 1:
-        return True
-    return (text.isprintable() or _CONTROL.search(text) is None) and not find_markers(text, trace.revision)
+    return (text.isprintable() or _CONTROL.search(text) is None) and not find_markers(text)
 
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -120,9 +117,8 @@ def settle_first(text: str, field: str, confusables: Confusables, trace: Trace) 
         return text
     # Before anything is replaced, or whole Russian sentences would leave no sign of having been Russian.
     trace.name_scripts(unicode_text.scripts(others))
-    if trace.revision > 1:
-        text = replace_unknown(text, field, trace)
-        others = unicode_text.beyond_ascii(text)
+    text = replace_unknown(text, field, trace)
+    others = unicode_text.beyond_ascii(text)
     return settle_unicode(text, field, confusables, trace, others)
 
 
@@ -145,7 +141,7 @@ def replace_unknown(text: str, field: str, trace: Trace) -> str:
 def settle_unicode(text: str, field: str, confusables: Confusables, trace: Trace, others: str) -> str:
     """4.2 to 4.4, until nothing changes; `others` are the text's characters outside ASCII."""
     before, text = text, normalise(text, field, trace, others)
-    among = unicode_text.suspects(text, others if text == before else None, trace.revision)
+    among = unicode_text.suspects(text, others if text == before else None)
     while among:
         # A look-alike and what replaces it are one character each, so the places hold for both steps.
         text = strip(replace(text, field, confusables, trace, among), field, trace, among)
@@ -154,7 +150,7 @@ def settle_unicode(text: str, field: str, confusables: Confusables, trace: Trace
         if normal == text:
             break
         text = normal
-        among = unicode_text.suspects(text, revision=trace.revision)
+        among = unicode_text.suspects(text)
     return text
 
 
@@ -215,21 +211,18 @@ def settle_markup(text: str, field: str, confusables: Confusables, trace: Trace)
     if (
         (may_be_html(text) and (find_html(text) or still_html(text)))
         or (may_be_link(text) and find_links(text))
-        or (trace.revision > 1 and any(text[one.start] != ":" for one in find_markers(text, trace.revision)))
+        or any(text[one.start] != ":" for one in find_markers(text))
     ):
         text = resettle(blunt(text, field, trace), field, confusables, trace)
-    if trace.revision > 1:
-        # Without `<` and `]` only a role can come to light, and each round takes a colon away.
-        while find_markers(text, trace.revision):
-            text = resettle(neutralise(text, field, trace), field, confusables, trace)
+    # Without `<` and `]` only a role can come to light, and each round takes a colon away.
+    while find_markers(text):
+        text = resettle(neutralise(text, field, trace), field, confusables, trace)
     return text
 
 
 def neutralise(text: str, field: str, trace: Trace) -> str:
     """The delimiters of chat markers go, and the colons behind roles; the words stay (`_chat.py`)."""
-    if trace.revision == 1:
-        return text
-    pieces = find_markers(text, trace.revision)
+    pieces = find_markers(text)
     if not pieces:
         return text
     trace.markup(field, pieces)
@@ -276,7 +269,7 @@ def collapse_links(text: str, field: str, trace: Trace) -> str:
     end = 0
     for link in links:
         kept += (text[end : link.start], link.text)
-        refusal = harden_uri(link.url, trace.revision)[1]
+        refusal = harden_uri(link.url)[1]
         if refusal is None:
             kept.append(f" — {link.url}" if link.text else link.url)
         elif link.url:
@@ -293,7 +286,7 @@ def blunt(text: str, field: str, trace: Trace) -> str:
     return text.replace("<", "").replace("]", "")
 
 
-def unexpected_confusables(text: str, cap: int | None = None, revision: int = unicode_text.REVISION) -> bool:
+def unexpected_confusables(text: str, cap: int | None = None) -> bool:
     """Whether the policy `reject` refuses the text [V §4.3]: a letter or digit of another script looks like ASCII.
 
     A typographic quote, dash or space is replaced and recorded, but refuses nothing ([V §4]).
@@ -302,24 +295,23 @@ def unexpected_confusables(text: str, cap: int | None = None, revision: int = un
         text: as it came.
         cap: in bytes, where the text is going to be cut: between a letter and its accent a cut leaves a look-alike
             that the whole text does not have.
-        revision: of the invisible characters that are looked past.
     """
     if text.isascii():
         return False
-    if _has_unexpected(text, revision):
+    if _has_unexpected(text):
         return True
     if cap is None or len(text) * 4 <= cap:
         return False
     raw = text.encode()
-    return len(raw) > cap and _has_unexpected(_cut(raw, cap), revision)
+    return len(raw) > cap and _has_unexpected(_cut(raw, cap))
 
 
-def _has_unexpected(text: str, revision: int) -> bool:
+def _has_unexpected(text: str) -> bool:
     while True:
         text = unicode_text.nfkc(text)
         if unicode_text.has_unexpected(text):
             return True
-        stripped = unicode_text.strip_invisible(text, revision)[0]
+        stripped = unicode_text.strip_invisible(text)[0]
         if stripped == text:
             return False
         text = stripped

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, get_args
 from msgspec import UNSET
 
 from ...codecs.records import SanitationMeta
-from ...codecs.unicode_text import REVISION, UNICODE_VERSION
+from ...codecs.unicode_text import UNICODE_VERSION
 from ._markup import Link, Piece
 
 SANITATION_VERSION: Final = "0.1"
@@ -62,7 +62,6 @@ class Trace:
         scripts: the scripts of the characters outside ASCII, before anything was replaced; Unicode has 170.
         unknown_members: the names of members that no version of the record knows: at most `MAX_UNKNOWN`, and no more
             than the characters of identifiers.
-        revision: of the rules by which texts are cleaned (`REVISION`). Records of fold version 1 have the first.
     """
 
     __slots__ = (
@@ -73,7 +72,6 @@ class Trace:
         "confusables_replaced",
         "markup_stripped",
         "normalised",
-        "revision",
         "scripts",
         "stripped_positions",
         "truncated",
@@ -81,8 +79,7 @@ class Trace:
         "uris_rejected",
     )
 
-    def __init__(self, revision: int = REVISION) -> None:
-        self.revision = revision
+    def __init__(self) -> None:
         self.truncated: list[Entry] = []
         self.confusables_replaced: list[Entry] = []
         self.stripped_positions: list[Entry] = []

@@ -17,16 +17,14 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final, Literal
 
-from ...codecs.unicode_text import REVISION, settle
+from ...codecs.unicode_text import settle
 from ._chat import find_markers
 from ._markup import find_html, find_links, may_be_html, may_be_link, still_html
 
 Typing = Literal["strict", "lenient"]
 
 
-def problem_of(
-    text: object, typing: Typing, settled: dict[str, str] | None = None, revision: int = REVISION
-) -> str | None:
+def problem_of(text: object, typing: Typing, settled: dict[str, str] | None = None) -> str | None:
     """Why `text` is not of the type that the contract gives it [V §3]; None where it is.
 
     Checks are ordered by cost, each behind a cheap exit: 1 us for 300 characters of plain ASCII.
@@ -35,7 +33,6 @@ def problem_of(
         text: as it came.
         typing: strict or lenient.
         settled: as in `clean`: gets what a text outside ASCII settles to, where that had to be found.
-        revision: of the rules; 1 is what blocks of fold version 1 were typed by.
     """
     if not isinstance(text, str):
         return "is not a string"
@@ -52,40 +49,39 @@ def problem_of(
     return (
         (_html(text) if "<" in text else None)
         or (_link(text) if "]" in text else None)  # to look for two characters takes 0.3 us
-        or (_structure(text, revision) if text.isascii() else structure_of(text, settled, revision))
+        or (_structure(text) if text.isascii() else structure_of(text, settled))
     )
 
 
-def structure_of(text: str, settled: dict[str, str] | None = None, revision: int = REVISION) -> str | None:
+def structure_of(text: str, settled: dict[str, str] | None = None) -> str | None:
     """What there is in the text, or in what it settles to, that [V §3] rules out and no step of the pipeline removes.
 
     Also to be asked about what comes *out*, where something was taken out or cut: that can leave a structure behind
     which was none before. 3 us more for 300 characters of accented Latin, 12 for Russian, which is settled here.
     """
-    found = _structure(text, revision)
+    found = _structure(text)
     if found or text.isascii():
         return found
-    seen = settle(text, revision)
+    seen = settle(text)
     if settled is not None:
         settled[text] = seen
-    return None if seen == text else _structure(seen, revision)
+    return None if seen == text else _structure(seen)
 
 
-def _structure(text: str, revision: int = REVISION) -> str | None:
-    if revision > 1 and (found := _markup(text, revision)):
-        return found
+def _structure(text: str) -> str | None:
     return (
-        ("holds a fenced code block" if ("`" in text or "~" in text) and _FENCE.search(_lines(text)) else None)
+        _markup(text)
+        or ("holds a fenced code block" if ("`" in text or "~" in text) and _FENCE.search(_lines(text)) else None)
         or (_definition(text) if "]" in text else None)
         or ("is a JSON document" if ("]" in text or "}" in text) and _is_json_document(text) else None)
         or (_encoded(text) if len(text) >= _RUN else None)
     )
 
 
-def _markup(text: str, revision: int) -> str | None:
-    """What revisions from 2 on rule out beyond links, code blocks and whole documents."""
+def _markup(text: str) -> str | None:
+    """What is ruled out beyond links, code blocks and whole documents."""
     return (
-        ("holds a chat marker" if find_markers(text, revision) else None)
+        ("holds a chat marker" if find_markers(text) else None)
         or ("holds a JSON object" if "}" in text and not _is_json_document(text) and _MEMBER.search(text) else None)
         or ("holds a Markdown reference link" if "][" in text and _REFERENCE.search(text) else None)
         or (_block(text) if "#" in text or "\n" in text or "\r" in text else None)

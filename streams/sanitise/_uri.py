@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import unquote, unquote_to_bytes
 
-from ...codecs.unicode_text import REVISION, find_invisible, settle
+from ...codecs.unicode_text import find_invisible, settle
 from ._host import is_private
 from ._markup import may_be_html, may_be_link
 
@@ -73,7 +73,7 @@ def _reader() -> Callable[[str], URIReference | None]:
     return read
 
 
-def harden_uri(uri: str, revision: int = REVISION) -> tuple[str, None] | tuple[None, UriRefusal]:
+def harden_uri(uri: str) -> tuple[str, None] | tuple[None, UriRefusal]:
     """`[hostname] → URI` and None, or None and why the URI may not stand in the output.
 
     Nobody is named before the host, and the host is none of the reader's own network (`_host.py`). It is that of the
@@ -82,7 +82,7 @@ def harden_uri(uri: str, revision: int = REVISION) -> tuple[str, None] | tuple[N
     if len(uri) <= MAX_BYTES:
         plain = _PLAIN.fullmatch(uri) or _PLAIN_NAME.fullmatch(uri)
         if plain:
-            if revision > 1 and plain.re is _PLAIN and is_private(plain[1]):
+            if plain.re is _PLAIN and is_private(plain[1]):
                 return None, "private-host"
             return f"[{plain[plain.lastindex or 1]}] → {uri}", None
     if not uri:
@@ -97,7 +97,7 @@ def harden_uri(uri: str, revision: int = REVISION) -> tuple[str, None] | tuple[N
     if parsed is None:
         return None, "host" if _is_valid_for_nobody(uri) else "not-rfc3986"
     refusal = _refuse_scheme(uri, parsed) or (_refuse_encoded(uri) if "%" in uri else None)
-    if refusal is None and revision > 1:
+    if refusal is None:
         refusal = _refuse_host(uri, parsed)
     if refusal is not None:
         return None, refusal

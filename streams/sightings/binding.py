@@ -19,13 +19,12 @@ from hashlib import blake2b
 from typing import Any, Final
 
 import msgspec
-from msgspec.structs import replace
 
 from ...codecs.blocks import MAX_INPUT_BYTES, Block, Event, EventKind, Output
 from ...codecs.errors import DoesNotHoldError, Fault
 from ...codecs.partition import Partitioner
 from ...codecs.quarantine import refused
-from ...codecs.records import Citation, Sighting
+from ...codecs.records import MAX_UNCHECKED, Citation, Sighting
 from ...codecs.sightings import decode_citation, decode_sighting
 from ...codecs.times import parse_time
 from ...codecs.vocabulary import recognise
@@ -33,15 +32,23 @@ from ..adjudication import validation, waiting
 from ..adjudication.emission_state import CLASSES, NUMBER_OF
 from ..adjudication.outputs import dead_letter, traceparent_of
 from ..adjudication.state import MAX_TIMERS
-from ..adjudication.versions import MARKS, NAMES, POLICIES, SUBJECTS, TOPIC_IDS, WAITING, rules_of
+from ..adjudication.versions import rules_of
 from ..judging.checks import Unknown, canonical, parse_check
+from ..judging.coverage import Coverage, Proposed, cover
+from ..judging.derivation import FORMS_VERSION, Derived, checks_of
 from ..judging.matching import match
+from ..judging.outcomes import AssertionChecks, checks_of_assertion
 from ..judging.results import Held as Decided
 from ..policy import adoption_rule
+from ..policy.policy import BY_FORM
 from ..policy.signed_policies import follow
 from .binding_state import BindState, Held, Job, Side
 
 OBSERVATIONS: Final = "observations"
+GREP: Final = "substrate.grep"
+SSE_COUNT: Final = "substrate.do.sse-count"
+FORMS: Final = f" forms={FORMS_VERSION}"
+"""What a header's `fold` ends with: by which claim forms the lane derives checks and coverage."""
 BOUND: Final = "sluice-bound"
 """The header that marks what this fold binds, among what observers write: `LANE/HEIGHT/INDEX` of the binding lane, its
 block, and the place among that block's outputs. An audit looks for what is marked; nothing counts by it."""
@@ -78,18 +85,17 @@ def fold(state: BindState, block: Block) -> list[Output]:
         DoesNotHoldError: the block has records, but no policy came before it, or is of a version's making that is not
             among ours (`versions.rules_of`).
     """
-    version = rules_of(block.header.fold)
+    _demand_forms(block.header.fold)
     rules = state.rules
     rules.advance(block.header)
     rules.enforce()
     if rules.policy is None:
         for event in block.events:
-            if event.kind != EventKind.POLICY or not _announce(state, event, version):
+            if event.kind != EventKind.POLICY or not _announce(state, event):
                 got = f"an event of kind {event.kind}"
                 raise DoesNotHoldError("a ledger begins with a policy", expected="a policy document", got=got)
         return []
-    checked = validation.Checked(rules.policy, rules.time, version)
-    binding = _Binding(state, checked, block, version)
+    binding = _Binding(state, validation.Checked(rules.policy, rules.time), block)
     binding.pair()
     if not state.jobs:  # who is still to be paired must not be forgotten before
         binding.forget()
@@ -99,10 +105,21 @@ def fold(state: BindState, block: Block) -> list[Output]:
     return binding.outputs
 
 
-def _announce(state: BindState, event: Event, version: int) -> bool:
+def _demand_forms(fold: str) -> None:
+    """Demands that this package folds a block of this version, with these claim forms."""
+    rules_of(fold)
+    if not fold.endswith(FORMS):
+        raise DoesNotHoldError(
+            "the ledger was folded with other claim forms than this package has",
+            expected=FORMS.strip(),
+            got=fold,
+            hint="the package that wrote it folds it",
+        )
+
+
+def _announce(state: BindState, event: Event) -> bool:
     rules = state.rules
-    before, signed = rules.next_policy or rules.policy, version >= POLICIES
-    found = follow(before, event.value or b"", event.headers, rules.time, demands_signature=signed)
+    found = follow(rules.next_policy or rules.policy, event.value or b"", event.headers, rules.time)
     if isinstance(found, Fault):
         return False
     rules.announce(found)  # in force from the next block on
@@ -112,10 +129,10 @@ def _announce(state: BindState, event: Event, version: int) -> bool:
 class _Binding:
     """One block being folded."""
 
-    def __init__(self, state: BindState, checked: validation.Checked, block: Block, version: int) -> None:
+    def __init__(self, state: BindState, checked: validation.Checked, block: Block) -> None:
         self.outputs: list[Output] = []
         self._state, self._policy, self._block, self._rules = state, checked.policy, block, state.rules
-        self._checked, self._version = checked, version
+        self._checked = checked
         self._counters = state.counters
         self._mark = state.rules.evidence_mark()
         self._takers = [_TAKERS.get(source.topic, _Binding._foreign) for source in block.header.sources]
@@ -146,7 +163,7 @@ class _Binding:
         if kind == EventKind.OVERSIZE:
             return Fault("oversize", f"the record has more than {MAX_INPUT_BYTES} octets")
         if kind == EventKind.POLICY:
-            if not _announce(self._state, event, self._version):
+            if not _announce(self._state, event):
                 self._counters["no-policy"] += 1  # the adjudicating lane tells of it in a dead letter
             return None
         if kind == EventKind.GAP:
@@ -156,7 +173,7 @@ class _Binding:
             offsets, fault = refused(event)
             self._counters["quarantined"] += offsets
             return fault
-        if kind == EventKind.ADOPT and self._version >= TOPIC_IDS:
+        if kind == EventKind.ADOPT:
             adoption_rule.demand(event, self._policy, self._rules.time)
             return None
         raise DoesNotHoldError("the block has an event of a kind that this version does not know", got=str(kind))
@@ -165,7 +182,7 @@ class _Binding:
         return Fault("schema", "$: expected a record of this lane's inputs, got one of another topic")
 
     def _sighting(self, event: Event) -> Fault | None:
-        sighting = decode_sighting(event.value, old_names=self._version < NAMES)
+        sighting = decode_sighting(event.value)
         if isinstance(sighting, Fault):
             return sighting
         fault = (
@@ -180,7 +197,7 @@ class _Binding:
         return self._take("sighting", event, name, sighting.substrate_class, slot)
 
     def _citation(self, event: Event) -> Fault | None:
-        citation = decode_citation(event.value, old_names=self._version < NAMES)
+        citation = decode_citation(event.value)
         if isinstance(citation, Fault):
             return citation
         fault = self._misrouted(event, citation.observation_id)
@@ -206,9 +223,7 @@ class _Binding:
         if state.knows(digest):
             self._counters["duplicate"] += 1
             return None
-        if self._version < WAITING:
-            slot = waiting.OTHERS
-        elif fault := self._too_many(side, name, slot, event.value or b""):
+        if fault := self._too_many(side, name, slot, event.value or b""):
             return fault
         until = rules.time + bounds.window[found.name] + bounds.horizon
         order = rules.next_order()
@@ -265,25 +280,22 @@ class _Binding:
         return True
 
     def _write_pair(self, seen: Held, cited: Held) -> None:
-        sighting = decode_sighting(seen.record, old_names=True)
-        citation = decode_citation(cited.record, old_names=True)
+        sighting = decode_sighting(seen.record)
+        citation = decode_citation(cited.record)
         assert not isinstance(sighting, Fault), "it was decoded when it came"
         assert not isinstance(citation, Fault), "it was decoded when it came"
-        if self._version < SUBJECTS:
-            citation = replace(citation, digest=None)
         value = _observation(sighting, citation, CLASSES[seen.number], seen.record)
         headers: list[tuple[str, bytes]] = [_JSON]
         if cited.traceparent is not None:
             headers.append(("traceparent", cited.traceparent))
-        if self._version >= MARKS:
-            header = self._block.header
-            headers.append((BOUND, f"{header.lane}/{header.height}/{len(self.outputs)}".encode()))
+        header = self._block.header
+        headers.append((BOUND, f"{header.lane}/{header.height}/{len(self.outputs)}".encode()))
         self.outputs.append(Output(OBSERVATIONS, citation.emission_id.encode(), value, headers))
         self._counters["bound"] += 1
         self._state.meet(seen, cited.until)
         self._state.meet(cited, seen.until)
         length = len(sighting.content) if isinstance(sighting.content, str) else 0
-        for place, spent in enumerate((1, len(value), len(seen.record) + length * len(citation.terms))):
+        for place, spent in enumerate((1, len(value), len(seen.record) + length * len(citation.checks or "1"))):
             self._left[place] -= spent
 
 
@@ -321,8 +333,14 @@ def _observation(sighting: Sighting, citation: Citation, substrate_class: str, r
     A signed sighting goes along as it came: its signature is all that the observer signed (validation.py).
     """
     path = (sighting.locator or {}).get("path")
-    came = match(substrate_class, citation, sighting.content, path if isinstance(path, str) else "")
-    found = came.judged
+    derived = checks_of(citation.text or "", citation.kind, citation.checks)
+    if derived.form == "sentence":
+        derived = Derived((), declared=False, form="none")  # that a sentence stands somewhere is no check of it
+    asked = checks_of_assertion(citation.kind, derived)
+    covered = _covered(citation, substrate_class, asked)
+    found = match(
+        substrate_class, asked, covered, sighting.content, path if isinstance(path, str) else "", citation.path
+    )
     members = _members(sighting, substrate_class)
     members["subject"] = {
         "emission_id": citation.emission_id,
@@ -331,20 +349,32 @@ def _observation(sighting: Sighting, citation: Citation, substrate_class: str, r
         **({} if citation.digest is None else {"digest": citation.digest}),
     }
     members["outcome"] = found.outcome
+    by = {"by": BY_FORM} if derived.form == "claim" else {}
     members["detail"] = {
         **(sighting.detail or {}),
-        "found": [_shown(text) for text in came.presence.found],
-        "missing": [_shown(text) for text in came.presence.missing],
-        "checks": [_check(text, held) for text, held in zip(citation.checks or (), found.helds, strict=True)],
+        "checks": [_check(text, held) | by for text, held in zip(derived.checks, found.helds, strict=True)],
     }
     if found.reason is not None:
         members["detail"]["reason"] = found.reason
-    if citation.checks:
+    if derived.checks:
         members["verified"], members["refuted"] = found.verified, found.refuted
-        members["coverage"], members["unchecked"] = found.coverage.level, found.coverage.unchecked
+        members["coverage"], members["unchecked"] = covered.level, covered.unchecked[:MAX_UNCHECKED]
+        if covered.level == "whole" and covered.by:
+            members["coverage_by"] = covered.by
     if sighting.signature is not None:
         members["sighting"] = msgspec.Raw(record)
     return _encode(members)
+
+
+def _covered(citation: Citation, substrate_class: str, asked: AssertionChecks) -> Coverage:
+    """How much of its sentence the checks of an assertion cover, as observers judge it."""
+    if citation.text is None or not asked.checks:
+        return Coverage("part", ())
+    scope = "channel" if substrate_class == SSE_COUNT else "file"
+    if substrate_class == GREP and citation.path is None:
+        scope = "repository"
+    proposal = None if citation.proposer is None else Proposed(citation.proposer, citation.whole)
+    return cover(citation.text, asked.checks, path=citation.path, scope=scope, proposal=proposal)
 
 
 def _check(text: str, held: Decided) -> dict[str, Any]:
@@ -370,4 +400,4 @@ _TAKERS: Final[dict[str, Callable[[_Binding, Event], Fault | None]]] = {
 INPUTS: Final = tuple(_TAKERS)
 """The topics that this fold takes in, in the order of a header's `sources`."""
 
-__all__ = ["BOUND", "INPUTS", "OBSERVATIONS", "BindState", "fold", "new_state"]
+__all__ = ["BOUND", "FORMS", "INPUTS", "OBSERVATIONS", "BindState", "fold", "new_state"]

@@ -7,7 +7,7 @@ from builders import emission_value, encoded, observation_value, review_value, s
 
 from sluice.codecs import decode, fast_decode
 from sluice.codecs.errors import Fault
-from sluice.codecs.identifier_characters import DID_PATTERN, hides
+from sluice.codecs.identifier_characters import DID_PATTERN, hides, pointer_hides
 from sluice.codecs.sightings import decode_sighting
 
 NOW = "2026-11-21T09:00:00Z"
@@ -91,28 +91,9 @@ def test_what_hides_something_is_a_schema_fault(name):
 def test_other_names_stay(name):
     """What needs its encoding, and a percent sign that encodes nothing."""
     assert not hides(name)
-    assert not hides(name, old_names=True)
+    assert not pointer_hides(name)
     assert not isinstance(fast_decode.read_emission(encoded(emission_value(emission_id=name))), Fault)
     assert not isinstance(fast_decode.read_observation(encoded(observation_value(observer=name))), Fault)
-
-
-@pytest.mark.parametrize("name", ONCE_PLAIN)
-def test_an_older_ledger_takes_what_it_took(name):
-    """Its records fold as they did: the rule came with fold version 4."""
-    for read, record in (
-        (fast_decode.read_emission, encoded(emission_value(emission_id=name))),
-        (
-            fast_decode.read_emission,
-            encoded(emission_value(assertions=[{"span": {"tokens": [0, 9], "tokenizer": name}, "assertion": "a"}])),
-        ),
-        (fast_decode.read_observation, encoded(observation_value(observer=name))),
-        (decode.decode_emission, encoded(emission_value(group=name))),
-        (decode.decode_observation, encoded(observation_value(observation_id=name))),
-        (decode.decode_review, encoded(review_value(emission_id=name))),
-        (decode_sighting, encoded(sighting_value(observer=name))),
-    ):
-        assert isinstance(read(record), Fault)
-        assert not isinstance(read(record, old_names=True), Fault)
 
 
 def test_a_pointer_names_a_member_whatever_it_is_called():

@@ -10,7 +10,7 @@ from builders import sighting_value
 
 from sluice.codecs.errors import Fault
 from sluice.codecs.records import Citation, Sighting
-from sluice.codecs.sightings import MAX_CONTENT_BYTES, MAX_TERMS, decode_citation, decode_sighting
+from sluice.codecs.sightings import MAX_CONTENT_BYTES, MAX_TEXT, decode_citation, decode_sighting
 
 SIGHTING = sighting_value(at="2026-11-21T09:00:00Z")
 CITATION = {
@@ -20,7 +20,7 @@ CITATION = {
     "attempt": 1,
     "span": {"chars": [0, 43]},
     "kind": "assertion",
-    "terms": ["moment:2026-05-25"],
+    "text": "CHANGELOG.md has an entry dated 2026-05-25.",
     "cited_at": "2026-11-21T09:00:00Z",
 }
 
@@ -73,7 +73,8 @@ def test_a_citation_is_read_as_it_was_written():
         ({"cited_at": "today"}, "schema"),
         ({"span": {}}, "schema"),
         ({"span": {"chars": [3, 3]}}, "span-out-of-range"),
-        ({"terms": ["word:a"] * (MAX_TERMS + 1)}, "schema"),
+        ({"text": "a" * (MAX_TEXT + 1)}, "schema"),
+        ({"proposer": "a%41"}, "schema"),
         ({"kind": "guess"}, "schema"),
     ],
 )

@@ -18,7 +18,19 @@ from sluice.codecs.decode import decode_observation
 from sluice.codecs.fast_decode import read_observation
 from sluice.codecs.notes import Signer
 from sluice.codecs.records import Observation
-from sluice.codecs.signatures import OBSERVATION, Domain, domain_of, holds, public_key_of, signed, signed_bytes
+from sluice.codecs.signatures import (
+    EMISSION,
+    OBSERVATION,
+    Domain,
+    domain_of,
+    emission_digest,
+    holds,
+    is_signed_proposal,
+    public_key_of,
+    sign_proposal,
+    signed,
+    signed_bytes,
+)
 
 SEED = bytes(range(32))
 SIGNER, OTHER = Signer("observer-2", SEED), Signer("observer-2", bytes(32))
@@ -90,12 +102,11 @@ def test_it_is_an_ed25519_signature_over_the_canonical_form_without_it() -> None
         domain_of("sightings", "sluice"),
         domain_of("reviews", "sluice"),
         Domain("observations", "review", "sluice"),
-        None,
     ],
     ids=repr,
 )
-def test_what_is_signed_for_one_use_holds_for_no_other(other: Domain | None) -> None:
-    """Another deployment, topic or type of record, or the bare form of earlier ledgers (docs/security.md)."""
+def test_what_is_signed_for_one_use_holds_for_no_other(other: Domain) -> None:
+    """Another deployment, topic or type of record (docs/security.md)."""
     form = signed(RECORD, SIGNER, DOMAIN)
 
     assert not holds(KEY, form["signature"], written(form), other)
@@ -246,3 +257,59 @@ def test_both_readers_of_observations_keep_the_signature() -> None:
         observation = read(written(form))
         assert isinstance(observation, Observation)
         assert observation.signature == form["signature"]
+
+
+EMITTED: dict[str, Any] = {
+    "emission_id": "em-1",
+    "emitted_at": "2026-11-21T09:00:00Z",
+    "text": "It holds.",
+    "assertions": [{"span": {"chars": [0, 9]}}],
+}
+PROPOSED: dict[str, Any] = {
+    "by": "critic",
+    "at": "2026-11-21T09:00:01Z",
+    "digest": emission_digest(EMITTED),
+    "checks": ['contains("it")'],
+    "whole": True,
+}
+PROPOSAL = sign_proposal(PROPOSED, "c:0-9", SIGNER, "sluice")
+
+
+def test_an_emitters_signature_leaves_proposals_out() -> None:
+    """Whoever proposes checks later breaks no signature; anything else that is added does."""
+    domain = EMISSION._replace(origin="sluice")
+    record = signed(EMITTED, SIGNER, domain)
+    proposed = {**record, "assertions": [{**record["assertions"][0], "proposal": PROPOSAL}]}
+    other = {**record, "assertions": [{**record["assertions"][0], "checks": PROPOSED["checks"]}]}
+
+    assert holds(KEY, record["signature"], written(proposed), domain)
+    assert emission_digest(proposed) == PROPOSED["digest"]
+    assert not holds(KEY, record["signature"], written(other), domain)
+
+
+@pytest.mark.parametrize(
+    ("changed", "holds_for"),
+    [
+        ({}, {}),
+        *(({name: value}, None) for name, value in (
+            ("by", "other"), ("checks", []), ("whole", False), ("digest", "sha256:" + "0" * 64), ("left", "much"),
+            ("at", "2026-11-21T09:00:02Z"), ("signature", "AA=="), ("signature", None), ("of_a_later_version", 1),
+        )),
+        ({}, {"digest": emission_digest({**EMITTED, "attempt": 1})}),
+        ({}, {"digest": emission_digest({**EMITTED, "emission_id": "em-2"})}),
+        ({}, {"digest": emission_digest({**EMITTED, "text": "It hold5."})}),
+        ({}, {"span_key": "c:0-8"}),
+        ({}, {"origin": "sluice-2"}),
+        ({}, {"public_keys": [base64.b64encode(OTHER.verifier.public_key).decode()]}),
+        ({}, {"public_keys": []}),
+    ],
+)  # fmt: skip
+def test_a_proposal_holds_for_one_assertion_of_one_emission(
+    changed: dict[str, Any], holds_for: dict[str, Any] | None
+) -> None:
+    """Not for another attempt, emission, text, span or deployment, and not where a member of it was changed."""
+    use: dict[str, Any] = {"public_keys": [KEY], "digest": PROPOSED["digest"], "span_key": "c:0-9", "origin": "sluice"}
+
+    found = is_signed_proposal(proposal={**PROPOSAL, **changed}, **(use | (holds_for or {})))
+
+    assert found == (not changed and not holds_for)

@@ -279,12 +279,6 @@ def test_what_only_the_initiated_read_becomes_a_replacement_character(point):
     assert u.replace_unknown(f"a{chr(point)}b") == "a\ufffdb"
 
 
-def test_revision_1_is_what_it_was():
-    """Blocks of fold version 1 settle as they did."""
-    assert u.settle("a\u034f\ue000\U000e0080b", 1) == "a\u034f\ue000\U000e0080b"
-    assert u.settle("a\u200b\u00ad\U000e0100b\u0430", 1) == "aba"
-
-
 def test_the_table_of_invisible_characters_is_up_to_date(monkeypatch, capsys):
     """tools/make_invisible.py gives what is in the repository."""
     monkeypatch.setattr(sys, "argv", ["make_invisible.py", "--check"])

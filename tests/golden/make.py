@@ -18,7 +18,6 @@ from audited_lanes import KEY as SIGNER_KEY
 from audited_lanes import World
 from click.testing import CliRunner
 from exported import BASE, KEY, H, M, Record, S, emission_after, lane_after, observation_after, reviewed_claim
-from msgspec.structs import replace
 
 from sluice.streams.adjudication.snapshot import dump
 from sluice.streams.policy.policy import DEFAULT_POLICY
@@ -27,10 +26,9 @@ from sluice.topology.ledger.folds import Adjudicate
 
 HERE = Path(__file__).parent
 DATA = HERE / "data"
-VERSION = 1
+VERSION = 5
 """Of the fold: later versions decide otherwise, and what this one decided stays."""
-POLICY = replace(DEFAULT_POLICY, verdicts="none")
-"""The reference policy from before it said what is told on `verdicts`: its document has no such member."""
+POLICY = DEFAULT_POLICY
 _AT = re.compile(r'(?<="at":")[^"]*(?=","keys")|(?<=, at )\S+(?=\n)|(?<=seconds":)[0-9.]+')
 """When the audit was made, and how long it took."""
 CHECKS = ['equals("MAX", 1000)', 'defines("limit", function)']

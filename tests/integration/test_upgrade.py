@@ -34,13 +34,13 @@ RAISED = "the ledger is raised to a later version of the fold"
 LATER_FOLD = [
     (
         "streams/adjudication/versions.py",
-        '4: f"4 {_DATA_OF_1}",',
-        '4: f"4 {_DATA_OF_1}", 5: f"5 {_DATA_OF_1}",',
+        "FOLD_VERSION: Final =",
+        'FOLD_VERSIONS[6] = FOLD_VERSIONS[5].replace("5", "6", 1)\nFOLD_VERSION: Final =',
     ),
     (
         "streams/adjudication/fold.py",
         'k=k.external if effect == "external" else k.internal,',
-        'k=(k.external if effect == "external" else k.internal) - (self.version >= 5),',
+        'k=(k.external if effect == "external" else k.internal) - (self.version >= 6),',
     ),
 ]
 """A later version of the fold: one class fewer is needed."""

@@ -150,19 +150,17 @@ Raw = tuple[str, bytes | None, bytes | None, list[tuple[str, bytes]]]
 Step = tuple[int, int, list[Raw | Policy | Event]]
 
 
-def fold(
-    steps: list[Step], rules: Policy, lanes: int = 1, partitioner: Any = "murmur2", number: int | None = None
-) -> Folded:
+def fold(steps: list[Step], rules: Policy, lanes: int = 1, partitioner: Any = "murmur2") -> Folded:
     """Folds blocks of records into a new state; the state's snapshot is taken out and put back half way.
 
     Every other block's events are as an audit has them: with the core they lie in the block's bytes.
     """
     state = core.new_state(0, lanes, partitioner, SECRETS)
-    core.fold(state, block_of(state, 0, T, T, [Event(EventKind.POLICY, 0, 0, T, [], None, rules.document)], number))
+    core.fold(state, block_of(state, 0, T, T, [Event(EventKind.POLICY, 0, 0, T, [], None, rules.document)]))
     outputs: list[list[Output]] = []
     due: list[Any] = []
     for height, (time, watermark, records) in enumerate(steps):
-        block = block_of(state, height + 1, time, watermark, [event_of(record) for record in records], number)
+        block = block_of(state, height + 1, time, watermark, [event_of(record) for record in records])
         if height % 2:
             block = blocks.unseal(blocks.seal(block.header, block.events)[1], in_place=True)._replace(hash=block.hash)
         outputs.append(core.fold(state, block))
@@ -184,9 +182,7 @@ def event_of(record: Raw | Policy | Event) -> Event:
     return Event(EventKind.RECORD, core.INPUTS.index(topic), 0, T, headers, key, value)
 
 
-def block_of(
-    state: Any, height: int, time: int, watermark: int, events: list[Event], number: int | None = None
-) -> Block:
+def block_of(state: Any, height: int, time: int, watermark: int, events: list[Event]) -> Block:
     header = Header(
         lane=0,
         lanes=state.lanes,
@@ -195,7 +191,7 @@ def block_of(
         time=time,
         watermark=watermark,
         policy=state.policy_hash,
-        fold=core.fold_version(key=state.key_in_force, number=number),
+        fold=core.fold_version(key=state.key_in_force),
         sources=[Source(topic, 0, 0) for topic in core.INPUTS],
         outputs=blocks.GENESIS,
     )

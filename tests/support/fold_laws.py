@@ -66,6 +66,8 @@ class World:
                 trust=self.mostly("observed", "declared", "both", "both"),
                 k=Floor(internal=internal, external=choose(range(internal, 4))),
                 horizon=U * choose([1, 2, 3]),
+                late_horizon=U * choose([1, 2]),
+                max_unseen=self.mostly(100, 0, 1),
                 max_validity=U * choose([3, 5, 7, 9]),
                 max_skew=U * choose([0, 1]),
                 min_confidence=self.mostly(0.0, 0.5),
@@ -151,7 +153,9 @@ class World:
             "observed_at": now - self.mostly(0, 1, 2, 4, -1, weight=8) * U - self.mostly(0, 1, -1, weight=12),
             "observer": self.mostly("anyone", "another", "captured", "narrow", weight=4),
             "subject": self.subject(sent),
-            "outcome": self.mostly("corroborates", "contradicts", *["unknown-observation"] * 3, "absent", weight=10),
+            "outcome": self.mostly(
+                "corroborates", "contradicts", *["unknown-observation"] * 3, "absent", "unavailable", weight=10
+            ),
             "confidence": self.mostly(1.0, 0.3, 0.5, weight=9),
         }
 
@@ -198,17 +202,17 @@ class Naive:
                 self.speak(claim, "renewed", claim["basis"])
 
     def let_time_pass(self, watermark: int) -> None:
-        over: list[tuple[int, int, Any]] = []
-        for item in [*self.claims, *self.aside]:
-            due = item["until"]
-            clock = {"pending": watermark, "aside": watermark}.get(item["state"], self.now)
-            if due is not None and clock > due:
-                over.append((due, item["order"], item))
-        for _, _, item in sorted(over, key=lambda entry: entry[:2]):
+        while over := [
+            (item["until"], item["order"], item)
+            for item in [*self.claims, *self.aside]
+            if item["until"] is not None
+            and {"pending": watermark, "aside": watermark}.get(item["state"], self.now) > item["until"]
+        ]:
+            item = min(over, key=lambda entry: entry[:2])[2]
             if item["state"] == "aside":
                 self.aside.remove(item)
                 self.fates["unmatched"] += 1
-            elif item["state"] == "pending":
+            elif item["state"] == "pending" and not self.wait_on(item):
                 self.refuse(item, *self.end(item))
             elif item["state"] == "admitted":
                 self.close(item, "decayed-to-uncertainty", "validity-ended")
@@ -216,6 +220,17 @@ class Naive:
                 self.fates["unreviewed"] += 1
                 self.end_request(item, "expired")
                 self.over(item)
+
+    def wait_on(self, claim: Claim) -> bool:
+        """What is annotated and that nobody has looked at waits once more, where not so many do already."""
+        others = sum(one["state"] == "pending" and one["late"] and not one["looked"] for one in self.claims)
+        if self.is_seen(claim) or claim["late"] or others >= self.rules.max_unseen:
+            return False
+        claim.update(late=True, until=claim["until"] + self.rules.late_horizon)
+        return True
+
+    def is_seen(self, claim: Claim) -> bool:
+        return claim["looked"] or not claim["said"]["provenance"] or self.rules.trust == "declared"
 
     # -- inputs
 
@@ -267,6 +282,8 @@ class Naive:
             "bot": bot,
             "said": one,
             "heard": [],
+            "late": False,
+            "looked": False,
             "judged": True,
             "revision": 0,
             "basis": "declaration" if self.rules.trust == "declared" else "corroboration",
@@ -316,11 +333,14 @@ class Naive:
             return "clock-skew"
         if value["observer"] == "narrow" and cls != GREP:
             return "unauthorised-observer"
-        if cls == UNKNOWN or value["outcome"] in ("absent", "unavailable"):
-            self.fates["not-counted"] += 1
-            return None
         key, attempt = (subject["emission_id"], *subject["span"]["chars"]), subject["attempt"]
         claim = self.find(key, attempt)
+        waits = value["outcome"] == "absent" and self.rules.trust != "declared" and claim is None
+        if cls == UNKNOWN or (value["outcome"] in ("absent", "unavailable") and not waits):
+            self.fates["not-counted"] += 1
+            if cls != UNKNOWN and claim is not None:
+                self.note_look(claim, value)
+            return None
         if claim is None and any(one["observation"] == value for one in self.aside):
             self.fates["duplicate"] += 1
         elif claim is None:
@@ -386,18 +406,26 @@ class Naive:
 
     def apply(self, claim: Claim, said: dict[str, Any]) -> bool:
         """Takes an observation into the history; whether it says anything that counts and was not known."""
-        may_count = said["confidence"] >= self.rules.min_confidence and not (
-            claim["bot"] and said["observer"] == "captured"
-        )
-        news = may_count
+        may_count = self.may_count(claim, said)
+        self.note_look(claim, said)
+        news = may_count and said["outcome"] != "absent"
         if may_count and said["outcome"] == "corroborates":
             before = self.counted(claim), self.witnesses(claim)
             claim["heard"].append({**said, "renews": claim["state"] == "admitted"})
             news = (self.counted(claim), self.witnesses(claim)) != before
-        elif may_count:
+        elif news:
             news = self.negative_holds(claim, said)
         self.fates["not-counted"] += not news
         return news
+
+    def may_count(self, claim: Claim, said: dict[str, Any]) -> bool:
+        captured = claim["bot"] and said["observer"] == "captured"
+        return said["confidence"] >= self.rules.min_confidence and not captured
+
+    def note_look(self, claim: Claim, said: dict[str, Any]) -> None:
+        """Whoever may count has looked, whatever they found."""
+        if claim["state"] == "pending" and said["outcome"] != "unavailable" and self.may_count(claim, said):
+            claim["looked"] = True
 
     def negative_holds(self, claim: Claim, said: dict[str, Any]) -> bool:
         cls, ts = said["substrate_class"], said["observed_at"]
@@ -423,7 +451,8 @@ class Naive:
         return [
             (cls, ts, observer)
             for cls, ts, renews, observer in self.evidence(claim)
-            if ts >= claim["emitted"] - self.windows[cls] and (renews or ts <= claim["emitted"] + self.rules.horizon)
+            if ts >= claim["emitted"] - self.windows[cls]
+            and (renews or ts <= claim["emitted"] + self.rules.horizon + self.rules.late_horizon)
         ]
 
     def observers(self, claim: Claim) -> list[int]:
@@ -486,6 +515,8 @@ class Naive:
         aged = any(ts < claim["emitted"] - self.windows[cls] for cls, ts, *_ in self.evidence(claim))
         if count or aged:
             return "decayed-to-uncertainty", "aged-out"
+        if not self.is_seen(claim):
+            return "unverified-inference", "not-looked-at"
         return ("unverified-inference" if claim["said"]["provenance"] else "unannotated"), "no-corroboration"
 
     # -- verdicts

@@ -51,7 +51,7 @@ class ToyFold:
             if event.kind == EventKind.POLICY:
                 state.policy = "sha256:" + sha256(event.value or b"").hexdigest()
                 continue
-            if event.kind in (EventKind.ADOPT, EventKind.GAP) and self.version.startswith("4"):
+            if event.kind in (EventKind.ADOPT, EventKind.GAP):
                 continue
             value = event.value or b""
             if value[:1] in (b"@", b"~"):

@@ -17,7 +17,6 @@ from ...codecs.decode import decode_emission, decode_observation, decode_review
 from ...codecs.errors import DoesNotHoldError, Fault
 from ...codecs.records import Admitted as AdmittedRecord
 from ...codecs.records import Emission, Inadmissible, Observation, ReEmissionRequest, Review, ReviewRequest, Verdicts
-from ...streams.adjudication.versions import NAMES, number_of
 from ..audit.divergences import Findings
 from ..audit.ledger_checks import LedgerChecks
 from ..audit.report import describe
@@ -178,8 +177,7 @@ def _event(block: Block, event: Event) -> ReplayedEvent:
     kind = _NAMES[event.kind]
     is_input = kind in ("record", "oversize", "quarantine")
     topic = block.header.sources[event.source].topic if is_input else ""
-    old_names = number_of(block.header.fold) < NAMES
-    found = _DECODERS[topic](event.value, old_names=old_names) if kind == "record" and topic in _DECODERS else None
+    found = _DECODERS[topic](event.value) if kind == "record" and topic in _DECODERS else None
     record, fault = (None, found) if isinstance(found, Fault) else (found, None)
     return ReplayedEvent(
         kind, topic, event.offset, event.timestamp, event.key, record, fault, event.value, event.headers

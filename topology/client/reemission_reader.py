@@ -12,7 +12,6 @@ from collections import OrderedDict, deque
 from typing import Any, Final, Unpack
 
 import msgspec
-from msgspec import UNSET
 
 from ...codecs.records import MissingCheck, ReEmissionRequest, SeenInstead
 from ...codecs.times import parse_time
@@ -62,35 +61,31 @@ class Mending(msgspec.Struct, frozen=True, kw_only=True):
         return self.key.partition("#")[2]
 
     @property
-    def attempts_left(self) -> int | None:
-        """How many further attempts the policy lets it make; None of a ledger below fold version 3."""
-        left = self.record.attempts_left
-        return None if left is UNSET else left
+    def attempts_left(self) -> int:
+        """How many further attempts the policy lets it make."""
+        return self.record.attempts_left
 
     @property
     def mend_until(self) -> int | None:
-        """The last instant at which a new attempt takes the place of this one, Unix milliseconds; None of a ledger
-        below fold version 3."""
-        until = self.record.mend_until
-        return None if until is UNSET else parse_time(until)
+        """The last instant at which a new attempt takes the place of this one, Unix milliseconds."""
+        return parse_time(self.record.mend_until)
 
     @property
     def missing_checks(self) -> list[MissingCheck]:
         """The checks that too few classes verified, by their places."""
-        missing = self.record.missing_checks
-        return [] if missing is UNSET else missing
+        return self.record.missing_checks
 
     @property
     def looks(self) -> list[SeenInstead]:
         """Which classes saw what instead, as far as the lane kept it."""
-        looks = self.record.looks
-        return [] if looks is UNSET else looks
+        return self.record.looks
 
     def framed(self) -> str:
         """Both frames as JSON, to be handed on whole: into a prompt, say. No character in it ends a line."""
-        frames: dict[str, Any] = {"_untrusted_text": msgspec.to_builtins(self.record.untrusted_text)}
-        if self.record.mending is not UNSET:
-            frames["mending"] = {"_untrusted_text": msgspec.to_builtins(self.record.mending.untrusted_text)}
+        frames: dict[str, Any] = {
+            "_untrusted_text": msgspec.to_builtins(self.record.untrusted_text),
+            "mending": {"_untrusted_text": msgspec.to_builtins(self.record.mending.untrusted_text)},
+        }
         return _encode(frames).decode().translate(_LINE_ENDS)
 
     def __repr__(self) -> str:

@@ -20,7 +20,6 @@ from ...codecs.times import format_time, parse_time
 from ...streams.adjudication import trace
 from ...streams.adjudication.outputs import source_of
 from ...streams.adjudication.state import State
-from ...streams.adjudication.versions import NAMES, number_of
 from ...streams.policy.policy import Policy
 from ...streams.policy.privacy import RedactionPolicy
 from . import explanation
@@ -64,13 +63,12 @@ class BlockTrace:
     def tell(self, places: Sequence[int]) -> None:
         """Adds the block to the story; `places` are those of its events that are about the emission."""
         self._happen(self._entries.get(trace.CLOCKS, ()))
-        old_names = number_of(self._block.header.fold) < NAMES
         for place in places:
             event, entries = self._block.events[place], self._entries.get(place, ())
             entry = explanation.Input(**self._at, index=place, source=source_of(self._block, event), fate="taken-in")
             self._log.inputs.append(entry)
             decode = _DECODERS.get(self._block.header.sources[event.source].topic)
-            record = Fault("schema", "") if decode is None else decode(event.value, old_names=old_names)
+            record = Fault("schema", "") if decode is None else decode(event.value)
             refused = next((one.fault for one in entries if isinstance(one, trace.Refused)), None)
             if refused is not None:
                 entry.fate, entry.why, entry.detail = "dead-letter", refused.reason, refused.detail
@@ -187,7 +185,7 @@ class BlockTrace:
     def _matched(self, one: trace.Weighed) -> None:
         """Evidence that waited, and has met its assertion: it is told where it came."""
         aside, timeline = self._log.aside.pop(one.order), self._timeline(one)
-        entry, observation = aside.input, decode_observation(aside.record, old_names=True)
+        entry, observation = aside.input, decode_observation(aside.record)
         assert isinstance(observation, Observation), "it was decoded when it came"
         entry.observation = observed(self._policy, self._redaction, observation, timeline.stated)
         entry.settled_at, entry.fate, entry.why = self._at["at"], one.fate, one.why or UNSET

@@ -48,7 +48,8 @@ class Stated(NamedTuple):
 def stated(emission: Emission, assertion: Assertion, effect: Effect) -> Stated:
     """What an assertion states, with the checks that it has by the core's own rules."""
     text = assertion_text(emission, assertion)
-    derived = checks_of(text, assertion.kind, assertion.checks or None)
+    proposed = None if assertion.proposal is None else assertion.proposal.checks
+    derived = checks_of(text, assertion.kind, assertion.checks or proposed or None)
     return Stated(text, effect, tuple(derived.checks), derived.form)
 
 

@@ -94,7 +94,7 @@ class Input(Part, kw_only=True):
     Attributes:
         index: its place among the block's events.
         source: `topic/partition/offset`.
-        why: of what was not counted, a word (streams/adjudication/uncounted.py; of a review `no-longer-than-now` or
+        why: of what was not counted, a word (streams/adjudication/uncounted.py; of a review
             `no-other-reviewer`); of what was late, `closed` or `waits-for-reviewer`; of a dead letter,
             its reason.
         detail: a dead letter's detail.

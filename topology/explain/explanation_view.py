@@ -26,7 +26,6 @@ _WHY: Final = {
     **SENTENCES,
     "closed": "the assertion was closed",
     "waits-for-reviewer": "the assertion waits for a reviewer",
-    "no-longer-than-now": "it would not hold longer for it",
     "no-other-reviewer": "more than one reviewer is needed, and this one has spoken already or gives no name",
     "newer-attempt": "by a word of a newer attempt",
     "review-window-over": "no reviewer spoke in time",

@@ -90,9 +90,10 @@ def _checks(timeline: Timeline, assertion_state: AssertionState | None) -> list[
     checks: list[Check] = timeline.facts["checks"]
     if assertion_state is None or assertion_state.kind == "refusal":
         return checks
+    known = counts(assertion_state)  # of what observers told, none before one of them has
     return [
-        Check(check=one.check, unknown=one.unknown, count=count)
-        for one, count in zip(checks, counts(assertion_state), strict=True)
+        Check(check=one.check, unknown=one.unknown, count=known[place] if place < len(known) else UNSET)
+        for place, one in enumerate(checks)
     ]
 
 

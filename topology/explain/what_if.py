@@ -33,7 +33,6 @@ from ...streams.adjudication import fold as core
 from ...streams.adjudication.emission_state import Phase
 from ...streams.adjudication.outputs import DEAD_LETTERS, INADMISSIBLE
 from ...streams.adjudication.state import State
-from ...streams.adjudication.versions import POLICIES, number_of
 from ...streams.policy.policy import PerEffect, Policy, PolicyKeys
 from ...streams.policy.privacy import NO_SECRETS, Secrets
 from ...streams.policy.signed_policies import follow
@@ -113,8 +112,7 @@ class Side:
                 return
             self._next = self._instead
         else:
-            before, asks = self._next or self._policy, number_of(header.fold) >= POLICIES
-            found = follow(before, event.value or b"", event.headers, header.time, demands_signature=asks)
+            found = follow(self._next or self._policy, event.value or b"", event.headers, header.time)
             if isinstance(found, Fault):
                 if found.reason == "schema":
                     yield event

@@ -76,6 +76,7 @@ FORMS: Final[Mapping[CheckForm, str]] = {
 REASONS: Final[Mapping[str, str]] = {
     "partly-checked": "its checks hold, but speak of less of the sentence than this policy wants",
     "not-checked": WORDS_ALONE,
+    "not-looked-at": "no observer has looked at it",
 }
 """Reasons of the decision table that say how much was checked."""
 

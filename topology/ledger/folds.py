@@ -41,14 +41,12 @@ class _Keyed:
 
     layout = ""
     event_for = staticmethod(core.event_for)
-    older_layouts: Sequence[str] = ()
 
     def __init__(self, partitioner: Partitioner = "murmur2", raised: int = 0) -> None:
         self._partitioner: Partitioner = partitioner
         self._raised = raised
         self.version = core.fold_version(partitioner)
         self.form = f"state={self.layout} partitioner={partitioner}"
-        self.older_forms: Sequence[str] = [f"state={layout} partitioner={partitioner}" for layout in self.older_layouts]
 
     def named(self, state: Any, ledger: str = "") -> str:
         return core.fold_version(self._partitioner, number=next_number(ledger, self._raised))
@@ -88,7 +86,6 @@ class Adjudicate(_Keyed):
     ledger = "ledger"
     checkpoints = "checkpoints"
     layout = snapshot.LAYOUT
-    older_layouts: Sequence[str] = snapshot.READABLE
     consumes: Categories = _categories(inputs, "observations")
     produces: Categories = _categories(outputs, "admitted")
     fold = staticmethod(core.fold)
@@ -134,6 +131,13 @@ class Bind(_Keyed):
     counters = staticmethod(binding_state.counters)
     dump = staticmethod(binding_state.dump)
     load = staticmethod(binding_state.load)
+
+    def __init__(self, partitioner: Partitioner = "murmur2", raised: int = 0) -> None:
+        super().__init__(partitioner, raised)
+        self.version += binding.FORMS
+
+    def named(self, state: Any, ledger: str = "") -> str:
+        return super().named(state, ledger) + binding.FORMS
 
     def new(self, lane: int, lanes: int) -> binding.BindState:
         return binding.new_state(lane, lanes, self._partitioner)
@@ -222,7 +226,7 @@ class FoldByVersion:
 
     def take(self, header: Header) -> Fold | None:
         """The fold of the next block; None where it is not ours, or may not follow upon the one before."""
-        version = without_key(header.fold)
+        version = without_key(header.fold).removesuffix(binding.FORMS)
         if not self._follows(version):
             return None
         if self.fold is None:

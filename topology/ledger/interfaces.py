@@ -23,7 +23,6 @@ class Fold(Protocol):
         name: of the lane group, in logs and status.
         version: the newest that it folds, as a block's header names it as `fold`, but for the key of `named`.
         form: in which its state lies in snapshots: no package takes another's form for its own.
-        older_forms: of before, which it reads as well.
         inputs: logical names of the topics, in the order of a header's `sources`.
         outputs: logical names of the topics that it writes to, the ledger apart.
         ledger: logical name of the topic that its blocks stand in; no two folds have one.
@@ -34,7 +33,6 @@ class Fold(Protocol):
     name: str
     version: str
     form: str
-    older_forms: Sequence[str]
     inputs: Sequence[str]
     outputs: Sequence[str]
     ledger: str

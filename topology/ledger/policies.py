@@ -22,7 +22,6 @@ from ...codecs.adoptions import is_adoption
 from ...codecs.blocks import MAX_INPUT_BYTES, Block, EventKind, events_of_kind, unseal
 from ...codecs.errors import Fault, SluiceError
 from ...codecs.lane_claims import is_claim
-from ...streams.adjudication.versions import POLICIES, number_of
 from ...streams.policy.policy import Policy, policy_of_document
 from ...streams.policy.signed_policies import HEADER, follow, signature_of, signer_of
 from ..kafka.batches.unpacking import UnreadableError
@@ -253,8 +252,7 @@ async def _in_force(settings: Settings, lane: int, block: Block) -> InForce:
     digest, events = header.policy, events_of_kind(block.events, EventKind.POLICY)
     before = await document_of(settings, digest) if events and header.height else None
     for event in events:
-        asks = number_of(header.fold) >= POLICIES
-        found = follow(before, event.value or b"", event.headers, header.time, demands_signature=asks)
+        found = follow(before, event.value or b"", event.headers, header.time)
         if not isinstance(found, Fault):
             before, digest = found, _hash(event.value or b"")
     return InForce(lane, header.height, digest)

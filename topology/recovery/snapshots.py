@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import secrets
 import struct
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -59,16 +59,14 @@ class SnapshotStore:
     Args:
         folder: of all lanes of one ledger; it need not be there yet.
         lane, lanes: which of how many.
-        older: forms of before that the fold reads as well.
         fold: the form in which the lane's fold has its state (`interfaces.Fold.form`); a snapshot of any other is not
             this lane's. Which version of the fold has made it is not asked: that stands in the block after which it was
             taken, and the lane checks it there (restore.py). So another package's is used wherever it can be read.
     """
 
-    def __init__(self, folder: Path, lane: int, lanes: int, fold: str, older: Collection[str] = ()) -> None:
+    def __init__(self, folder: Path, lane: int, lanes: int, fold: str) -> None:
         self._folder = folder / f"lane-{lane}-of-{lanes}"
         self._lane, self._lanes, self._fold = lane, lanes, fold
-        self._readable = {fold, *older}
 
     def write(self, tip: ChainHead, offset: int, chunks: Iterable[bytes]) -> str:
         """Keeps a state; only files of this store are touched. It may take seconds: do not call it in an event loop.
@@ -138,7 +136,7 @@ class SnapshotStore:
                 continue
             if (facts.lane, facts.lanes) != (self._lane, self._lanes):
                 log.warning("a snapshot is not used", path=str(path), reason="it is another lane's")
-            elif facts.fold not in self._readable:
+            elif facts.fold != self._fold:
                 log.info("a snapshot is not used", path=str(path), reason=f"its form is {facts.fold!r}")
             elif facts.tip.tree.size != facts.tip.height + 1:
                 log.warning("a snapshot is not used", path=str(path), reason="its tree is not that of its blocks")

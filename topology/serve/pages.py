@@ -97,7 +97,7 @@ def left(due: int, now: int) -> str:
 
 def read_emission(record: bytes | None) -> Emission | None:
     """The emission of a record; None where it is none."""
-    found = None if record is None else decode_emission(record, old_names=True)
+    found = None if record is None else decode_emission(record)
     return None if isinstance(found, Fault) else found
 
 
@@ -150,7 +150,8 @@ def stated(emission: Emission | None, span_key: str, attempt: int) -> Stated | N
     for one in emission.assertions or ():
         if one.span_key == span_key:
             text = assertion_text(emission, one)
-            return Stated(text, checks_of(text, one.kind, one.checks or None).checks)
+            proposed = None if one.proposal is None else one.proposal.checks
+            return Stated(text, checks_of(text, one.kind, one.checks or proposed or None).checks)
     return None
 
 

@@ -141,7 +141,7 @@ class ServiceView(KeptView):
 
     def _emission(self, partition: int, record: Arrived) -> bool:
         """The first one of an id and attempt is what lanes decide about."""
-        emission = decode_emission(record.value, old_names=True)
+        emission = decode_emission(record.value)
         if isinstance(emission, Fault) or record.key != emission.emission_id.encode():
             return True  # it becomes a dead letter, and there is nothing to show
         self._db.execute(
@@ -154,7 +154,7 @@ class ServiceView(KeptView):
         return True
 
     def _observation(self, partition: int, record: Arrived) -> bool:
-        found = decode_observation(record.value, old_names=True)
+        found = decode_observation(record.value)
         if isinstance(found, Fault) or record.key != found.subject.emission_id.encode():
             return True  # a dead letter
         self._db.execute(
@@ -164,7 +164,7 @@ class ServiceView(KeptView):
         return True
 
     def _review(self, partition: int, record: Arrived) -> bool:
-        found = decode_review(record.value, old_names=True)
+        found = decode_review(record.value)
         if isinstance(found, Fault) or record.key != found.emission_id.encode():
             return True  # a dead letter
         self._db.execute(
@@ -371,7 +371,7 @@ def status_of(db: sqlite3.Connection, emission_id: str) -> dict[str, Any] | None
     row = db.execute(
         "SELECT record, system FROM emissions WHERE emission_id=? ORDER BY attempt DESC LIMIT 1", (emission_id,)
     ).fetchone()
-    emission = None if row is None else decode_emission(row[0], old_names=True)
+    emission = None if row is None else decode_emission(row[0])
     if isinstance(emission, Fault):
         emission = None
     if published is not None and (emission is None or published[1].get("attempt", 0) >= emission.attempt):

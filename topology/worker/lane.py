@@ -30,7 +30,7 @@ from ...codecs.blocks import INPUT_KINDS, Event, EventKind, Output, Source, even
 from ...codecs.errors import DoesNotHoldError
 from ...codecs.lane_claims import claim_hash
 from ...streams.adjudication.state import MAX_TIMERS
-from ...streams.adjudication.versions import TOPIC_IDS, number_of
+from ...streams.adjudication.versions import number_of
 from ...streams.policy.policy import HOUR, Policy
 from ..checkpoints.checkpointing import Checkpoints
 from ..kafka.claiming import Member, NotAMemberError
@@ -552,8 +552,7 @@ class Lane:
             self._refuse(error, before)
             return
         self._remade = False
-        if self._names_topics():
-            self._ids = {topic: known.get(topic) or bounds[topic].id for topic in inputs}
+        self._ids = {topic: known.get(topic) or bounds[topic].id for topic in inputs}
         positions, gaps = positions_within(bounds, before, inputs, self.number, self._lanes, self._clock())
         self._gaps += gaps
         await self._seek(positions)
@@ -588,10 +587,6 @@ class Lane:
     def _known_ids(self) -> dict[str, str]:
         """The ids of the inputs that the ledger goes on with, by topic."""
         return {**self._tip.ids, **self._tip.adopted}
-
-    def _names_topics(self) -> bool:
-        """Whether the next block's header names the ids of its topics."""
-        return number_of(self._fold.named(self._state, self._tip.fold)) >= TOPIC_IDS
 
     def _refuse(self, error: RemadeError, before: Mapping[str, int]) -> None:
         """An input was made anew: nothing is read, and only what is applied is still taken in."""
@@ -766,7 +761,7 @@ class Lane:
         is no policy. What the old topic still had is lost, nobody knows how much: a gap of no length says so.
         """
         event = Event(EventKind.POLICY, place, one.offset, one.timestamp, list(one.headers), one.key, one.document)
-        if not is_adoption(one.key) or not self._names_topics():
+        if not is_adoption(one.key):
             return [event]
         if why := self._fold.refuses(self._state, event, time):
             log.error("a topic is not adopted", key=(one.key or b"").decode("ascii", "replace"), reason=why)

@@ -11,17 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.codecs.errors import Fault
-from sluice.codecs.records import Citation, Emission
-from sluice.codecs.sightings import MAX_TERMS, decode_citation
+from sluice.codecs.records import Emission, Kind
+from sluice.codecs.sightings import MAX_TEXT, decode_citation
 from sluice.streams.adjudication import citing
-from sluice.streams.adjudication.citing import Citing, cited_terms
+from sluice.streams.adjudication.citing import Citing
+from sluice.streams.judging.coverage import Coverage
+from sluice.streams.judging.derivation import Derived
 from sluice.streams.judging.matching import match, time_of
 from sluice.streams.judging.moments import format_ns
-from sluice.streams.judging.outcomes import Judged
+from sluice.streams.judging.outcomes import Judged, checks_of_assertion
 
 T = 1_800_000_000_000
 READ, LOG = "substrate.code.read", "substrate.git.log"
 MTIME, COUNT, BRIEF = "substrate.fs.mtime", "substrate.do.sse-count", "substrate.mcp.brief"
+DIGEST = "sha256:" + "0" * 64
 TEXT = "CHANGELOG.md has an entry dated 2026-05-25."
 
 
@@ -31,20 +34,16 @@ def declaring(*provenance: dict[str, Any], text: str = TEXT, **fields: Any) -> E
 
 def cited(one: Emission, classes: tuple[str, ...] = (READ,)) -> list[tuple[bytes, dict[str, Any]]]:
     """Keys and values of an emission's citations; every one of them is a citation."""
-    wire = [pair for assertion in one.assertions or () for pair in Citing(one, classes, T).of(assertion)]
+    wire = [pair for assertion in one.assertions or () for pair in Citing(one, classes, T, DIGEST).of(assertion)]
     assert not any(isinstance(decode_citation(value), Fault) for _, value in wire)
     return [(key, msgspec.json.decode(value)) for key, value in wire]
-
-
-def said(text: str, substrate_class: str, **locator: Any) -> list[str]:
-    return [term.wire() for term in cited_terms(text, substrate_class, locator)]
 
 
 # ---------------------------------------------------------------- what is cited
 
 
 def test_a_citation_says_what_the_test_needs():
-    """The assertion, the bare class, the terms; keyed by what it cites."""
+    """The sentence and the bare class, keyed by what it cites; nothing is read of the sentence."""
     ((key, value),) = cited(declaring({"substrate_class": f"1.0.{READ}", "observation_id": "sha256:e3b0"}))
 
     assert key == b"sha256:e3b0"
@@ -56,34 +55,32 @@ def test_a_citation_says_what_the_test_needs():
         "span": {"chars": [0, 43]},
         "kind": "assertion",
         "cited_at": "2027-01-15T08:00:00Z",
-        "terms": [],
-        "checks": ["contains(2026-05-25, path=CHANGELOG.md)"],
-        "coverage": "whole",
-        "form": "claim",
-        "unchecked": [],
+        "digest": DIGEST,
+        "text": TEXT,
     }
 
 
-def test_declared_checks_go_along_with_what_they_cover():
-    """No words then; the path that the annotation names, so that another file's sighting says nothing of it."""
-    checks = ["defines(2026-05-25, section)"]
+def test_checks_go_along_with_who_proposed_them():
+    """Those that it declares go before the proposer's; the path that the annotation names goes along as well, so that
+    another file's sighting says nothing of it."""
+    proposal = {"by": "critic", "at": T, "digest": DIGEST, "checks": ["contains(2026)"], "whole": True}
     annotation = {"substrate_class": READ, "observation_id": "o-1", "locator": {"path": "CHANGELOG.md"}}
 
-    ((_, value),) = cited(declaring(annotation, checks=checks))
+    ((_, proposed),) = cited(declaring(annotation, proposal=proposal))
+    ((_, declared),) = cited(declaring(annotation, proposal=proposal, checks=["exists(a)"]))
 
-    assert value["checks"] == checks
-    assert value["form"] == "declared"
-    assert value["path"] == "CHANGELOG.md"
-    assert value["terms"] == []
-    assert value["coverage"] in ("whole", "part")
+    assert proposed["checks"] == ["contains(2026)"]
+    assert declared["checks"] == ["exists(a)"]
+    assert [(one["proposer"], one["whole"], one["path"]) for one in (proposed, declared)] == [
+        ("critic", True, "CHANGELOG.md")
+    ] * 2
 
 
-def test_a_statement_too_short_for_a_check_has_its_words_alone():
-    """They never count."""
-    ((_, value),) = cited(declaring({"substrate_class": READ, "observation_id": "o-1"}, text="It is `a_b`."))
+def test_a_sentence_that_is_too_long_is_left_out():
+    """Then nothing is read of it."""
+    ((_, value),) = cited(declaring({"substrate_class": READ, "observation_id": "o-1"}, text="a" * (MAX_TEXT + 1)))
 
-    assert value["terms"] == ["code:a_b"]
-    assert "checks" not in value
+    assert "text" not in value
 
 
 @pytest.mark.parametrize(
@@ -114,35 +111,20 @@ def test_annotations_that_cite_the_same_are_one_citation():
 
 
 def test_an_emission_is_cited_within_bounds(monkeypatch: pytest.MonkeyPatch):
-    """Of text that is read, and of what is written; what lies beyond is told."""
+    """What lies beyond is told."""
     provenance = [{"substrate_class": READ, "observation_id": f"o-{number}"} for number in range(9)]
     one = declaring(*provenance)
     (assertion,) = one.assertions or ()
-    for name, most in (("MAX_READ", 3 * len(TEXT)), ("MAX_BYTES", 900)):
-        with monkeypatch.context() as patched:
-            patched.setattr(citing, name, most)
-            within = Citing(one, [READ], T)
+    monkeypatch.setattr(citing, "MAX_BYTES", 900)
+    within = Citing(one, [READ], T, DIGEST)
 
-            found = list(within.of(assertion))
+    found = list(within.of(assertion))
 
-            assert 0 < len(found) < 9
-            assert within.left_out == 9 - len(found)
-
-
-def test_too_many_terms_are_none():
-    """Nothing bears such a citation out."""
-    assert len(said(" ".join(f"`a{n}`" for n in range(MAX_TERMS)), READ)) == MAX_TERMS
-    assert said(" ".join(f"`a{n}`" for n in range(MAX_TERMS + 1)), READ) == []
-    assert said("word " * 4001, READ) == []
+    assert 0 < len(found) < 9
+    assert within.left_out == 9 - len(found)
 
 
 # ---------------------------------------------------------------- what a sighting says
-
-
-def test_terms_are_those_of_the_observers():
-    """A place is none."""
-    assert said(TEXT, READ, path="CHANGELOG.md") == ["moment:2026-05-25"]
-    assert said("`a_b` is 5 in x.py", READ) == ["code:a_b", "number:5"]
 
 
 def judge(
@@ -150,26 +132,12 @@ def judge(
     content: str | float,
     substrate_class: str = READ,
     path: str = "a.py",
-    kind: str = "assertion",
-    **fields: Any,
+    kind: Kind = "assertion",
 ) -> Judged:
-    """What comes of a citation with declared checks and a sighting of `content` at `path`."""
-    value = {
-        "observation_id": "o-1",
-        "substrate_class": substrate_class,
-        "emission_id": "em-1",
-        "span": {"chars": [0, 9]},
-        "kind": kind,
-        "terms": [],
-        "cited_at": T,
-        "checks": checks,
-        "coverage": "whole",
-        "form": "declared",
-        "path": "a.py",
-        **fields,
-    }
-    citation = msgspec.convert(value, Citation, strict=False)
-    return match(substrate_class, citation, content, path).judged
+    """What comes of declared checks on a sighting of `content` at `path`, where the annotation names `a.py`."""
+    derived = Derived(tuple(checks or ()), bool(checks), "declared" if checks else "none")
+    asked = checks_of_assertion(kind, derived)
+    return match(substrate_class, asked, Coverage("whole", ()), content, path, "a.py")
 
 
 def test_a_text_verifies_what_stands_in_it():
@@ -229,22 +197,10 @@ def test_a_count_is_compared():
     assert judge(["count(subscribers, =, 5)"], "many", COUNT).outcome == "absent"
 
 
-def test_words_are_reported_of_and_do_not_count():
-    """A citation without checks: its words are there or not; on a refusal nothing is."""
-    words: dict[str, Any] = {"form": "none", "coverage": None, "terms": ["moment:2026-05-25"]}
-
-    assert judge(None, "## 25 May 2026", **words).outcome == "terms-present"
-    assert judge(None, "## 26 May 2026", **words).outcome == "absent"
-    assert judge(None, "## 25 May 2026", kind="refusal", **words).outcome == "absent"
-    assert judge(None, "## 25 May 2026", **{**words, "terms": []}).outcome == "absent"
-
-
 def test_a_denial_is_borne_out_by_nothing_that_is_there():
-    """A positive check on a denial decides nothing, and missing words bear no denial out."""
-    words: dict[str, Any] = {"form": "none", "coverage": None, "terms": ["moment:2026-05-25"]}
-
+    """A positive check on a denial decides nothing, and nothing is decided without a check."""
     assert judge(["contains(a)"], "a", kind="denial").outcome == "absent"
-    assert judge(None, "nothing of it", kind="denial", **words).outcome == "absent"
+    assert judge(None, "nothing of it", kind="denial").outcome == "absent"
     assert judge(["not count(subscribers, >=, 5)"], 4, COUNT, kind="denial").outcome == "corroborates"
 
 

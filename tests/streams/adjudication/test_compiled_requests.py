@@ -99,8 +99,8 @@ def test_a_common_request_is_the_cores(before: str, checks: list[str] | None) ->
 
     frame = request["reviewing"]["_untrusted_text"]
     assert (frame["before"], frame["after"]) == (before[-200:], " And more.")
-    assert [one["number"] for one in frame["asked"]] == list(range(len(checks or ["derived"])))
-    assert [one["verified"] for one in request["checks"]][:1] == [[CLASSES[0]] if checks else []]
+    assert [one["number"] for one in frame["asked"]] == list(range(len(checks or ())))
+    assert [one["verified"] for one in request["checks"]][:1] == ([[CLASSES[0]]] if checks else [])
     assert [one["substrate_class"] for one in request["annotations"]] == list(CLASSES[:2])
 
 

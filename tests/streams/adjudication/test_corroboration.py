@@ -61,7 +61,7 @@ def assertion_state(*claims: Claim, k: int = 2, emitter: str | None = "bot", **f
         traceparent=None,
         emitted_at=EMITTED,
         arrival=EMITTED,
-        terms=Terms(WINDOWS, HORIZON, 1000),
+        terms=Terms(WINDOWS, HORIZON, 0, 1000),
         terms_number=0,
         order=1,
         **fields,

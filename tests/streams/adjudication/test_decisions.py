@@ -11,7 +11,7 @@ from sluice.codecs.records import Assertion, Cites, Emission, Reason, Retrieval,
 from sluice.codecs.spans import Span
 from sluice.streams.adjudication import decisions
 from sluice.streams.adjudication.decisions import TABLE, Case, Moment, Verdict, decide
-from sluice.streams.adjudication.emission_state import NUMBER_OF, AssertionState, ClassEvidence, Terms, short
+from sluice.streams.adjudication.emission_state import A_LOOK, NUMBER_OF, AssertionState, ClassEvidence, Terms, short
 from sluice.streams.policy.policy import Admissibility, ConfusablesByEffect, Policy, Sanitation
 
 GREP, GIT = "substrate.grep", "substrate.git.log"
@@ -40,7 +40,7 @@ def assertion_state(**fields: Any) -> AssertionState:
         "traceparent": None,
         "emitted_at": 1000,
         "arrival": 1000,
-        "terms": Terms(WINDOWS, 50, 1000),
+        "terms": Terms(WINDOWS, 50, 0, 1000),
         "terms_number": 0,
         "order": 1,
     }
@@ -90,7 +90,8 @@ CASES: list[tuple[Moment, Case, str, str | None]] = [
     (Moment.END, case(corroborated(GREP, aged=True)), "below-floor", "below-floor"),
     (Moment.END, case(assertion_state(aged=True)), "decayed-to-uncertainty", "aged-out"),
     (Moment.END, case(corroborated(GREP, GIT), now=1101), "decayed-to-uncertainty", "aged-out"),
-    (Moment.END, case(), "unverified-inference", "no-corroboration"),
+    (Moment.END, case(), "unverified-inference", "not-looked-at"),
+    (Moment.END, case(assertion_state(look=A_LOOK)), "unverified-inference", "no-corroboration"),
     (Moment.END, case(assertion_state(annotated=False)), "unannotated", "no-corroboration"),
 ]
 
@@ -139,6 +140,7 @@ def test_the_rows_stand_in_the_order_of_the_design() -> None:
         ("below-floor", "below-floor"),
         ("decayed-to-uncertainty", "aged-out"),
         ("unverified-inference", "not-checked"),
+        ("unverified-inference", "not-looked-at"),
         ("unverified-inference", "no-corroboration"),
         ("unannotated", "no-corroboration"),
     ]

@@ -28,8 +28,8 @@ TEXT = "It is so."
 
 
 def nothing_discarded(**fields: Any) -> Policy:
-    """The reference policy with other admissibility, nothing discarded."""
-    return Policy(admissibility=Admissibility(**fields), disposition=dispositions("review"))
+    """The reference policy with other admissibility, nothing discarded, and no wait beyond the horizon."""
+    return Policy(admissibility=Admissibility(**{"max_unseen": 0, **fields}), disposition=dispositions("review"))
 
 
 def words(outputs: list[Any]) -> list[tuple[str, str]]:

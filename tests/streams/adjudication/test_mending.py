@@ -14,14 +14,12 @@ from fold_histories import T as THEN
 from msgspec.structs import replace
 
 from sluice.codecs.records import Request
-from sluice.streams.adjudication import fold as core
 from sluice.streams.adjudication import mending, snapshot
-from sluice.streams.adjudication.versions import fold_version
 from sluice.streams.policy.policy import DEFAULT_POLICY, PerEffect, Policy, PrivacyRules
 
 T = 1_790_000_000_000
 MINUTE = 60_000
-END = T + 11 * MINUTE
+END = T + 21 * MINUTE
 TEXT = "`MAX` is 1000."
 SPAN = {"chars": [0, len(TEXT)]}
 READ, GREP, LOG = "substrate.code.read", "substrate.grep", "substrate.git.log"
@@ -170,11 +168,14 @@ def test_a_check_that_nobody_knows_is_missing_by_its_number(new_lane: Any):
     assert found["mending"]["_meta"]["markup_stripped"] != []
 
 
-def test_the_check_that_the_words_give_has_the_number_0(new_lane: Any):
-    """Of an assertion that declares none."""
-    found = request_of(new_lane, [checked(checks=None)])
+def test_the_check_that_an_observer_tells_has_the_number_0(new_lane: Any):
+    """Of an assertion that declares none; where none is told, none is missed."""
+    told = {"check": "equals(MAX, 1000)", "holds": None, "reason": "not-found", "by": "form"}
+    found = request_of(new_lane, [checked(checks=None), seen(READ, "absent", detail={"checks": [told]})])
 
     assert [(one["number"], one["name"]) for one in found["missing_checks"]] == [(0, "equals")]
+    assert found["missing_checks"][0]["seen"] == [{"substrate_class": READ, "refuted": False, "reason": "not-found"}]
+    assert request_of(new_lane, [checked(checks=None)])["missing_checks"] == []
 
 
 def test_the_attempts_that_are_left_are_counted(new_lane: Any):
@@ -431,33 +432,6 @@ def test_a_policy_that_sends_nothing_back_keeps_nothing(new_lane: Any):
     assert state_size(lane) - state_size(other) < 20  # the counter
     assert mending.effects_with_looks(DEFAULT_POLICY) == frozenset()
     assert mending.effects_with_looks(POLICY) == {"internal", "external"}
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_ledger_of_an_earlier_version_folds_as_it_did(
-    new_lane: Any, monkeypatch: pytest.MonkeyPatch, *, version: int
-):
-    """Its requests say no more than they said, and its lanes keep nothing for them."""
-    monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=version))
-
-    found = request_of(new_lane, [checked(), seen(READ, "absent", detail={"missing": ["x"]})])
-
-    assert found.keys().isdisjoint(("attempts_left", "mend_until", "missing_checks", "looks", "mending"))
-    assert found["missing_floor"] == 2
-
-
-def test_what_came_under_an_earlier_version_is_asked_for_by_ours(new_lane: Any, monkeypatch: pytest.MonkeyPatch):
-    """A raised ledger tells what it has: looks only of those that came since."""
-    lane = new_lane(POLICY, T)
-    with monkeypatch.context() as patch:
-        patch.setattr(core, "FOLD_VERSION", fold_version(number=2))
-        lane.block(T + 1, [checked(), seen(READ, "terms-present")])
-    lane.block(T + 2, [seen(GREP, "absent")])
-
-    (_, request) = lane.block(END)
-
-    assert [one["substrate_class"] for one in request.value["looks"]] == [GREP]
-    assert request.value["reason"] == "not-checked"
 
 
 def test_looks_outlive_a_restart(new_lane: Any):

@@ -123,7 +123,7 @@ def test_renewals_do_not_make_a_life_longer(new_lane: Any) -> None:
 
 def test_an_emission_packed_and_unpacked_is_itself() -> None:
     """What the holder knows is left out and filled in."""
-    terms = [Terms({"substrate.grep": 1}, 2, 3)]
+    terms = [Terms({"substrate.grep": 1}, 2, 0, 3)]
     known = unpack("em-1", pack(EmissionState()), terms)
     assert (known.attempts, known.waiting) == ([], [])
     assert AssertionState.__struct_fields__[:4] == ("emission_id", "attempt", "emitted_at", "terms")

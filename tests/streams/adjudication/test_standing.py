@@ -9,7 +9,7 @@ import pytest
 from sluice.codecs.records import LookedAt, Observation, Subject
 from sluice.codecs.spans import Span
 from sluice.streams.adjudication import check_places, corroboration, standing
-from sluice.streams.adjudication.emission_state import NUMBER_OF, WHOLE, AssertionState, CheckTerms, Terms
+from sluice.streams.adjudication.emission_state import NUMBER_OF, PART, AssertionState, CheckTerms, Covered, Terms
 from sluice.streams.policy.policy import Admissibility, Judging, Policy
 
 GIT, GREP, CODE, MCP = "substrate.git.log", "substrate.grep", "substrate.code.read", "substrate.mcp.brief"
@@ -21,7 +21,7 @@ POLICY = Policy(admissibility=Admissibility())
 def assertion_state(
     checks: list[str] | None = TWO, terms: CheckTerms | None = None, effect: str = "internal", k: int = 2
 ) -> AssertionState:
-    bounds = Terms(WINDOWS, 500, 10_000, (1, 1), terms or CheckTerms())
+    bounds = Terms(WINDOWS, 500, 0, 10_000, (1, 1), terms or CheckTerms())
     made = AssertionState(
         emission_id="em-1",
         attempt=0,
@@ -132,7 +132,7 @@ def test_a_foreign_observation_speaks_of_all_checks_in_the_reference_profile():
     take(one, saw(CODE), saw(GIT))
 
     assert standing.stands(one)
-    assert standing.coverage(one) == (WHOLE, [])
+    assert standing.covered(one) == Covered()
     assert standing.classes_by_check(one) == [0, 0]
 
 
@@ -200,10 +200,10 @@ def test_coverage_is_the_least_of_what_counts():
     """With the spans of those who told it; what is out of the text is cut, and nothing told means all of it."""
     one = assertion_state()
     take(one, saw(CODE, verified=[0, 1]), saw(GIT, verified=[0, 1], coverage="part", unchecked=[(9, 14), (12, 999)]))
-    assert standing.coverage(one) == (1, [(9, len(one.text))])
+    assert standing.covered(one) == Covered(PART, [(9, len(one.text))])
 
     take(one, saw(GREP, verified=[0, 1], coverage="part"))
-    assert standing.coverage(one) == (1, [(0, len(one.text))])
+    assert standing.covered(one) == Covered(PART, [(0, len(one.text))])
 
 
 def test_coverage_stays_as_it_was_at_admission():
@@ -213,15 +213,15 @@ def test_coverage_stays_as_it_was_at_admission():
     standing.settle(one)
     take(one, saw(GREP, verified=[0, 1], coverage="part"))
 
-    assert standing.coverage(one) == (WHOLE, [])
+    assert standing.covered(one) == Covered()
 
 
-def test_external_effects_want_the_whole_sentence_by_default():
-    """`min_coverage`: part for internal, whole for external."""
-    for effect, enough in (("internal", True), ("external", False)):
-        one = assertion_state(effect=effect)
-        take(one, saw(CODE, verified=[0, 1], coverage="part"), saw(GIT, verified=[0, 1]))
-        assert standing.covers_enough(one) is enough
+@pytest.mark.parametrize("effect", ["internal", "external"])
+def test_a_part_is_not_enough_by_default(effect: Any):
+    """`min_coverage` is `whole` for both."""
+    one = assertion_state(effect=effect)
+    take(one, saw(CODE, verified=[0, 1], coverage="part"), saw(GIT, verified=[0, 1]))
+    assert not standing.covers_enough(one)
 
 
 def test_k_by_check_goes_before_k():
@@ -294,7 +294,7 @@ def test_a_group_of_classes_counts_once():
 def test_several_observers_are_counted_for_each_check():
     """One that is captured admits no check by itself, whatever an honest one says of another check."""
     one = assertion_state()
-    one.terms = Terms(WINDOWS, 500, 10_000, (2, 2))
+    one.terms = Terms(WINDOWS, 500, 0, 10_000, (2, 2))
     take(
         one,
         *(saw(cls, verified=[0, 1], observer="captured") for cls in (GREP, CODE, GIT)),
@@ -481,7 +481,7 @@ def test_other_files_are_bounded():
 def test_several_observers_count_in_the_checks_own_file_only():
     """A captured observer and an honest one that saw two files are not two for either."""
     one = assertion_state(["equals(a, 1)"], k=1)
-    one.terms = Terms(WINDOWS, 500, 10_000, (2, 2))
+    one.terms = Terms(WINDOWS, 500, 0, 10_000, (2, 2))
     take(one, saw(CODE, verified=[0], observer="captured", **in_file("a.py")),
          saw(CODE, verified=[0], observer="honest", **in_file("b.py")))  # fmt: skip
     assert not corroboration.is_enough(one)

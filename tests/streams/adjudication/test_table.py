@@ -31,7 +31,7 @@ LONG = 1_000_000
 def new_table(max_validity: int = LONG) -> Table:
     """A table under a policy whose emissions are remembered for so long."""
     table = Table(0, 1)
-    table.terms.append(Terms({}, 0, 0))
+    table.terms.append(Terms({}, 0, 0, 0))
     table.max_validities.append((0, max_validity))
     return table
 

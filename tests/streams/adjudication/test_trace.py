@@ -122,7 +122,7 @@ def test_an_admission_in_every_step():
     word = entries[2][-1]
     assert isinstance(word, trace.Decided)
     assert (word.status, word.reason, word.output.topic) == ("admitted", "", "admitted")
-    assert [(one.counted, one.k) for one in word.checks] == [(2, 2)]
+    assert word.checks == []  # none was told
     assert [one.clock for one in entries[2] if isinstance(one, trace.Armed)] == [TIME]
 
 
@@ -135,20 +135,20 @@ def test_what_is_due_is_reported_before_the_events():
     _, entries, _ = traced(lane)
     assert kinds(entries[3]) == [(0, "Weighed"), (1, "Weighed"), (trace.END, "Decided")]
 
-    _, entries, _ = traced(lane_after((0, [emission_after()]), (11 * M, [observation_after(11 * M, CODE)])))
-    assert [type(one) for one in entries[2][:2]] == [trace.Fired, trace.Decided]
+    _, entries, _ = traced(lane_after((0, [emission_after()]), (21 * M, [observation_after(21 * M, CODE)])))
+    assert [type(one) for one in entries[2][:4]] == [trace.Fired, trace.Armed, trace.Fired, trace.Decided]
     assert kinds(entries[2]) == [(trace.CLOCKS, "Decided"), (0, "Weighed")]
 
 
 def test_what_is_discarded_is_reported_with_the_record_that_stands_nowhere():
     """Its status, its reason, and the words that a reviewer would have had."""
     asked = replace(decided("discard"), verdicts="settled")
-    lane = lane_after((0, [emission_after()]), (11 * M, []), policy=asked)
+    lane = lane_after((0, [emission_after()]), (21 * M, []), policy=asked)
     _, entries, outputs = traced(lane)
 
     word = entries[2][-1]
     assert isinstance(word, trace.Decided)
-    assert (word.status, word.reason, word.disposition) == ("unverified-inference", "no-corroboration", "discard")
+    assert (word.status, word.reason, word.disposition) == ("unverified-inference", "not-looked-at", "discard")
     assert word.output.topic == "review-requests"
     assert {one.topic for one in outputs} == {"verdicts"}
 
@@ -163,7 +163,7 @@ def test_evidence_that_waits_is_known_by_its_number():
     met = [one for one in entries[2] if isinstance(one, trace.Weighed)]
     assert [(one.order, one.fate) for one in met] == [(aside[0].order, "counted")]
 
-    _, entries, _ = traced(lane_after((0, [observation_after(0, CODE)]), (11 * M, [])))
+    _, entries, _ = traced(lane_after((0, [observation_after(0, CODE)]), (21 * M, [])))
     assert [one.order for one in entries[2] if isinstance(one, trace.Unmatched)] == [
         one.order for one in entries[1] if isinstance(one, trace.PutAside)
     ]
@@ -205,7 +205,7 @@ def test_a_review_that_changes_nothing_says_why():
     """Where several reviewers are needed, each counts once."""
     policy = replace(decided("review"), reviewers=Reviewers(min_reviewers=PerEffect(internal=2, external=2)))
     said = [reviewed_claim("admit"), reviewed_claim("admit"), reviewed_claim("admit", reviewer="reviewer-2")]
-    _, entries, _ = traced(lane_after((0, [emission_after()]), (11 * M, []), (12 * M, said), policy=policy))
+    _, entries, _ = traced(lane_after((0, [emission_after()]), (21 * M, []), (22 * M, said), policy=policy))
 
     reviews = [one for one in entries[3] if isinstance(one, trace.Reviewed)]
     assert [one.why for one in reviews] == ["", "no-other-reviewer", ""]
@@ -215,7 +215,7 @@ def test_a_review_that_changes_nothing_says_why():
 def test_other_emissions_leave_nothing_in_it():
     """Only dead letters are noted whichever they are about, since nobody can tell."""
     lane = lane_after(
-        (0, [emission_after(), emission_after(emission_id="em-2"), ("observations", (b"em-9", b"{"))]), (11 * M, [])
+        (0, [emission_after(), emission_after(emission_id="em-2"), ("observations", (b"em-9", b"{"))]), (21 * M, [])
     )
     _, entries, _ = traced(lane, "em-3")
 

@@ -14,10 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.codecs.blocks import Output
-from sluice.streams.adjudication import fold as core
 from sluice.streams.adjudication import snapshot, table, waiting
 from sluice.streams.adjudication.emission_state import EmissionState, PendingEvidence
-from sluice.streams.adjudication.versions import fold_version
 from sluice.streams.policy.policy import Admissibility, Floor, Observer, Policy
 
 T = 1_790_000_000_000
@@ -175,12 +173,10 @@ def test_a_policy_that_lists_an_observer_later_moves_nothing_that_waits(new_lane
 
 
 @sides
-@pytest.mark.parametrize("version", [3, 4])
 def test_the_last_of_many_costs_what_the_first_did(
-    new_lane: Any, monkeypatch: pytest.MonkeyPatch, version: int, *, python_alone: bool
+    new_lane: Any, monkeypatch: pytest.MonkeyPatch, *, python_alone: bool
 ) -> None:
     """In bytes that are packed and unpacked, and in what lies packed, which is all that the compiled core copies."""
-    monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=version))
     spent = [0]
 
     def packing(known: EmissionState, pack: Any = table.pack) -> bytes:
@@ -236,47 +232,6 @@ def test_nothing_of_a_crowd_is_looked_through(monkeypatch: pytest.MonkeyPatch) -
 
 
 # ---------------------------------------------------------------- what was decided before, and snapshots
-
-
-@sides
-def test_earlier_versions_bound_nothing(new_lane: Any, monkeypatch: pytest.MonkeyPatch, *, python_alone: bool) -> None:
-    """A ledger folds as it did: everything waits, a replay too."""
-    monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=3))
-    with sided(python_alone):
-        lane = new_lane(policy_of(2), T)
-        outputs = lane.block(T + 1, [seen(number % 100) for number in range(200)])
-
-    assert not reasons(outputs)
-    assert (lane.state.asides, lane.state.counters["duplicate"]) == (200, 0)
-
-
-@sides
-def test_what_waited_under_an_earlier_version_counts_as_others(
-    new_lane: Any, monkeypatch: pytest.MonkeyPatch, *, python_alone: bool
-) -> None:
-    """A ledger that is raised takes no more in before those that wait are fewer; listed observers have their own."""
-    monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=3))
-    with sided(python_alone):
-        lane = new_lane(policy_of(20, ("alice",)), T)
-        lane.block(T + 1, [seen(number, observer="alice") for number in range(30)])
-        monkeypatch.setattr(core, "FOLD_VERSION", fold_version(number=4))
-        raised = lane.block(T + 2, [seen(100), seen(101, observer="alice")])
-
-    assert reasons(raised) == {"too-many-waiting": 1}
-
-
-def test_state_of_before_is_read(new_lane: Any) -> None:
-    """Evidence was packed without a slot: it is the others'."""
-    lane = new_lane(policy_of(20), T)
-    lane.block(T + 1, [seen(number) for number in range(20)])
-    head, chunk = snapshot.dump(lane.state)
-    [(emission_id, packed)] = msgspec.msgpack.decode(chunk, type=list[tuple[str, bytes]])
-    attempts, waits = msgspec.msgpack.decode(packed)
-    before = msgspec.msgpack.encode([attempts, [one[:7] for one in waits]])
-
-    found = snapshot.load([head, msgspec.msgpack.encode([(emission_id, before)])])
-
-    assert (found.asides, found.held) == (20, lane.state.held)
 
 
 STEPS = st.lists(

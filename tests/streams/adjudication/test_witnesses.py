@@ -51,7 +51,7 @@ def assertion_state(k: int, n: int) -> AssertionState:
         traceparent=None,
         emitted_at=EMITTED,
         arrival=EMITTED,
-        terms=Terms(WINDOWS, HORIZON, LONGEST, (n, n)),
+        terms=Terms(WINDOWS, HORIZON, 0, LONGEST, (n, n)),
         terms_number=0,
         order=1,
     )

@@ -12,7 +12,7 @@ from sluice.codecs.adoptions import FORMAT, Adoption, write_adoption
 from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Output, seal, source_of
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.notes import Signer
-from sluice.streams.adjudication.versions import FOLD_VERSIONS
+from sluice.streams.adjudication.versions import fold_version
 from sluice.streams.policy.adoption_rule import refusal
 from sluice.streams.policy.keys import Key
 from sluice.streams.policy.policy import DEFAULT_POLICY, CheckpointKeys, Policy, PolicyKeys
@@ -82,7 +82,7 @@ def test_a_signed_adoption_cannot_be_turned_to_a_later_topic():
 FOLDS = [Adjudicate(), Bind(), FrameAttestations()]
 
 
-def folded(fold: Any, state: Any, height: int, events: list[Event], version: int = 4) -> list[Output]:
+def folded(fold: Any, state: Any, height: int, events: list[Event]) -> list[Output]:
     """A block of these events, folded."""
     header = Header(
         lane=0,
@@ -92,8 +92,8 @@ def folded(fold: Any, state: Any, height: int, events: list[Event], version: int
         time=T + height,
         watermark=T,
         policy="",
-        fold=FOLD_VERSIONS[version] + " partitioner=murmur2",
-        sources=[source_of(topic, 0, 0, OLD if version == 4 else "") for topic in fold.inputs],
+        fold=fold_version(),
+        sources=[source_of(topic, 0, 0, OLD) for topic in fold.inputs],
         outputs="",
     )
     block: Block = seal(header, events)[0]
@@ -129,13 +129,6 @@ class TestFolds:
 
         with pytest.raises(DoesNotHoldError, match="adopts a topic, and must not"):
             folded(fold, state, 1, [event])
-
-    def test_earlier_versions_know_no_such_event(self, fold: Any):
-        """Their ledgers fold as they did."""
-        state = begun(fold, DEFAULT_POLICY)
-
-        with pytest.raises(DoesNotHoldError, match="a kind that this version does not know"):
-            folded(fold, state, 1, [adoption(OPERATOR)], version=3)
 
     def test_one_that_is_refused_stands_as_a_record_that_is_no_policy(self, fold: Any):
         """It changes nothing; the adjudicating lane tells of it."""

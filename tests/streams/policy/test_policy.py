@@ -42,7 +42,6 @@ from sluice.streams.policy.policy import (
     Policy,
     Privacy,
     PrivacyRules,
-    PublishedVerdicts,
     Sanitation,
     Sightings,
     Trust,
@@ -171,8 +170,9 @@ def test_every_class_of_the_vocabulary_has_a_window() -> None:
 @pytest.mark.parametrize(
     ("fields", "paths"),
     [
-        ({"max_validity": 70 * MINUTE, "horizon": 10 * MINUTE}, []),
-        ({"max_validity": 70 * MINUTE - 1, "horizon": 10 * MINUTE}, ["admissibility.max_validity"]),
+        ({"max_validity": 80 * MINUTE, "horizon": 10 * MINUTE}, []),
+        ({"max_validity": 80 * MINUTE - 1, "horizon": 10 * MINUTE}, ["admissibility.max_validity"]),
+        ({"max_validity": 2 * HOUR, "late_horizon": 51 * MINUTE}, ["admissibility.max_validity"]),
         (
             {"max_validity": HOUR, "horizon": 55 * MINUTE},
             ["admissibility.max_validity"],
@@ -258,27 +258,6 @@ def test_a_document_that_no_file_could_give_is_an_error_as_well(document: bytes)
         policy_of_document(document)
 
 
-def test_a_document_from_before_has_its_hash_and_means_what_it_meant() -> None:
-    """The reference policy as ledgers carry it from before there were `min_observers`, `require_signatures`,
-    `emitters`, `sightings` and `verdicts`: nobody's name is refused, nothing is told, and its name stays."""
-    before = replace(DEFAULT_POLICY, emitters=Emitters([]), verdicts="none")
-
-    assert before.hash == "sha256:e2565fb887cb329dbf67afa97eb9f97514c0b9faf08b47cdd19e07c7ef3cc57a"
-    assert policy_of_document(before.document) == before
-    assert DEFAULT_POLICY.emitters.refuse == ["email"]
-    assert DEFAULT_POLICY.verdicts == "settled"
-
-
-@pytest.mark.parametrize("told", get_args(PublishedVerdicts))
-def test_what_is_told_is_recorded_unless_it_is_nothing(told: PublishedVerdicts) -> None:
-    """A recorded policy means what it meant: where it does not say what is told, nothing is, though `settled` is what
-    a new policy says."""
-    policy = Policy(verdicts=told)
-
-    assert (b'"verdicts"' in policy.document) == (told != "none")
-    assert policy_of_document(policy.document) == policy
-
-
 def test_a_policy_never_changes() -> None:
     """It is what a hash names."""
     with pytest.raises(AttributeError):
@@ -306,16 +285,6 @@ threads = [threading.Thread(target=decode) for _ in range(4)]
 """
     for _ in range(6):
         assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
-
-
-def test_a_policy_without_sightings_is_the_document_that_it_always_was():
-    """Ledgers hold policies for ever: a table that says nothing changes no hash."""
-    named = Policy(sightings=Sightings(classes=["substrate.grep"]))
-
-    assert b"sightings" not in DEFAULT_POLICY.document
-    assert Policy(sightings=Sightings()).hash == DEFAULT_POLICY.hash
-    assert policy_of_document(named.document) == named
-    assert named.hash != DEFAULT_POLICY.hash
 
 
 def test_sightings_are_of_classes_of_the_vocabulary():

@@ -46,10 +46,10 @@ def signed(
 class Lanes:
     """A lane of each fold, which take in the same policies, one a block."""
 
-    def __init__(self, first: Policy, number: int = 4) -> None:
+    def __init__(self, first: Policy) -> None:
         self.folds = folds()
         self.states = [fold.new(0, 1) for fold in self.folds]
-        self.height, self.number = 0, number
+        self.height = 0
         self.outputs: list[list[Output]] = []
         self.take((first, None), at=T - 100)
 
@@ -61,7 +61,7 @@ class Lanes:
             sources = [Source(topic, 0, 0) for topic in (*fold.inputs, "policies")]
             header = Header(
                 lane=0, lanes=1, height=self.height, prev=GENESIS, time=at, watermark=at, policy="", sources=sources,
-                fold=fold_version(number=self.number), outputs=outputs_root([]),
+                fold=fold_version(), outputs=outputs_root([]),
             )  # fmt: skip
             self.outputs.append(fold.fold(state, seal(header, events)[0]))
         self.height += 1
@@ -213,11 +213,6 @@ def test_a_document_that_is_not_canonical_is_no_policy(document: bytes):
     assert [state.counters["no-policy"] for state in lanes.states[1:]] == [1, 1]
 
 
-def test_blocks_of_earlier_versions_take_any_document():
-    """What they decided stays."""
-    assert Lanes(DEFAULT_POLICY, number=3).take((b"{}", None)) == []
-
-
 def test_who_signs_may_give_the_keys_up(lanes: Lanes):
     """Then anybody may bring the next one, as where none was ever listed."""
     assert lanes.take(signed(listing(2)), signed(listing(0, attempts=9), STRANGER)) == []
@@ -229,15 +224,6 @@ def test_without_keys_nothing_is_asked():
 
     assert lanes.take((listing(0, attempts=9), None)) == []
     assert lanes.take((listing(7, ann=ANN), None), (listing(8), None)) == ["unauthorised-policy"]
-
-
-@pytest.mark.parametrize("number", [1, 2, 3])
-def test_earlier_versions_ask_for_no_signature(number: int):
-    """Their ledgers fold as they did."""
-    lanes, after = Lanes(FIRST, number), listing(0)
-
-    assert lanes.take((after, None)) == []
-    assert lanes.in_force == {after.hash}
 
 
 def test_what_is_no_policy_is_refused_as_before(lanes: Lanes):
@@ -262,14 +248,13 @@ def test_a_restored_lane_refuses_what_one_that_never_stopped_does(announced: boo
 
 
 def test_a_file_lists_keys_and_sequence():
-    """And comes back from what is written of it; a document without them has the hash that it always had."""
+    """And comes back from what is written of it."""
     text = f'[policies]\nsequence = 7\n[policies.keys]\nann = "{public(ANN)}"\n'
     read = load_policy(text)
 
     assert read.policies == listing(7, ann=ANN).policies
     assert load_policy(to_toml(read)) == read
     assert policy_of_document(read.document) == read
-    assert b"policies" not in DEFAULT_POLICY.document
     assert replace(read, policies=PolicyKeys()).hash == load_policy("").hash
 
 

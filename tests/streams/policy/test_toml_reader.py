@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from sluice.codecs.errors import UsageError
+from sluice.streams.policy.keys import Key
 from sluice.streams.policy.policy import (
     CAPS,
     DEFAULT_POLICY,
@@ -16,9 +17,11 @@ from sluice.streams.policy.policy import (
     Domain,
     Observer,
     PerEffect,
+    Proposer,
     policy_of_document,
 )
 from sluice.streams.policy.toml_reader import PolicyError, Problem, load_policy, locate
+from sluice.streams.policy.toml_writer import to_toml
 
 REFERENCE = """
 [admissibility]
@@ -126,14 +129,10 @@ def test_caps_may_be_lowered() -> None:
 
 
 def test_a_domain_says_how_its_verdicts_come_to_one() -> None:
-    """And what it does not say leaves no trace, so that policies from before keep their hash."""
+    """A majority of three, for instance."""
     text = '[attestations]\nconsensus_domains = ["a"]\n[attestations.a]\ncomposition = "majority"\nquorum = 3'
-    plain = '[attestations]\nconsensus_domains = ["a"]\n[attestations.a]\nconfusables = "flag"'
 
     assert load_policy(text).attestations.domains == {"a": Domain(composition="majority", quorum=3)}
-    assert b"quorum" in load_policy(text).document
-    assert b"quorum" not in load_policy(plain).document
-    assert b"composition" not in load_policy(plain).document
 
 
 @pytest.mark.parametrize(("key", "value"), [("quorum", "0"), ("quorum", "true"), ("composition", '"loudest"')])
@@ -402,3 +401,28 @@ def test_what_sightings_do_not_know_is_reported_with_its_line(line: str) -> None
         load_policy(f"[sightings]\n{line}\n")
 
     assert [problem.line for problem in caught.value.problems] == [2]
+
+
+PROPOSER_KEY = "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA="
+
+
+def test_a_proposer_has_a_key_and_models() -> None:
+    """And comes back from what is written of it."""
+    text = f'[judging.proposers]\ncritic = {{ key = "{PROPOSER_KEY}", models = ["model-b", "model-b"] }}\n'
+    policy = load_policy(text)
+
+    assert policy.judging.proposers == {"critic": Proposer(keys=[Key(public_key=PROPOSER_KEY)], models=["model-b"])}
+    assert load_policy(to_toml(policy)) == policy == policy_of_document(policy.document)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        'critic = "AA=="', "critic = {}", 'critic = { models = ["m"] }', 'critic = { key = "no" }',
+        f'critic = {{ key = "{PROPOSER_KEY}", model = "m" }}', f'"a critic" = {{ key = "{PROPOSER_KEY}" }}',
+        f'form = {{ key = "{PROPOSER_KEY}" }}',
+    ],
+)  # fmt: skip
+def test_what_is_no_proposer_is_reported_with_its_line(entry: str) -> None:
+    """`form` stands for what a claim form covers, so no proposer can pass for one."""
+    assert [one.line for one in problems(f"[judging.proposers]\n{entry}\n")] == [2]

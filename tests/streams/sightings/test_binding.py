@@ -19,19 +19,21 @@ from sluice.codecs.decode import decode_observation
 from sluice.codecs.errors import DoesNotHoldError, Fault
 from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.quarantine import quarantine
-from sluice.codecs.records import Citation
 from sluice.streams.adjudication.fold import event_for
 from sluice.streams.adjudication.versions import fold_version
 from sluice.streams.adjudication.waiting import cost
-from sluice.streams.judging.matching import match
+from sluice.streams.judging.checks import parse_check
+from sluice.streams.judging.coverage import cover
+from sluice.streams.judging.derivation import checks_of
 from sluice.streams.policy.policy import DEFAULT_POLICY, HOUR, Admissibility, Observer, Policy
 from sluice.streams.sightings import binding, binding_state
 from sluice.streams.sightings.binding_state import MAX_TIMERS, due, dump, load, next_due
 
 T = 1_800_000_000_000
+TEXT = "CHANGELOG.md has an entry dated 2026-05-25."
 HORIZON = DEFAULT_POLICY.admissibility.horizon
 WAIT = HOUR + HORIZON
-READ, LOG = "substrate.code.read", "substrate.git.log"
+READ, LOG, BRIEF = "substrate.code.read", "substrate.git.log", "substrate.mcp.brief"
 Record = tuple[str, Any]
 
 
@@ -47,21 +49,23 @@ def citation(name: str = "sha256:e3b0", **fields: Any) -> Record:
         "attempt": 0,
         "span": {"chars": [0, 43]},
         "kind": "assertion",
-        "terms": [],
         "cited_at": T,
+        "text": TEXT,
         "checks": ["contains(2026-05-25)"],
-        "coverage": "whole",
-        "unchecked": [],
-        "form": "declared",
         **fields,
     }
     return "citations", {key: item for key, item in value.items() if item is not None}
 
 
+_COVERED = cover(TEXT, [parse_check("contains(2026-05-25)")])
+COVERED = {"coverage": _COVERED.level, "unchecked": [list(span) for span in _COVERED.unchecked]}
+"""What observers say that this check covers of the sentence."""
+
+
 class Lane:
     """A binding lane whose first block holds the policy; heights and offsets are kept as a lane keeps them."""
 
-    fold = "1"
+    fold = fold_version() + binding.FORMS
 
     def __init__(self, policy: Policy = DEFAULT_POLICY, lane: int = 0, lanes: int = 1) -> None:
         self.state = binding.new_state(lane, lanes)
@@ -132,16 +136,13 @@ def test_a_sighting_that_is_cited_becomes_an_observation_of_the_assertion():
         "locator": {"path": "CHANGELOG.md"},
         "detail": {
             "size": 13,
-            "found": [],
-            "missing": [],
             "checks": [{"check": "contains(2026-05-25)", "holds": True}],
         },
         "subject": {"emission_id": "em-1", "span": {"chars": [0, 43]}, "attempt": 0},
         "outcome": "corroborates",
         "verified": [0],
         "refuted": [],
-        "coverage": "whole",
-        "unchecked": [],
+        **COVERED,
     }
     assert not isinstance(decode_observation(output.value), Fault)
 
@@ -196,16 +197,36 @@ def test_a_trace_context_is_passed_through():
 
     (output,) = lane.block(T, [seen_before(), ("citations", event)])
 
-    assert output.headers == [("content-type", b"application/json"), ("traceparent", b"00-aa-bb-01")]
+    assert output.headers == [
+        ("content-type", b"application/json"),
+        ("traceparent", b"00-aa-bb-01"),
+        (binding.BOUND, b"0/1/0"),
+    ]
 
 
-def test_long_terms_are_shown_cut():
-    """Their text is a stranger's, and an observation has to stay small."""
-    (value,) = values(
-        Lane().block(T, [seen_before(), citation(terms=["quote:" + "x" * 1000], checks=None, form="none")])
+def test_a_sentence_without_checks_has_the_one_that_its_words_give():
+    """As observers derive it, and marked as theirs; a sentence that gives none decides nothing."""
+    text = "`HORIZON` equals 10 in `a.py`."
+    told, nothing = (citation(text=said, checks=None, substrate_class=BRIEF) for said in (text, "It is so."))
+    sighting = seen_before(substrate_class=BRIEF, content='{"HORIZON": 10}', locator={"path": "a.py"})
+
+    ((check, covered), (_, none)) = (
+        (one["detail"]["checks"], one) for one in values(Lane().block(T, [sighting, told, nothing]))
     )
 
-    assert value["detail"]["missing"] == ["x" * 199 + "…"]
+    derived = checks_of(text, "assertion", None)
+    assert [(one["check"], one["holds"], one["by"]) for one in check] == [(derived.checks[0], True, "form")]
+    assert (covered["outcome"], covered["verified"]) == ("corroborates", [0])
+    assert (none["outcome"], none["detail"]["reason"], "verified" in none) == ("absent", "check-undecided", False)
+
+
+def test_other_forms_are_not_folded_with():
+    """They may give other checks of the same sentences."""
+    lane = Lane()
+    for forms in ("", " forms=999"):
+        lane.fold = fold_version() + forms
+        with pytest.raises(DoesNotHoldError, match="other claim forms"):
+            lane.block(T)
 
 
 # ---------------------------------------------------------------- repetition
@@ -310,7 +331,7 @@ def test_a_newer_policy_is_for_what_comes_after_it():
         (seen_before(content=None), "schema"),
         (seen_before(content="x" * 64_001), "schema"),
         (seen_before(observed_at="yesterday"), "schema"),
-        (citation(terms=["word:a"] * 101), "schema"),
+        (citation(text="a" * 20_001), "schema"),
         (citation(span={"chars": [0, 1], "path": ""}), "schema"),
         (citation(span={"chars": [4, 4]}), "span-out-of-range"),
         (citation(cited_at="soon"), "schema"),
@@ -345,8 +366,8 @@ def test_a_key_has_to_be_the_observation_id_and_of_this_lane():
 )
 def test_the_largest_sighting_makes_an_observation_that_is_an_input(fields: dict[str, Any]):
     """Whatever its citation adds, and though it goes along whole where it is signed."""
-    terms = ["quote:" + "\x01" * 300] * 100
-    outputs = Lane().block(T, [seen_before(**fields), citation(terms=terms)])
+    checks = [f'contains("{"x" * 1900}")'] * 20
+    outputs = Lane().block(T, [seen_before(**fields), citation(checks=checks)])
 
     (output,) = outputs
     assert len(output.value) <= MAX_INPUT_BYTES
@@ -406,9 +427,8 @@ def test_a_block_writes_so_much_and_the_next_one_goes_on(monkeypatch: pytest.Mon
     assert [len(one) for one in later] == [10, 10, 10, 10]
     assert due(lane.state, T, T) == 0
     monkeypatch.undo()
-    assert first + [one for some in later for one in some] == whole.block(
-        T, [*cited, seen_before(), seen_before(observed_at=T)]
-    )
+    at_once = whole.block(T, [*cited, seen_before(), seen_before(observed_at=T)])
+    assert [one.value for some in (first, *later) for one in some] == [one.value for one in at_once]
 
 
 def test_nothing_is_forgotten_that_is_still_to_be_paired(monkeypatch: pytest.MonkeyPatch):
@@ -455,7 +475,8 @@ def expected(records: Iterable[Record]) -> Counter[tuple[str, ...]]:
         for cited in sides["citations"]:
             cls = seen["substrate_class"].removeprefix("1.0.")
             if (seen["observation_id"], cls) == (cited["observation_id"], cited["substrate_class"]):
-                outcome = match(cls, msgspec.convert(cited, Citation, strict=False), seen["content"]).judged.outcome
+                holds = "2026-05-25" in seen["content"] and cited["kind"] == "assertion"
+                outcome = "corroborates" if holds else "absent"
                 found[seen["observation_id"], cls, str(seen["observed_at"]), cited["emission_id"], outcome] += 1
     return found
 
@@ -555,7 +576,7 @@ def test_pairs_still_to_be_written_survive_a_restart(monkeypatch: pytest.MonkeyP
     lane = Lane()
     lane.block(T, [*(citation(emission_id=f"em-{number}") for number in range(5)), seen_before()])
     other = Lane()
-    other.state, other._next = load(dump(lane.state)), lane._next
+    other.state, other._next, other._height = load(dump(lane.state)), lane._next, lane._height
 
     assert lane.block(T) == other.block(T) != []
 
@@ -564,11 +585,9 @@ def test_pairs_still_to_be_written_survive_a_restart(monkeypatch: pytest.MonkeyP
 
 
 def bounded(max_waiting: int = 5, max_waiting_bytes: int = 1 << 30) -> Lane:
-    """A lane of fold version 4."""
+    """A lane with these bounds."""
     rules = Admissibility(max_waiting=max_waiting, max_waiting_bytes=max_waiting_bytes)
-    lane = Lane(Policy(admissibility=rules, observers={"lab": Observer()}))
-    lane.fold = fold_version(number=4)
-    return lane
+    return Lane(Policy(admissibility=rules, observers={"lab": Observer()}))
 
 
 def many(count: int, **fields: Any) -> list[Record]:
@@ -620,14 +639,6 @@ def test_a_lane_holds_no_more_bytes_than_its_budget(record: Any, share: int):
     assert reasons(lane.block(T + 3 * WAIT, [record(name="n-99")])) == []
 
 
-def test_earlier_versions_bound_no_sightings():
-    """Their ledgers fold as they did."""
-    lane = bounded()
-    lane.fold = fold_version(number=3)
-
-    assert reasons(lane.block(T, many(20))) == []
-
-
 def test_no_sighting_looks_through_those_before_it():
     """Only the other side's, of the same class: so the last of thousands costs what the first did."""
     lane = bounded(max_waiting=100_000)
@@ -651,15 +662,13 @@ def test_what_was_dropped_goes_in_bulk():
     assert (lane.state._orders, lane.state._names, lane.state._unmet, lane.state._bytes) == ({}, {}, {}, {})
 
 
-@pytest.mark.parametrize(("number", "marks"), [(3, [None, None]), (4, [b"0/2/1", b"0/2/2"])])
-def test_what_is_bound_is_marked_from_version_4_on(number: int, marks: list[bytes | None]):
+def test_what_is_bound_is_marked():
     """With the lane, the block's height, and the place among its outputs, so that an audit finds it among what
     observers write; a dead letter has no mark."""
     lane = Lane()
-    lane.fold = fold_version(number=number)
     lane.block(T, [citation(), citation(emission_id="em-2")])
 
     outputs = lane.block(T + 1, [("sightings", b"{"), seen_before()])
 
-    assert [dict(one.headers).get(binding.BOUND) for one in outputs[1:]] == marks
+    assert [dict(one.headers).get(binding.BOUND) for one in outputs[1:]] == [b"0/2/1", b"0/2/2"]
     assert binding.BOUND not in dict(outputs[0].headers)

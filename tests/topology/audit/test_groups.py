@@ -61,10 +61,8 @@ def inputs() -> list[tuple[str, str, Any]]:
     return found
 
 
-def world(before: int = 0, number: int | None = None) -> Topics:
-    """Both lanes of each group, and what stands on their topics; of attestations the ledger leaves out those before.
-    The ledgers go on with the version of this number.
-    """
+def world(before: int = 0) -> Topics:
+    """Both lanes of each group, and what stands on their topics; of attestations the ledger leaves out those before."""
     topics: Topics = {(topic, lane): [] for topic in (*AUDITED, *TOPICS) for lane in range(LANES)}
 
     def put(topic: str, lane: int, key: bytes | None, value: bytes, headers: Any = ()) -> None:
@@ -78,9 +76,7 @@ def world(before: int = 0, number: int | None = None) -> Topics:
     for fold in folds():
         tips, previous = [Head()] * LANES, NO_CHECKPOINT
         for lane in range(LANES):
-            stood = ChainHead(
-                fold=fold_version(number=number), positions={"attestations": before} if fold.name == "frame" else {}
-            )
+            stood = ChainHead(fold=fold_version(), positions={"attestations": before} if fold.name == "frame" else {})
             builder, previous = BlockBuilder(fold, lane, LANES, POLICY.hash, head=stood), NO_CHECKPOINT
             made = [builder.start(T, POLICY.document)]
             events: list[Event] = []
@@ -345,15 +341,6 @@ def test_bound_observations_that_retention_took_are_expired(tmp_path: Path):
 
     assert report.divergences == []
     assert sum(one.topics["observations"].expired for one in report.bind) == 1
-
-
-def test_those_of_earlier_versions_have_no_mark_and_are_not_looked_for(tmp_path: Path):
-    """The outputs root covers them."""
-    report = audited(world(number=3), tmp_path)
-
-    assert report.divergences == []
-    assert {one.folds[0].split(" ")[0] for one in report.bind} == {"3"}
-    assert all("observations" not in one.topics for one in report.bind)
 
 
 def test_the_partition_that_cannot_be_read_is_told(tmp_path: Path):

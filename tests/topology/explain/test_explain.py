@@ -52,7 +52,7 @@ from sluice.topology.explain.explanation import Explanation
 CODE, GIT, GREP = "code.read", "git.log", "grep"
 EVIDENCE = [observation_after(S, CODE), observation_after(S, GIT)]
 ADMITTED = [(0, [emission_after()]), (2 * S, EVIDENCE)]
-END = (11 * M, [])
+END = (21 * M, [])
 QUOTING = 'It says "released by hand" there.'
 GREEK = "Τhe release was made by hand."  # the first letter is a Greek tau
 EXTERNAL = {"effect": "external"}
@@ -111,7 +111,11 @@ INADMISSIBLE_STORIES = {
     "contradicted": ("contradicted", [(0, [emission_after()]), (S, [observation_after(S, GREP, "contradicts")])]),
     "below-floor": ("below-floor", [(0, [emission_after()]), (S, EVIDENCE[:1]), END]),
     "aged-out": ("decayed-to-uncertainty", [(0, [emission_after()]), (S, [observation_after(-2 * H, CODE)]), END]),
-    "no-corroboration": ("unverified-inference", [(0, [emission_after()]), END]),
+    "no-corroboration": (
+        "unverified-inference",
+        [(0, [emission_after()]), (S, [observation_after(S, CODE, "absent")]), END],
+    ),
+    "not-looked-at": ("unverified-inference", [(0, [emission_after()]), END]),
 }
 
 
@@ -218,16 +222,16 @@ async def test_a_policys_refusal_does_not_hide_what_was_decided(tmp_path: Path):
     """`refused` says what is done; the assertion stands as what it was found to be."""
     explanation = await explanation_of(lane_after((0, [emission_after()]), END, policy=decided("refuse")), tmp_path)
 
-    assert words(explanation) == [("unverified-inference", "no-corroboration"), ("refused", "no-corroboration")]
+    assert words(explanation) == [("unverified-inference", "not-looked-at"), ("refused", "not-looked-at")]
     assert explanation.assertions[0].now.status == "unverified-inference"
 
 
 @pytest.mark.parametrize(("decision", "word"), [("admit", ("admitted", None)), ("refuse", ("rejected", "review"))])
 async def test_a_reviewers_decision_is_reported(tmp_path: Path, decision: str, word: tuple[str, Any]):
     """Who decided what, and the verdict that it led to."""
-    records = [reviewed_claim(decision, reason="I looked.", decided_at=BASE + 12 * M)]
+    records = [reviewed_claim(decision, reason="I looked.", decided_at=BASE + 22 * M)]
     explanation = await explanation_of(
-        lane_after((0, [emission_after()]), (S, EVIDENCE[:1]), END, (12 * M, records)), tmp_path
+        lane_after((0, [emission_after()]), (S, EVIDENCE[:1]), END, (22 * M, records)), tmp_path
     )
 
     event = next(event for event in explanation.assertions[0].events if event.what == "reviewed")
@@ -244,7 +248,6 @@ AFTER_ADMISSION = {
         ("rejected", "fabricated-annotation"),
     ),
     "refused by a reviewer": ([reviewed_claim("refuse")], ("rejected", "review")),
-    "made to last by a reviewer": ([reviewed_claim("admit")], ("renewed", None)),  # in ledgers of the fold's version 1
 }
 
 
@@ -252,7 +255,7 @@ AFTER_ADMISSION = {
 async def test_what_happens_after_admission_is_reported(tmp_path: Path, story: str):
     """The last word, and whether it still holds."""
     records, word = AFTER_ADMISSION[story]
-    explanation = await explanation_of(lane_after(*ADMITTED, (5 * M, records), raised=1), tmp_path)
+    explanation = await explanation_of(lane_after(*ADMITTED, (5 * M, records)), tmp_path)
 
     assert words(explanation) == [("admitted", None), word]
     assert explanation.assertions[0].now.holds == (word[0] == "renewed")
@@ -290,8 +293,8 @@ async def test_an_earlier_attempts_admission_ends_with_a_newer_ones_word(tmp_pat
 
 async def test_a_review_window_that_ends_is_reported(tmp_path: Path):
     """Nobody spoke: the assertion stays what it was, and waits no more."""
-    lane = lane_after((0, [emission_after()]), END, (M * 12, []), policy=decided("review", review_window=M))
-    lane.block(BASE + 20 * M)
+    lane = lane_after((0, [emission_after()]), END, (22 * M, []), policy=decided("review", review_window=M))
+    lane.block(BASE + 30 * M)
     explanation = await explanation_of(lane, tmp_path)
 
     assert explanation.assertions[0].events[-1].why == "review-window-over"
@@ -312,8 +315,8 @@ async def test_what_waits_for_a_reviewer_ends_with_a_newer_attempts_word(tmp_pat
 
 async def test_a_review_window_that_is_over_is_not_ended_by_a_newer_attempt_of_the_same_block(tmp_path: Path):
     """The clock comes before the block's inputs."""
-    newer = [emission_after(20 * M, attempt=1), *(observation_after(20 * M, name, attempt=1) for name in (CODE, GIT))]
-    lane = lane_after((0, [emission_after()]), END, (20 * M, newer), policy=decided("review", review_window=M))
+    newer = [emission_after(30 * M, attempt=1), *(observation_after(30 * M, name, attempt=1) for name in (CODE, GIT))]
+    lane = lane_after((0, [emission_after()]), END, (30 * M, newer), policy=decided("review", review_window=M))
     explanation = await explanation_of(lane, tmp_path)
 
     last = explanation.assertions[0].events[-1]
@@ -324,7 +327,7 @@ async def test_a_review_window_that_is_over_is_not_ended_by_a_newer_attempt_of_t
 async def test_what_was_over_is_reported_before_what_came_too_late(tmp_path: Path):
     """A review of the block in which the review window ends: the end comes first, and is why it is refused."""
     lane = lane_after(
-        (0, [emission_after()]), END, (20 * M, [reviewed_claim("admit")]), policy=decided("review", review_window=M)
+        (0, [emission_after()]), END, (30 * M, [reviewed_claim("admit")]), policy=decided("review", review_window=M)
     )
     explanation = await explanation_of(lane, tmp_path)
 
@@ -335,9 +338,8 @@ async def test_what_was_over_is_reported_before_what_came_too_late(tmp_path: Pat
 async def test_evidence_that_waited_and_decides_at_once_tells_how_far_the_checks_had_come(tmp_path: Path):
     """As it would where it comes behind its emission."""
     seen = [observation_after(S, CODE), observation_after(S, GIT, "contradicts")]
-    for number, blocks in enumerate(
-        [[(0, [emission_after()]), (2 * S, seen)], [(2 * S, seen), (3 * S, [emission_after()])]]
-    ):
+    stated = emission_after(checks=["defines(MAX)"])
+    for number, blocks in enumerate([[(0, [stated]), (2 * S, seen)], [(2 * S, seen), (3 * S, [stated])]]):
         explanation = await explanation_of(lane_after(*blocks, policy=decided("refuse")), tmp_path / str(number))
 
         verdict = explanation.assertions[0].verdicts[0]
@@ -356,7 +358,7 @@ NOT_COUNTED: dict[str, tuple[list[tuple[int, list[Any]]], Policy]] = {
     "writable-by-emitter": ([(S, [observation_after(S, CODE)])], Policy(observers={"observer-1": BOT})),
     "owned-by-vendor": ([(S, [observation_after(S, "mcp.brief")])], Policy(emitters=Emitters(vendor={"bot": "Acme"}))),
     "too-old": ([(S, [observation_after(-H - 1, CODE)])], DEFAULT_POLICY),
-    "too-late": ([(10 * M, [observation_after(10 * M + 1, CODE)])], DEFAULT_POLICY),
+    "too-late": ([(20 * M, [observation_after(20 * M + 1, CODE)])], DEFAULT_POLICY),
     "not-newer": (
         [(S, [observation_after(S, CODE), observation_after(S, CODE, observer="observer-2")])],
         DEFAULT_POLICY,
@@ -376,7 +378,7 @@ async def test_what_did_not_count_says_why(tmp_path: Path, why: str, came_before
     blocks, policy = NOT_COUNTED[why]
     said = (0, [emission_after()])
     if came_before:  # all of it at once, and then the emission: at times that keep what is too late too late
-        moved = 2 * S if why != "too-late" else 10 * M
+        moved = 2 * S if why != "too-late" else 20 * M
         blocks = [*blocks, (moved, [emission_after()])]
     else:
         blocks = [said, *blocks]
@@ -384,7 +386,7 @@ async def test_what_did_not_count_says_why(tmp_path: Path, why: str, came_before
 
     observed = [one for one in explanation.inputs if one.observation is not UNSET]
     assert (observed[-1].fate, observed[-1].why) == ("not-counted", why)
-    immediate = why in ("class-unknown", "absent", "unavailable")
+    immediate = why in ("class-unknown", "unavailable")
     assert (observed[-1].settled_at is UNSET) == (not came_before or immediate)
 
 
@@ -418,20 +420,12 @@ async def test_an_invention_that_was_never_declared_says_so(tmp_path: Path):
     assert fates(explanation)[1] == ("not-counted", "not-declared")
 
 
-async def test_a_review_that_would_not_make_it_last_is_reported(tmp_path: Path):
-    """A second admission in the same instant changes nothing; in ledgers of the fold's version 1."""
-    twice = [reviewed_claim("admit"), reviewed_claim("admit")]
-    explanation = await explanation_of(lane_after(*ADMITTED, (5 * M, twice), raised=1), tmp_path)
-
-    assert fates(explanation)[-2:] == [("decided", None), ("not-counted", "no-longer-than-now")]
-
-
 async def test_a_review_by_no_other_reviewer_is_reported(tmp_path: Path):
     """Where several are needed: the first is followed, the same one again changes nothing."""
     policy = replace(decided("review"), reviewers=Reviewers(min_reviewers=PerEffect(internal=2, external=2)))
     said = [reviewed_claim("admit"), reviewed_claim("admit"), reviewed_claim("admit", reviewer="reviewer-2")]
     explanation = await explanation_of(
-        lane_after((0, [emission_after()]), END, (12 * M, said), policy=policy), tmp_path
+        lane_after((0, [emission_after()]), END, (22 * M, said), policy=policy), tmp_path
     )
 
     assert fates(explanation)[1:] == [("decided", None), ("not-counted", "no-other-reviewer"), ("decided", None)]
@@ -440,9 +434,9 @@ async def test_a_review_by_no_other_reviewer_is_reported(tmp_path: Path):
 
 async def test_late_evidence_says_for_what_it_was_late(tmp_path: Path):
     """For an assertion that waits for a reviewer, or for one that is closed."""
-    late = [observation_after(11 * M, CODE)]
+    late = [observation_after(21 * M, CODE)]
     for disposition, why in (("review", "waits-for-reviewer"), ("discard", "closed")):
-        lane = lane_after((0, [emission_after()]), END, (12 * M, late), policy=decided(disposition))
+        lane = lane_after((0, [emission_after()]), END, (22 * M, late), policy=decided(disposition))
         explanation = await explanation_of(lane, tmp_path / disposition)
         assert fates(explanation)[-1] == ("late", why)
 
@@ -451,10 +445,10 @@ async def test_evidence_of_no_assertion_waits_and_is_unmatched_in_the_end(tmp_pa
     """It belongs to no assertion, so it stands among the inputs only, with the time at which that was clear."""
     other = observation_after(S, CODE, span={"chars": [0, 3]})
     waits = await explanation_of(lane_after((0, [emission_after()]), (S, [other])), tmp_path / "a")
-    over = await explanation_of(lane_after((0, [emission_after()]), (S, [other]), (11 * M, [])), tmp_path / "b")
+    over = await explanation_of(lane_after((0, [emission_after()]), (S, [other]), (21 * M, [])), tmp_path / "b")
 
     assert (waits.inputs[1].fate, over.inputs[1].fate) == ("waiting", "unmatched")
-    assert over.inputs[1].settled_at == format_time(BASE + 11 * M)
+    assert over.inputs[1].settled_at == format_time(BASE + 21 * M)
     assert all(event.what != "observed" for event in over.assertions[0].events)
 
 
@@ -498,7 +492,7 @@ async def test_an_attempt_that_was_forgotten_may_come_again(tmp_path: Path):
 
     assert [one.attempt for one in explanation.attempts] == [0, 0]
     assert [one.now.status for one in explanation.assertions] == ["unverified-inference", "pending"]
-    assert words(explanation, 0) == [("unverified-inference", "no-corroboration")]
+    assert words(explanation, 0) == [("unverified-inference", "not-looked-at")]
 
 
 # ---------------------------------------------------------------- dead letters and duplicates
@@ -749,7 +743,7 @@ def test_a_block_that_fires_only_a_part_of_what_is_due_is_reported_as_it_was(
     text = f"{TEXT} It was made by hand."
     both = [{"span": SPAN}, {"span": {"chars": [len(TEXT) + 1, len(text)]}}]
     waiting = observation_after(0, CODE, span={"chars": [0, 1]})
-    lane = lane_after((0, [emission_after(fields={"text": text, "assertions": both}), waiting]), END, (11 * M, []), END)
+    lane = lane_after((0, [emission_after(fields={"text": text, "assertions": both}), waiting]), END, (21 * M, []), END)
 
     explanation = asyncio.run(explanation_of(lane, tmp_path))
 

@@ -51,7 +51,7 @@ PLACES = [
     {"check": CHECKS[0], "holds": True, "path": "limits.py", "lines": [1, 1], "commit": COMMIT},
     {"check": CHECKS[1], "holds": True, "path": "x.py", "lines": [3, 9]},
 ]
-END = (11 * M, [])
+END = (21 * M, [])
 
 
 def saw(at: int, name: str, verified: list[int] | None, outcome: str = "corroborates", **fields: Any) -> Any:
@@ -73,7 +73,10 @@ ADMITTED = [
 FIRST = "`MAX` in `limits.py` equals 5 (line 1"
 
 
-async def explained(folder: Path, *blocks: Any, policy: Policy = DEFAULT_POLICY, **more: Any) -> Explanation:
+PARTS = Policy(judging=Judging(min_coverage=LeastCoverage(internal="part")))
+
+
+async def explained(folder: Path, *blocks: Any, policy: Policy = PARTS, **more: Any) -> Explanation:
     return await explanation_of(lane_after(*blocks, policy=policy), folder, **more)
 
 
@@ -112,7 +115,7 @@ async def test_an_admission_tells_first_what_observers_verified(tmp_path: Path):
 
 async def test_the_model_has_what_the_record_has(tmp_path: Path):
     """Rendered sentences, coverage and unchecked parts as they stand on the topic; counts with the classes' names."""
-    lane = lane_after(*ADMITTED)
+    lane = lane_after(*ADMITTED, policy=PARTS)
     explanation = await explanation_of(lane, tmp_path)
 
     record = msgspec.json.decode(next(one.value for one in lane.outputs if one.topic == "admitted"))
@@ -171,7 +174,7 @@ REVIEWED = Policy(disposition=dict.fromkeys(INADMISSIBLE, PerEffect(internal="re
             None,
             "borne out, not checked",
         ),
-        ([(0, [emission_after()]), (11 * M, []), (12 * M, [reviewed_claim("admit")])], REVIEWED, "a reviewer admitted"),
+        ([(0, [emission_after()]), (21 * M, []), (22 * M, [reviewed_claim("admit")])], REVIEWED, "a reviewer admitted"),
     ],
 )
 async def test_an_admission_that_rests_on_something_else_says_so(

@@ -42,7 +42,7 @@ from sluice.topology.ledger.log_reader import FolderLogs
 CODE, GIT, GREP = "code.read", "git.log", "grep"
 EVIDENCE = [observation_after(S, CODE), observation_after(S, GIT)]
 ADMITTED = [(0, [emission_after()]), (2 * S, EVIDENCE)]
-END = (11 * M, [])
+END = (21 * M, [])
 Sides = tuple[tuple[str, str | None], tuple[str, str | None]]
 
 
@@ -96,7 +96,7 @@ async def test_what_is_done_about_a_decision_is_none(tmp_path: Path, disposition
     one = PerEffect(internal=disposition, external=disposition)
     other = replace(DEFAULT_POLICY, disposition=dict.fromkeys(DEFAULT_POLICY.disposition, one))
     lane = lane_after(
-        *ADMITTED, (3 * S, [emission_after(0, "em-2"), emission_after(0, "em-3", confidence=0.1)]), (20 * M, [])
+        *ADMITTED, (3 * S, [emission_after(0, "em-2"), emission_after(0, "em-3", confidence=0.1)]), (30 * M, [])
     )
 
     comparison = await compared(lane, other, tmp_path)
@@ -169,7 +169,7 @@ async def test_more_may_be_due_than_one_block_fires(tmp_path: Path, monkeypatch:
     late = [observation_after(M, name, emission_id=f"em-{n}") for n in range(4) for name in (CODE, GIT)]
     lane.block(BASE + 6 * M, late)
 
-    comparison = await compared(lane, stricter(horizon=5 * M), tmp_path)
+    comparison = await compared(lane, stricter(horizon=5 * M, late_horizon=1), tmp_path)
 
     assert comparison.counts == {("admitted", "unverified-inference"): 4}
 

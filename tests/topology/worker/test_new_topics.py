@@ -45,9 +45,8 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def world() -> World:
-    """A lane whose fold is new enough for ids, over topics that have them."""
+    """A lane over topics that have ids."""
     world = World()
-    world.fold.version = "4 toy"
     world.inputs.ids = {"emissions": OLD, "observations": OTHER}
     return world
 
@@ -92,18 +91,6 @@ async def test_headers_name_the_ids_of_topics(world: World):
         ("emissions", 0, 2, OLD),
         ("observations", 0, 0, OTHER),
     ]
-
-
-async def test_ledgers_of_earlier_versions_name_none(world: World):
-    """Their headers stay as they were, byte for byte, and a topic that was made anew is read as before."""
-    world.fold.version = "3 toy"
-    await runs_with(world, Feed(world))
-    made_anew(world, NEW, b"x", b"y", b"c")
-    world.make(policies=Feed(world))
-    async with world.running():
-        await world.until(lambda: world.log.values == [b"a", b"b", b"c"])
-
-    assert {len(astuple(source)) for block in world.log.blocks for source in block.header.sources} == {3}
 
 
 async def test_a_broker_that_tells_no_ids_is_taken_as_it_is(world: World):

@@ -46,7 +46,7 @@ LATER = f"{NEXT} of somebody else"
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """A later version, under which everything is said to the outside, and three classes are needed."""
-    monkeypatch.setitem(FOLD_VERSIONS, NEXT, FOLD_VERSIONS[1].replace("1", str(NEXT), 1))
+    monkeypatch.setitem(FOLD_VERSIONS, NEXT, FOLD_VERSIONS[NEWEST].replace(str(NEWEST), str(NEXT), 1))
     monkeypatch.setitem(FOLDS, fold_version(number=NEXT), "murmur2")
     monkeypatch.setattr(
         core._Folding, "effect", lambda folding, *_: "external" if folding.version > NEWEST else "internal"
