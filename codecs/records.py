@@ -54,7 +54,7 @@ MAX_LEFT = 2000
 
 CheckIndex = Annotated[int, Meta(ge=0, lt=MAX_CHECKS)]
 Checks = Annotated[list[Annotated[str, Meta(max_length=MAX_CHECK_LENGTH)]], Meta(max_length=MAX_CHECKS)]
-CheckForm = Literal["declared", "claim", "sentence", "none"]
+CheckForm = Literal["declared", "claim", "none"]
 CoverageLevel = Literal["whole", "part", "none"]
 Unchecked = Annotated[
     list[tuple[Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)]]], Meta(max_length=MAX_UNCHECKED)

@@ -35,7 +35,7 @@ from ..adjudication.state import MAX_TIMERS
 from ..adjudication.versions import rules_of
 from ..judging.checks import Unknown, canonical, parse_check
 from ..judging.coverage import Coverage, Proposed, cover
-from ..judging.derivation import FORMS_VERSION, Derived, checks_of
+from ..judging.derivation import FORMS_VERSION, checks_of
 from ..judging.matching import match
 from ..judging.outcomes import AssertionChecks, checks_of_assertion
 from ..judging.results import Held as Decided
@@ -334,8 +334,6 @@ def _observation(sighting: Sighting, citation: Citation, substrate_class: str, r
     """
     path = (sighting.locator or {}).get("path")
     derived = checks_of(citation.text or "", citation.kind, citation.checks)
-    if derived.form == "sentence":
-        derived = Derived((), declared=False, form="none")  # that a sentence stands somewhere is no check of it
     asked = checks_of_assertion(citation.kind, derived)
     covered = _covered(citation, substrate_class, asked)
     found = match(

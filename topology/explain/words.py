@@ -70,7 +70,6 @@ COVERAGE: Final[Mapping[CoverageLevel, str]] = {
 FORMS: Final[Mapping[CheckForm, str]] = {
     "declared": "declared by the emitter",
     "claim": "read from its words",
-    "sentence": "only that its sentence stands there",
     "none": "",
 }
 REASONS: Final[Mapping[str, str]] = {
