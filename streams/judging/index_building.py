@@ -77,6 +77,7 @@ _STRENGTH: Final = (
 )
 """Which role a name has that is captured as several: the last of these."""
 _RANK: Final = {role: rank for rank, role in enumerate(_STRENGTH)}
+_WORDS: Final = re.compile(r"[^\w.]")
 _ARGUMENTS_OF_TYPES: Final = re.compile(r"[\[<].*", re.DOTALL)
 
 
@@ -84,7 +85,7 @@ def build_index(language: str, data: bytes) -> FileIndex:
     """The index of a file.
 
     Args:
-        language: a name of `languages.LANGUAGES`.
+        language: a name of `languages.languages()`.
         data: the file's bytes, in UTF-8; a byte order mark is left aside.
 
     Returns:
@@ -166,6 +167,7 @@ class _Building:
         self.bare: dict[str, list[Node]] = {}
         self.roles: dict[int, Role] = {}
         self.regions: list[Region] = []
+        self.decorations: set[int] = set()
 
     def index(self, query: Query) -> FileIndex | None:
         """All of it; None where that is beyond a bound."""
@@ -256,6 +258,7 @@ class _Building:
 
     def _definitions(self) -> tuple[Definition, ...]:
         self._adopt_keys()
+        self.decorations = {node.id for node in self.bare.get("decoration", ())}
         wanted = [one for sort in _DEFINING for one in self.by_sort.get(sort, ()) if one.first("name") is not None]
         wanted.sort(key=lambda one: (_whole(one)[0], -_whole(one)[1]))
         parameters = self._parameters([one for one in wanted if one.sort == "function"])
@@ -322,24 +325,28 @@ class _Building:
             kinds = {one.sort, *one.settings.get("kind", ())}
         elif one.sort == "value" and sort == "type":
             kinds |= {"field", "member"} if around[-1].enumeration else {"field"}
+        decorators = self._decorators(one)
+        words = {_WORDS.split(text.removeprefix("@"))[0].rpartition(".")[2] for text in decorators}
+        static = "static" in one.settings or bool(words & self.language.static)
+        declared = "declared" in one.settings or bool(words & self.language.declaring)
         receiver = one.first("receiver")
         bases = _listed(one, "base", "bases")
         body, content = one.first("body"), one.first("content")
         literal, mutable = self._literal(content, self._joined(one, "annotation"))
         return Definition(
             path=(*path, name)[-_MAX_PATH:],
-            sort="declared" if "declared" in one.settings else one.sort,
+            sort="declared" if declared else one.sort,
             kinds=frozenset(kinds),
             at=named.start_byte,
             line=named.start_point.row + 1,
             lines=_lines(one.parts["whole"][0] if "whole" in one.parts else one.node),
             extent=whole,
             body=None if body is None or "bodiless" in one.settings else _extent(body),
-            receiver="" if receiver is None or not method or "static" in one.settings else self._name(receiver),
+            receiver="" if receiver is None or not method or static else self._name(receiver),
             parameters=parameters.get(one.node.id, ()),
             bases=tuple(_ARGUMENTS_OF_TYPES.sub("", self._squeezed(base)) for base in bases),
             open="open" in one.settings or any(base.type not in self.language.naming for base in bases),
-            decorators=tuple(self._squeezed(node) for node in _sorted(one, "decorator")),
+            decorators=decorators,
             result=self._joined(one, "result"),
             type=self._joined(one, "annotation"),
             value=None if content is None else _extent(content),
@@ -348,6 +355,12 @@ class _Building:
             mutable=mutable,
             test="test" in one.settings,
         )
+
+    def _decorators(self, one: _Subject) -> tuple[str, ...]:
+        """The texts of what is captured as a decorator in the whole of a definition, or as a part of it."""
+        whole = one.first("whole")
+        around = [] if whole is None else [child for child in whole.named_children if child.id in self.decorations]
+        return tuple(self._squeezed(node) for node in (*around, *_sorted(one, "decorator")))
 
     def _literal(self, content: Node | None, declared: str) -> tuple[str, bool]:
         found = None if content is None else read(self.reading, content)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _FIELDS: Final = frozenset(("field", "dataclasses.field", "attr.ib", "attr.field", "attrs.field", "attrib"))
 _PYDANTIC: Final = frozenset(("Field", "pydantic.Field"))
+_CHANGING: Final = frozenset(("eval", "exec", "setattr", "delattr", "globals", "locals", "vars", "__dict__", "modules"))
 _COLLECTING: Final = frozenset(("frozenset", "set", "tuple", "list"))
 _CONTAINERS: Final = frozenset(("list", "tuple", "set"))
 
@@ -102,27 +103,13 @@ PYTHON: Final = Language(
     members=_members,
     naming=frozenset(("identifier", "attribute", "subscript")),
     own=(),
+    static=frozenset(("staticmethod",)),
+    declaring=frozenset(("overload",)),
     parent=frozenset(("super()",)),
     roots=frozenset(("object",)),
     implicit=r"__\w+__|object",
-    dynamic=frozenset(
-        [
-            "eval",
-            "exec",
-            "getattr",
-            "setattr",
-            "globals",
-            "locals",
-            "vars",
-            "__dict__",
-            "__getattr__",
-            "__import__",
-            "import_module",
-            "attrgetter",
-            "methodcaller",
-        ]
-    ),
-    changing=frozenset(["eval", "exec", "setattr", "delattr", "globals", "locals", "vars", "__dict__", "modules"]),
+    dynamic=_CHANGING | {"getattr", "__getattr__", "__import__", "import_module", "attrgetter", "methodcaller"},
+    changing=_CHANGING,
     plain_types=frozenset(("int", "float", "str", "bool", "bytes", "None", "complex", "bytearray")),
     negations=("not ",),
     conjunctions=(" and ",),

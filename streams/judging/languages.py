@@ -77,6 +77,8 @@ class Language(NamedTuple):
         separators: whether a symbol of this language has parts.
         sigils: marks in front of a name that are none of it (`@x`, `$x`, `#x`).
         own: words for a method's own instance or type (`this`).
+        static: decorators that take a method's own instance away.
+        declaring: decorators that make a definition a mere declaration.
         parent: texts of a receiver that means the base (`super()`).
         bare_members: a method calls another one of its own type by the plain name.
         roots: types that every type has as a base without saying so.
@@ -107,6 +109,8 @@ class Language(NamedTuple):
     separators: bool = True
     sigils: str = ""
     own: tuple[str, ...] = ("this",)
+    static: frozenset[str] = frozenset()
+    declaring: frozenset[str] = frozenset()
     parent: frozenset[str] = frozenset(("super",))
     bare_members: bool = False
     roots: frozenset[str] = frozenset()

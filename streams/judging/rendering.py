@@ -47,7 +47,10 @@ SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
         "{user}{where} uses {used}",
         "The name {used} does not occur in the body of {user}{where}, so it is not used there",
     ),
-    "reaches": ("{caller}{where} reaches {callee} through calls", ""),
+    "reaches": (
+        "{caller}{where} reaches {callee} through calls",
+        "{caller}{where} does not reach {callee} through calls",
+    ),
     "imports": (
         "{File} imports {module}{inside}",
         "The name {module} does not occur{where}, so it is not imported there",
@@ -69,9 +72,15 @@ SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
         "The result of {symbol}{where} has the type {type}",
         "The result of {symbol}{where} does not have the type {type}",
     ),
-    "when": ("In {symbol}{where} {effect} stands under the condition {condition}", ""),
-    "unless": ("In {symbol}{where} {effect} stands where the condition {condition} is false", ""),
-    "before": ("In {symbol}{where} {a} stands before {b}", ""),
+    "when": (
+        "In {symbol}{where} {effect} stands under the condition {condition}",
+        "In {symbol}{where} {effect} does not stand under the condition {condition}",
+    ),
+    "unless": (
+        "In {symbol}{where} {effect} stands where the condition {condition} is false",
+        "In {symbol}{where} {effect} does not stand where the condition {condition} is false",
+    ),
+    "before": ("In {symbol}{where} {a} stands before {b}", "In {symbol}{where} {a} does not stand before {b}"),
     "returns": ("{symbol}{where} returns {quote}", "{symbol}{where} does not return {quote}"),
     "count": (
         "The number of occurrences of {pattern}{where} {relation} {number}",
@@ -102,13 +111,19 @@ SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
         "{old} was deleted and {new} was added{since}",
         "{old} was not deleted, or {new} was not added{since}",
     ),
-    "touched": ("{paths} changed{since} and no other file did", ""),
+    "touched": (
+        "{paths} changed{since} and no other file did",
+        "Not exactly {paths} changed{since}",
+    ),
     "unchanged": ("{path} did not change{since}", "{path} changed{since}"),
     "modified": ("{path} was last modified {when}", "{path} was not last modified {when}"),
     "peer": ("The peer has {all}", "The peer does not have {all}"),
-    "passes": ("The check {check} passes", ""),
-    "fails": ("The check {check} fails", ""),
-    "output": ("The output of the check {check} contains {quote}", ""),
+    "passes": ("The check {check} passes", "The check {check} does not pass"),
+    "fails": ("The check {check} fails", "The check {check} does not fail"),
+    "output": (
+        "The output of the check {check} contains {quote}",
+        "The output of the check {check} does not contain {quote}",
+    ),
 }
 """For each check, or form of one: what it says, and what it says behind a `not` where it may stand there."""
 _RELATIONS: Final[Mapping[Operator, tuple[str, str]]] = {

@@ -7,13 +7,8 @@
 (function_definition parameters: (parameters . (identifier) @receiver)) @function
 (function_definition parameters: (parameters . (typed_parameter . (identifier) @receiver))) @function
 ((function_definition body: (block (expression_statement (ellipsis)) .)) @function (#set! "bodiless"))
-(decorated_definition (decorator) @decorator definition: (function_definition) @function) @whole
-((decorated_definition (decorator (identifier) @_decorator) definition: (function_definition) @function)
-  (#eq? @_decorator "staticmethod") (#set! "static"))
-((decorated_definition
-    (decorator [(identifier) @_decorator (attribute attribute: (identifier) @_decorator)])
-    definition: (function_definition) @function)
-  (#eq? @_decorator "overload") (#set! "declared"))
+(decorated_definition definition: (function_definition) @function) @whole
+(decorator) @decoration
 
 (parameters (identifier) @name @parameter)
 (parameters (default_parameter name: (identifier) @name value: (_) @content) @parameter)
@@ -39,7 +34,7 @@
 (class_definition superclasses: (argument_list) @bases) @type
 ((class_definition superclasses: (argument_list [(identifier) @_base (attribute attribute: (identifier) @_base)])) @type
   (#match? @_base "(Enum|Flag)$") (#set! "kind" "enumeration"))
-(decorated_definition (decorator) @decorator definition: (class_definition) @type) @whole
+(decorated_definition definition: (class_definition) @type) @whole
 ((type_alias_statement left: (type [(identifier) @name (generic_type . (identifier) @name)])) @type (#set! "open"))
 
 ; ---------------------------------------------------------------- values
