@@ -12,7 +12,7 @@ emitter's. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 from ...codecs.canonical import CanonicalError, parse_json
@@ -26,7 +26,7 @@ from .validation import Checked
 
 
 def proposers_of(checked: Checked, emission: Emission, value: bytes | None) -> Sequence[str | None]:
-    """Who signed of each assertion that its checks say all of it (`emission_state.Checking.proposed`).
+    """Returns who signed of each assertion that its checks say all of it (`emission_state.Checking.proposed`).
 
     Args:
         checked: the policy in force, and at which time its keys have to count.
@@ -37,32 +37,35 @@ def proposers_of(checked: Checked, emission: Emission, value: bytes | None) -> S
         For each assertion a proposer's name; empty where the proposal has no weight; None where there is none. An empty
         list where no assertion has one.
     """
-    given = emission.assertions or ()
-    if all(one.proposal is None for one in given):
+    assertions, policy = emission.assertions or (), checked.policy
+    if all(assertion.proposal is None for assertion in assertions):
         return ()
-    known = checked.policy.judging.proposers
-    found: list[str | None] = [None if one.proposal is None else "" for one in given]
-    raw: list[Any] = []
-    digest = ""
-    for place, assertion in enumerate(given):
-        proposal = assertion.proposal
-        proposer = None if proposal is None else known.get(proposal.by)
-        if proposal is None or proposer is None or not _says_all(assertion, proposal):
-            continue
-        if _is_emitter(checked.policy, emission, proposer):
-            continue
-        if not raw:
-            try:
-                record = cast("dict[str, Any]", parse_json(value or b""))
-                raw, digest = record["assertions"], emission_digest(record)
-            except CanonicalError:
-                return found
-        said = cast("Mapping[str, Any]", raw[place]["proposal"])
-        origin = checked.policy.origin
-        keys = [key.public_key for key in counted(proposal.by, proposer.keys, origin) if key.counts_at(checked.time)]
-        if is_signed_proposal(keys, said, digest, assertion.span_key or "", origin):
-            found[place] = proposal.by
-    return found
+    names: list[str | None] = [None if assertion.proposal is None else "" for assertion in assertions]
+    weighty = [
+        (number, assertion, assertion.proposal)
+        for number, assertion in enumerate(assertions)
+        if assertion.proposal is not None and _may_count(policy, emission, assertion, assertion.proposal)
+    ]
+    if not weighty:
+        return names
+    try:
+        record = cast("dict[str, Any]", parse_json(value or b""))
+        digest = emission_digest(record)
+    except CanonicalError:
+        return names
+    for number, assertion, proposal in weighty:
+        keys = counted(proposal.by, policy.judging.proposers[proposal.by].keys, policy.origin)
+        counting = [key.public_key for key in keys if key.counts_at(checked.time)]
+        said = record["assertions"][number]["proposal"]
+        if is_signed_proposal(counting, said, digest, assertion.span_key or "", policy.origin):
+            names[number] = proposal.by
+    return names
+
+
+def _may_count(policy: Policy, emission: Emission, assertion: Assertion, proposal: Proposal) -> bool:
+    """Whether a proposal has weight once its signature holds."""
+    proposer = policy.judging.proposers.get(proposal.by)
+    return proposer is not None and _says_all(assertion, proposal) and not _is_emitter(policy, emission, proposer)
 
 
 def _says_all(assertion: Assertion, proposal: Proposal) -> bool:
@@ -74,7 +77,7 @@ def _says_all(assertion: Assertion, proposal: Proposal) -> bool:
 
 def _forms(texts: Sequence[str]) -> set[str]:
     checks = [parse_check(text) for text in texts]
-    return {canonical(one) if isinstance(one, Check) else one.text for one in checks}
+    return {canonical(check) if isinstance(check, Check) else check.text for check in checks}
 
 
 def _is_emitter(policy: Policy, emission: Emission, proposer: Proposer) -> bool:
@@ -90,4 +93,4 @@ def _is_emitter(policy: Policy, emission: Emission, proposer: Proposer) -> bool:
         return False
     model = emitter.model if emitter is not None else None
     vendors = list(emitters.vendor.values()) if is_anybody else [emitters.vendor.get(name or "", "")]
-    return model is None or not {party(one) for one in proposer.models}.isdisjoint(map(party, [model, *vendors]))
+    return model is None or not set(map(party, proposer.models)).isdisjoint(map(party, [model, *vendors]))
