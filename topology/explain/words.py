@@ -249,8 +249,6 @@ def _only_done(one: Verdict) -> bool:
 def _count_lines(one: Verdict, of: Assertion) -> Iterator[str]:
     """How far each check had come; nothing of an assertion that declares none, where none was verified by name."""
     counts = [] if one.checks is UNSET else one.checks
-    if of.form == "sentence" and not any(count.classes for count in counts):
-        return
     for place, count in enumerate(counts):
         known = of.checks[place] if place < len(of.checks) else None
         name = f"check {place}" + (f" {_quoted(_short(known.check))}" if known is not None else "")

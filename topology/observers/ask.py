@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from ...codecs.records import Kind, Locator, LookedAt, Outcome
-from ...streams.judging.coverage import Coverage
+from ...streams.judging.coverage import Coverage, Proposed
 from ...streams.judging.derivation import Derived
 from ...streams.judging.outcomes import AssertionChecks, Judged, checks_of_assertion
 from ...streams.judging.terms import Presence, Terms
@@ -93,6 +93,7 @@ class Ask(msgspec.Struct, frozen=True):
         question: the checks that are to be decided.
         said: the assertion's text as it stands: what the spans of an observation count in.
         wants_region: the text that is looked at is wanted as well, for a judge of the operator's (judges.py).
+        proposed: who proposed checks, and whether these are said to say all of the text; None without a proposal.
     """
 
     substrate_class: str
@@ -107,6 +108,7 @@ class Ask(msgspec.Struct, frozen=True):
     question: AssertionChecks = NOTHING_ASKED
     said: str = ""
     wants_region: bool = False
+    proposed: Proposed | None = None
 
     @property
     def since(self) -> int | None:

@@ -161,7 +161,7 @@ class Judges:
 
 
 def _covered(ask: Ask, path: str | None) -> Coverage:
-    return cover(ask.said, ask.question.checks, path=path)
+    return cover(ask.said, ask.question.checks, path=path, proposal=ask.proposed)
 
 
 def checked(verdict: Any, count: int) -> Verdict:

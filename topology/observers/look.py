@@ -20,6 +20,7 @@ from ...codecs.records import Annotation, Assertion, Emission, Locator, Observat
 from ...codecs.times import parse_time
 from ...codecs.unicode_text import nfkc
 from ...codecs.vocabulary import recognise
+from ...streams.judging.coverage import Proposed
 from ...streams.judging.derivation import checks_of
 from ...streams.judging.moments import negates
 from ...streams.judging.outcomes import checks_of_assertion
@@ -282,7 +283,9 @@ class _Eyes:
             raise CannotLook(f"the assertion is longer than {MAX_TEXT} characters")
         text = nfkc(said)
         locator = annotation.locator or {}
-        question = checks_of_assertion(assertion.kind, checks_of(said, assertion.kind, assertion.checks))
+        proposal = assertion.proposal
+        checks = assertion.checks or (None if proposal is None else proposal.checks)
+        question = checks_of_assertion(assertion.kind, checks_of(said, assertion.kind, checks))
         is_below = name in LOCATORS and self._instruments.observer(name) is None
         seconds = self._settings.look_wall if is_below else self._settings.look_timeout
         # Where checks and a path say what is looked at, none of our observers asks for the words.
@@ -306,6 +309,7 @@ class _Eyes:
             question,
             said,
             bool(self._instruments.judges.of(name)),
+            None if proposal is None else Proposed(proposal.by, proposal.whole),
         )
 
     def _recalled(self, ask: Ask, observer: Observer | None, began: int) -> Finding:
@@ -322,7 +326,7 @@ class _Eyes:
         since = ask.emitted if ask.ts is None else None
         place = (self._ground.path(site.name), site.name)
         checks = ask.question.derived.checks
-        question = (place, ask.kind, ask.said, ask.declared, ask.ts, since, checks, _encode(ask.locator))
+        question = (place, ask.kind, ask.said, ask.declared, ask.ts, since, checks, ask.proposed, _encode(ask.locator))
         kept = memory.recall(question)
         if kept is not None:
             finding, spent = kept.value

@@ -124,6 +124,7 @@ def observation(
         refuted=None if judged is None else list(judged.refuted),
         coverage=None if coverage is None else coverage.level,
         unchecked=None if coverage is None else _spans(coverage),
+        coverage_by=None if coverage is None or coverage.level != "whole" else coverage.by or None,
         looked_at=_shown_place(finding.looked_at),
         judge=judge,
         confidence=1.0 if opinion is None else opinion.score,

@@ -125,11 +125,13 @@ def answer(
         raise CannotLook("the parser of this language is not installed")
     question = ask.question
     checks = tuple(map(parse_check, question.derived.checks))
-    covered = cover(ask.said, checks, path=path, commit=commit, scope=scope)
+    covered = cover(ask.said, checks, path=path, commit=commit, scope=scope, proposal=ask.proposed)
     if confirming is not None and any(held.holds for held in helds):
         for unique in (False, True):
             added = confirming(unique=unique)
-            covered = cover(ask.said, checks, path=path, commit=commit, scope=scope, confirmed=added)
+            covered = cover(
+                ask.said, checks, path=path, commit=commit, scope=scope, proposal=ask.proposed, confirmed=added
+            )
             if covered.level != "part" or added.narrowed:
                 break
     found = judged(question, helds, covered, words is not None and words.whole)
