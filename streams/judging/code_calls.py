@@ -18,6 +18,8 @@ MAX_HOPS: Final = 6
 _MAX_VISITED: Final = 500
 _MAX_BASES: Final = 12
 _BEFORE: Final = re.compile(rb"([A-Za-z_$@][\w$@]*(?:\(\))?(?:(?:\.|->|::)[\w$]+)*)\s*(?:\?\.|\.|->|::)\s*$")
+_BOUND: Final = frozenset(("static", "rebound"))
+"""Kinds of methods whose own instance is another thing: the type, or what a parameter says."""
 _INERT: Final = frozenset((Role.DEFINITION, Role.IMPORT, Role.CALL))
 
 
@@ -133,6 +135,8 @@ def _means(view: View, one: Definition, receiver: str, parts: tuple[str, ...], *
         if owner is None or (one.receiver and not _is_kept(view, one)):
             return False
         target = _member(view, owner, name, mention)
+        if target is not None and target.sort == "function" and target.kinds & _BOUND != one.kinds & _BOUND:
+            return False
     else:
         target = _of_type(view, one, receiver, name, mention)
         if target is None:
@@ -212,6 +216,8 @@ def _member(view: View, owner: Definition, name: str, mention: bool, depth: int 
     path = (*owner.path, name)
     own = [each for each in view.index.by_name.get(name, ()) if each.path == path and not view.is_dead(each.at)]
     if own:
+        if len({chr(view.data[each.at]) in view.language.sigils for each in own}) > 1:
+            return None  # `#name` and `name` are two
         fits = mention or all(each.sort in ("function", "declared") for each in own)
         return own[0] if fits else None
     return _inherited(view, owner, name, mention, depth)
@@ -222,14 +228,12 @@ def _inherited(view: View, owner: Definition, name: str, mention: bool, depth: i
     if owner.open or depth > _MAX_BASES:
         return None
     for base in owner.bases:
-        types = [each for each in view.found(base) if each.sort == "type"]
-        if len(types) != 1:
+        known = _base(view, base)
+        if known is None:
             return None
-        member = _member(view, types[0], name, mention, depth + 1)
-        if member is not None:
+        member = _member(view, known, name, mention, depth + 1)
+        if member is not None or not is_closed(view, known):
             return member
-        if not is_closed(view, types[0]):
-            return None
     return None
 
 
@@ -240,10 +244,19 @@ def is_closed(view: View, owner: Definition, depth: int = 0) -> bool:
     for base in owner.bases:
         if base in view.language.roots:
             continue
-        types = [each for each in view.found(base) if each.sort == "type"]
-        if len(types) != 1 or not is_closed(view, types[0], depth + 1):
+        known = _base(view, base)
+        if known is None or not is_closed(view, known, depth + 1):
             return False
     return True
+
+
+def _base(view: View, text: str) -> Definition | None:
+    """The type of the file that a base provably names."""
+    types = [each for each in view.found(text) if each.sort == "type"]
+    root = view.language.parts(text)[:1]
+    if len(types) != 1 or any(root[0] in each.binds for each in view.index.imports):
+        return None
+    return types[0] if view.is_steady(root[0], types[0]) else None
 
 
 def _of_type(view: View, one: Definition, receiver: str, name: str, mention: bool) -> Definition | None:
@@ -289,6 +302,8 @@ def _missing(view: View, one: Definition, parts: tuple[str, ...]) -> Held:
         return refuted
     if not view.lacks(one.extent, name) or view.mentions(view.language.dynamic, one.body):
         return NOT_FOUND
+    if any(call.name == "[" and one.extent[0] <= call.at < one.extent[1] for call in view.index.calls):
+        return NOT_FOUND  # what is called there is computed
     others = list(view.index.by_name.get(name, ()))
     if any(each.sort not in ("function", "declared") or each.decorators for each in others):
         return NOT_FOUND

@@ -23,6 +23,8 @@ _SHARP: Final = frozenset(("function", "type"))
 _ALSO: Final = {"method": "function", "function": "method", "constant": "variable", "variable": "constant"}
 Verifier = Callable[[View], Held]
 OTHER_KINDS: Final = frozenset(("target", "section"))
+_FOLDER: Final = re.compile(r"(^|/)(\.*|index(\.\w+)?)$")
+"""A path that names a folder, or the file that stands for it."""
 _SPACE: Final = re.compile(r"\s+")
 
 
@@ -139,6 +141,8 @@ def _valued(view: View, name: str) -> tuple[Definition, str] | Held:
         return Held(None, "syntax-error", one.lines)
     if any(each.path == one.path and each is not one for each in view.index.definitions):
         return ambiguous([each for each in view.index.definitions if each.path == one.path])
+    if one.decorators:
+        return one, ""  # they may put something else there
     return (one, one.literal) if _is_kept(view, one) else Held(None, "assigned-elsewhere", one.lines)
 
 
@@ -206,6 +210,8 @@ def verify_imports(view: View) -> Held:
         return whole
     last = re.split(r"[./:\\]", asked.rstrip("/"))[-1]
     relative = any(one.relative for one in view.index.imports)
+    if language.by_path:
+        relative = any(one.relative and _FOLDER.search(name) for one in view.index.imports for name in one.names)
     unclear = relative or view.mentions(language.dynamic) or not last
     return NOT_FOUND if unclear or not view.is_absent(last) else Held(False, "differs")
 
@@ -290,6 +296,9 @@ def verify_field(view: View) -> Held:
         return Held(False, "differs", one.lines, found=view.found_at(one.line)) if closed else NOT_FOUND
     each = there[0]
     asked = any(key in ("default", "type") for key, _ in view.check.named)
+    typed = [each for each in there if each.type]
+    if len(typed) == 1 and not any(key == "default" for key, _ in view.check.named):
+        return _declared(view, typed[0], typed[0].line, "", "", typed[0].type, sure and len(there) == 1)
     if asked and len(there) > 1:
         return ambiguous(there)
     kept = len(there) == 1 and _is_kept(view, each)

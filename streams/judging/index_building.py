@@ -259,7 +259,15 @@ class _Building:
     def _definitions(self) -> tuple[Definition, ...]:
         self._adopt_keys()
         self.decorations = {node.id for node in self.bare.get("decoration", ())}
-        wanted = [one for sort in _DEFINING for one in self.by_sort.get(sort, ()) if one.first("name") is not None]
+        imports = self.by_sort.get("import", ())
+        given = {node.id for one in imports for part in ("name", "alias") for node in one.parts.get(part, ())}
+        given |= {(node.named_children or [node])[-1].id for one in imports for node in _listed(one, "", "names")}
+        wanted = [
+            one
+            for sort in _DEFINING
+            for one in self.by_sort.get(sort, ())
+            if one.first("name") is not None or sort in ("function", "type")
+        ]
         wanted.sort(key=lambda one: (_whole(one)[0], -_whole(one)[1]))
         parameters = self._parameters([one for one in wanted if one.sort == "function"])
         around: list[_Scope] = []
@@ -268,7 +276,12 @@ class _Building:
             whole = _whole(one)
             while around and around[-1].extent[1] <= whole[0]:
                 around.pop()
-            made = self._definition(one, whole, around, parameters)
+            if one.first("name") is None:
+                self.regions.append(Region("lambda", whole))
+                path = (*(around[-1].path if around else ()), f"<{whole[0]}>")
+                around.append(_Scope(whole, path, one.sort, "", False))
+                continue
+            made = None if self._is_other(one, around, given) else self._definition(one, whole, around, parameters)
             if made is None:
                 continue
             if one.sort in ("function", "type", "space"):
@@ -280,13 +293,32 @@ class _Building:
     def _adopt_keys(self) -> None:
         """Keys belong to the table that they stand in, where that has a name; others are left aside."""
         kept: list[_Subject] = []
+        functions = {
+            one.parts.get("whole", [one.node])[0].id: one
+            for one in self.by_sort.get("function", ())
+            if "keyed" in one.settings
+        }
         for table in self.by_sort.get("table", ()):
-            for child in table.node.named_children:
-                key = self.subjects.get(("key", child.id))
-                if key is not None and "owner" in table.parts:
-                    key.parts["owner"] = table.parts["owner"]
-                    kept.append(key)
+            for child in table.node.named_children if "owner" in table.parts else ():
+                key, function = self.subjects.get(("key", child.id)), functions.pop(child.id, None)
+                for one in (key, function):
+                    if one is not None:
+                        one.parts["owner"] = table.parts["owner"]
+                kept.extend([key] if key is not None else [])
+        for one in functions.values():
+            one.parts.pop("name", None)
         self.by_sort["key"] = kept
+
+    def _is_other(self, one: _Subject, around: Sequence[_Scope], given: set[int]) -> bool:
+        """Whether a value is defined already, as the function or type that it is given, or is imported."""
+        if one.sort not in ("value", "key"):
+            return False
+        content = one.first("content")
+        for sort in ("function", "type"):
+            other = None if content is None else self.subjects.get((sort, content.id))
+            if other is not None and other.first("name") is not None:
+                return True
+        return one.parts["name"][-1].id in given and not (around and around[-1].sort == "function")
 
     def _definition(
         self,
@@ -302,7 +334,9 @@ class _Building:
             holder = next((scope for scope in reversed(around) if scope.sort == "function"), None)
             source = one.first("from")
             own = (holder.receiver,) if holder is not None and holder.receiver else self.language.own
-            if holder is None or len(holder.path) < 2 or source is None or self._text(source) not in own:
+            if holder is None or len(holder.path) < 2 or holder.path[-1].startswith("<"):
+                return None
+            if "own" not in one.settings and (source is None or self._text(source) not in own):
                 return None
             path = holder.path[:-1]
         elif one.sort == "value" and sort == "function":
@@ -363,10 +397,11 @@ class _Building:
         return tuple(self._squeezed(node) for node in (*around, *_sorted(one, "decorator")))
 
     def _literal(self, content: Node | None, declared: str) -> tuple[str, bool]:
-        found = None if content is None else read(self.reading, content)
-        if content is None or found is None or not self.language.fits(declared, found.value):
+        if content is None:
             return "", False
-        return literal_of(found.value), content.type in self.language.mutable
+        found, mutable = read(self.reading, content), content.type in self.language.mutable
+        known = found is not None and self.language.fits(declared, found.value)
+        return literal_of(found.value) if found is not None and known else "", mutable
 
     def _members(self, content: Node | None) -> str:
         found = None if content is None else self.language.members(self.reading, content)
@@ -428,6 +463,10 @@ class _Building:
                 binds.extend([bound] if bound else [])
                 if alias:
                     self._mark(captured["alias"][0], Role.ALIAS)
+            for child in _listed(one, "", "names"):
+                leaf = child if not child.named_child_count else child.named_children[-1]
+                binds.append(self._name(leaf))
+                self._mark(leaf, Role.IMPORT if leaf is child else Role.ALIAS)
             yield Import(
                 names=tuple(dict.fromkeys(names)),
                 binds=tuple(dict.fromkeys(binds)),
@@ -485,7 +524,8 @@ class _Building:
     def _block_ends(self, leaving: set[int]) -> dict[int, int]:
         """Where the block of each statement ends. What stands behind a leaving one, up to a label, is never reached."""
         leaves = leaving | {node.id for node in self.bare.get("leave", ())}
-        labels = {node.id for node in self.bare.get("label", ())}
+        hoisted = {node.id for node in self.bare.get("hoisted", ())}
+        labels = hoisted | {node.id for node in self.bare.get("label", ())}
         ends: dict[int, int] = {}
         for block in self.bare.get("block", ()):
             dead = 0
@@ -493,7 +533,7 @@ class _Building:
                 ends[child.id] = block.end_byte
                 if dead and child.id in labels:
                     self.regions.append(Region("dead", (dead, child.start_byte)))
-                    dead = 0
+                    dead = child.end_byte if child.id in hoisted else 0
                 dead = dead or (child.end_byte if child.id in leaves else 0)
             if dead and dead + 1 < block.end_byte:
                 self.regions.append(Region("dead", (dead, block.end_byte)))

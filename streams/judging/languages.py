@@ -149,9 +149,6 @@ class Language(NamedTuple):
 
 _ROWS: Final = (
     Language("go", "tree_sitter_go", (".go",)),
-    Language("javascript", "tree_sitter_javascript", (".js", ".jsx", ".mjs", ".cjs")),
-    Language("typescript", "tree_sitter_typescript", (".ts", ".mts", ".cts"), entry="language_typescript"),
-    Language("tsx", "tree_sitter_typescript", (".tsx",), entry="language_tsx"),
     Language("java", "tree_sitter_java", (".java",)),
     Language("rust", "tree_sitter_rust", (".rs",)),
     Language("c", "tree_sitter_c", (".c", ".h")),
@@ -181,8 +178,9 @@ _ROWS: Final = (
 def languages() -> Mapping[str, Language]:
     """Every listed language, by its name. Each module `language_*.py` has the rows of its own."""
     from .language_python import PYTHON
+    from .language_script import SCRIPTS
 
-    return {row.name: row for row in (*_ROWS, PYTHON)}
+    return {row.name: row for row in (*_ROWS, PYTHON, *SCRIPTS)}
 
 
 def language_of(name: str) -> Language:
