@@ -14,7 +14,6 @@ from foreign_signing import key_of, public, sign
 
 from sluice.codecs.digests import digest_of
 from sluice.codecs.records import Citation
-from sluice.topology.ledger import folds
 
 CODE, GIT, GREP = "substrate.code.read", "substrate.git.log", "substrate.grep"
 TRUE, FALSE = "equals(A, 1)", "equals(A, 2)"
@@ -180,15 +179,6 @@ def test_a_check_may_be_written_in_another_way(adjudicate, emission, look):
     assert adjudicate([line, *looks]).words == [ADMITTED]
     looks[0]["value"]["detail"]["checks"][0]["check"] = "equals(A, true)"
     assert adjudicate([line, *looks]).words == []
-
-
-def test_an_earlier_version_folds_as_it_did(adjudicate, emission, look, monkeypatch: pytest.MonkeyPatch):
-    """Ledgers of fold version 3 counted by id, attempt, span and index."""
-    false, true = says(emission, FALSE), says(emission, TRUE)
-    lines = [false, look(true, 1, CODE), look(true, 2, GIT)]
-    monkeypatch.setattr(folds, "next_number", lambda *_: 3)
-
-    assert adjudicate(lines).words == [ADMITTED]
 
 
 # ---------------------------------------------------------------- bound observations
