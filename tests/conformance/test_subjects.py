@@ -260,16 +260,17 @@ def test_a_bound_contradiction_needs_a_content_that_refutes(adjudicate, emission
     assert (outputs.words, outputs.dead) == ([], [])
 
 
-def test_a_bound_observation_covers_what_its_checks_cover(adjudicate, emission, forged, other_class):
-    """Not the whole of a sentence that says something else besides."""
+def test_what_a_bound_observation_covers_is_the_binding_lanes_word(adjudicate, emission, forged, other_class):
+    """The fold reads no prose; the audit of the bind ledger recomputes it, and the topic's rights keep others out."""
     text = "`a.py` contains `A = 1` and nobody ever reviewed it."
     span = {"chars": [0, len(text)]}
     line = emission(0, text=text, checks=['contains("A = 1")'], fields={"effect": "external"}, provenance=CITED)
     policy = BOUND + "[admissibility]\nk = { internal = 2, external = 2 }\n"
 
-    outputs = adjudicate([line, other_class(span=span), forged(span=span)], policy, until=601)
-
-    assert [word["reason"] for word in outputs.on("inadmissible")] == ["partly-checked"]
+    part = {"coverage": "part", "unchecked": [[23, 53]]}
+    for told, word in ((part, "inadmissible"), ({}, "admitted")):
+        outputs = adjudicate([line, other_class(span=span), forged(span=span, **told)], policy, until=601)
+        assert [one["status"] for one in outputs.on(word)] != []
 
 
 def test_a_sighting_that_is_not_cited_bears_nothing_out(adjudicate, emission, annotation, forged, other_class):
