@@ -104,7 +104,7 @@ def _json(value: dict[str, Any]) -> bytes:
 
 
 def test_what_is_cited_goes_to_citations_under_the_id_that_it_cites(adjudicate, emission, annotation, at):
-    """docs/reference/records.md: under `observation_id`, with class, emission, attempt, span, kind, sentence and time."""
+    """docs/reference/records.md: under `observation_id`, with class, emission, attempt, span, kind, sentence, time."""
     provenance = [annotation(READ, observation_id=CITED), annotation(LOG, observation_id="5b1c2d3")]
     emitted = emission(0, provenance=provenance)
 
