@@ -77,6 +77,16 @@ def _at(seconds: float) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S") + fraction + "Z"
 
 
+def _ended_at_once(policy: str) -> str:
+    """The policy without the wait for a first look beyond the horizon, unless it says something of that itself."""
+    if "max_unseen" in policy:
+        return policy
+    table = "[admissibility]\n"
+    if table in policy:
+        return policy.replace(table, f"{table}max_unseen = 0\n", 1)
+    return f"admissibility.max_unseen = 0\n{policy}"
+
+
 class Adjudicator:
     """`sluice fold` in this process; nothing of the result is interpreted beyond JSON."""
 
@@ -87,11 +97,9 @@ class Adjudicator:
         """The raw result. A `str` among the lines goes in as it stands."""
         from sluice.topology.cli import main
 
-        arguments = ["fold"]
-        if policy is not None:
-            path = self._folder / "policy.toml"
-            path.write_text(policy, encoding="utf-8")
-            arguments += ["--policy", str(path)]
+        path = self._folder / "policy.toml"
+        path.write_text(_ended_at_once(policy or ""), encoding="utf-8")
+        arguments = ["fold", "--policy", str(path)]
         if until is not None:
             arguments += ["--until", _at(until)]
         text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)

@@ -32,7 +32,7 @@ def test_a_duplicate_changes_nothing(adjudicate, emission, nothing_discarded):
     once = adjudicate([emission(0)], nothing_discarded, until=600.001)
     again = adjudicate([emission(0), emission(300, emitted=0)], nothing_discarded, until=600.001)
 
-    assert again.words == once.words == [("inadmissible", "unverified-inference", "no-corroboration")]
+    assert again.words == once.words == [("inadmissible", "unverified-inference", "not-looked-at")]
     assert again.dead == []
 
 

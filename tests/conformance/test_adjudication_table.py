@@ -45,7 +45,7 @@ def test_a_review_of_another_span_decides_nothing(adjudicate, emission, review, 
     """A review speaks of its own span only; the assertion goes its way without it."""
     outputs = adjudicate([emission(0), review(100, span={"chars": [0, 5]})], nothing_discarded, until=PENDING_ENDS)
 
-    assert outputs.words == [("inadmissible", "unverified-inference", "no-corroboration")]
+    assert outputs.words == [("inadmissible", "unverified-inference", "not-looked-at")]
     assert outputs.dead == ["late-review"]
 
 
@@ -465,7 +465,7 @@ def test_annotations_alone_never_admit(adjudicate, emission, annotation, nothing
 
     outputs = adjudicate([emission(0, provenance=provenance)], nothing_discarded, until=PENDING_ENDS)
 
-    assert outputs.words == [("inadmissible", "unverified-inference", "no-corroboration")]
+    assert outputs.words == [("inadmissible", "unverified-inference", "not-looked-at")]
 
 
 # ---------------------------------------------------------------- superseded, and the end of the pending time
@@ -504,7 +504,7 @@ def test_no_evidence_ends_as_unverified_inference(adjudicate, emission, nothing_
     """An annotated assertion that nobody bore out is unverified, whatever it declared."""
     outputs = adjudicate([emission(0)], nothing_discarded, until=PENDING_ENDS)
 
-    assert outputs.words == [("inadmissible", "unverified-inference", "no-corroboration")]
+    assert outputs.words == [("inadmissible", "unverified-inference", "not-looked-at")]
 
 
 def test_no_evidence_and_no_annotation_ends_as_unannotated(adjudicate, emission, nothing_discarded):
@@ -521,12 +521,12 @@ def test_an_unannotated_assertion_with_some_evidence_is_below_the_floor(adjudica
     assert outputs.words == [("inadmissible", "below-floor", "below-floor")]
 
 
-@pytest.mark.parametrize("outcome", ["absent", "unavailable"])
-def test_looking_in_vain_is_no_corroboration(adjudicate, emission, observation, nothing_discarded, outcome):
-    """An observer that found nothing, or could not look, leaves the assertion without corroboration."""
+@pytest.mark.parametrize(("outcome", "reason"), [("absent", "no-corroboration"), ("unavailable", "not-looked-at")])
+def test_looking_in_vain_is_no_corroboration(adjudicate, emission, observation, nothing_discarded, outcome, reason):
+    """An observer that found nothing leaves the assertion without corroboration; one that could not look has not."""
     outputs = adjudicate([emission(0), observation(1, GREP, outcome)], nothing_discarded, until=PENDING_ENDS)
 
-    assert outputs.words == [("inadmissible", "unverified-inference", "no-corroboration")]
+    assert outputs.words == [("inadmissible", "unverified-inference", reason)]
 
 
 # ---------------------------------------------------------------- the order of the rows

@@ -20,7 +20,7 @@ RENEWED = ("admitted", "renewed", None)
 DECAYED = ("admitted", "decayed-to-uncertainty", "validity-ended")
 AGED_OUT = ("inadmissible", "decayed-to-uncertainty", "aged-out")
 BELOW_FLOOR = ("inadmissible", "below-floor", "below-floor")
-NO_CORROBORATION = ("inadmissible", "unverified-inference", "no-corroboration")
+NO_CORROBORATION = ("inadmissible", "unverified-inference", "not-looked-at")
 
 
 # ---------------------------------------------------------------- freshness [S §3]
@@ -55,11 +55,11 @@ def test_evidence_is_fresh_until_the_horizon_after_emission_that_instant_include
     assert outputs.words == [ADMITTED]
 
 
-def test_evidence_from_after_the_horizon_does_not_admit(adjudicate, emission, observation):
-    """What was seen a millisecond later than one horizon after emission does not count."""
-    lines = [emission(60, emitted=0), observation(61, GREP), observation(650, GIT, seen=600.001)]
+def test_evidence_from_after_the_late_horizon_does_not_admit(adjudicate, emission, observation):
+    """What was seen a millisecond later than both horizons after emission does not count."""
+    lines = [emission(60, emitted=0), observation(61, GREP), observation(650, GIT, seen=630.001)]
 
-    outputs = adjudicate(lines, until=660.001)
+    outputs = adjudicate(lines, '[admissibility]\nlate_horizon = "30s"\n', until=660.001)
 
     assert outputs.words == [BELOW_FLOOR]
 

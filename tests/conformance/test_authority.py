@@ -262,7 +262,7 @@ def test_an_old_review_admits_no_new_words(adjudicate, emission, review, at):
     outputs = adjudicate([*lines, again], reviewers(ann=ANN))
 
     assert outputs.dead == ["unrequested-review"]
-    assert outputs.words[-1] == ("inadmissible", "unverified-inference", "no-corroboration")
+    assert outputs.words[-1] == ("inadmissible", "unverified-inference", "not-looked-at")
     unsigned = adjudicate(_unsigned([*lines, again]), TO_REVIEW)
     assert unsigned.dead == ["unrequested-review"]
     fresh = signed(ANN, review(REUSED + SOON + 1, reviewer="ann"))

@@ -112,9 +112,12 @@ def part(saw, when, cls, **fields):
     return saw(when, cls, coverage="part", unchecked=[[13, 43]], **fields)
 
 
-def test_a_part_is_enough_for_internal_effects_and_is_shown_as_one(adjudicate, emission, saw):
+PARTS = '[judging]\nmin_coverage = { internal = "part" }\n'
+
+
+def test_a_part_is_shown_as_one_where_the_policy_admits_it(adjudicate, emission, saw):
     """The prose has `[unchecked]` in place of what no check speaks of."""
-    outputs = adjudicate([emission(0, checks=[CHECK]), part(saw, 1, CODE), saw(2, GIT)])
+    outputs = adjudicate([emission(0, checks=[CHECK]), part(saw, 1, CODE), saw(2, GIT)], PARTS)
 
     (word,) = outputs.on("admitted")
     assert (word["coverage"], word["unchecked"]) == ("part", [[13, 43]])
@@ -149,7 +152,9 @@ def test_min_coverage_is_the_policys(adjudicate, emission, saw):
 def test_a_hostile_span_hides_nothing_and_shows_nothing(adjudicate, emission, saw):
     """Spans out of the text, reversed or overlapping: what is told as unchecked is never shown as checked."""
     spans = [[30, 9999], [20, 5], [13, 32]]
-    outputs = adjudicate([emission(0, checks=[CHECK]), saw(1, CODE, coverage="part", unchecked=spans), saw(2, GIT)])
+    outputs = adjudicate(
+        [emission(0, checks=[CHECK]), saw(1, CODE, coverage="part", unchecked=spans), saw(2, GIT)], PARTS
+    )
 
     (word,) = outputs.on("admitted")
     assert word["unchecked"] == [[13, 43]]
@@ -162,7 +167,7 @@ def test_a_mark_makes_no_link_of_what_stands_behind_it(adjudicate, emission, obs
     fields = {"span": {"chars": [0, len(text)]}, "coverage": "part", "verified": [0], "unchecked": [[13, 18], [23, 29]]}
     lines = [emission(0, text=text, checks=[OTHER]), observation(1, CODE, **fields), observation(2, GIT, **fields)]
 
-    (word,) = adjudicate(lines).on("admitted")
+    (word,) = adjudicate(lines, PARTS).on("admitted")
 
     assert word["_untrusted_text"]["assertion"].count("[unchecked]") == 2
 
@@ -211,7 +216,7 @@ def test_a_foreign_observation_counts_in_reference_and_not_where_checks_are_requ
 
     required = '[judging]\nrequire_checks = true\n[disposition]\nunverified-inference = "review"\n'
     assert adjudicate(lines, required, until=PENDING_ENDS).words == [
-        ("inadmissible", "unverified-inference", "no-corroboration")
+        ("inadmissible", "unverified-inference", "not-looked-at")
     ]
 
 

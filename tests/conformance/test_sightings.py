@@ -24,6 +24,7 @@ from sluice.topology.ledger.folds import Bind
 
 READ, LOG = "substrate.code.read", "substrate.git.log"
 POLICY = f'[sightings]\nclasses = ["{READ}"]\n'
+ADMITS = POLICY + '[judging]\nmin_coverage = { internal = "part" }\n'
 CITED = "sha256:e3b0c442"
 Record = tuple[str, dict[str, Any]]
 
@@ -103,7 +104,7 @@ def _json(value: dict[str, Any]) -> bytes:
 
 
 def test_what_is_cited_goes_to_citations_under_the_id_that_it_cites(adjudicate, emission, annotation, at):
-    """docs/reference/records.md: key = `observation_id`, with class, emission, attempt, span, kind, terms and time."""
+    """docs/reference/records.md: under `observation_id`, with class, emission, attempt, span, kind, sentence, time."""
     provenance = [annotation(READ, observation_id=CITED), annotation(LOG, observation_id="5b1c2d3")]
     emitted = emission(0, provenance=provenance)
 
@@ -119,11 +120,7 @@ def test_what_is_cited_goes_to_citations_under_the_id_that_it_cites(adjudicate, 
         "kind": "assertion",
         "cited_at": at(0),
         "digest": digest_of(json.dumps(emitted["value"]).encode()),
-        "terms": ["moment:2026-05-25"],
-        "checks": ['contains("CHANGELOG.md has an entry dated 2026-05-25")'],
-        "coverage": "part",
-        "form": "sentence",
-        "unchecked": [[0, 43]],
+        "text": "CHANGELOG.md has an entry dated 2026-05-25.",
     }
 
 
@@ -155,7 +152,7 @@ def test_an_attempt_that_comes_late_is_not_cited(adjudicate, emission):
     """It is superseded on arrival."""
     lines = [emission(0, fields={"attempt": 1}), emission(1, fields={"attempt": 0})]
 
-    assert [line["value"]["attempt"] for line in adjudicate(lines, POLICY).lines_on("citations")] == [1]
+    assert [line["value"]["attempt"] for line in adjudicate(lines, ADMITS).lines_on("citations")] == [1]
 
 
 def test_a_repeated_emission_is_not_cited_again(adjudicate, emission):
@@ -210,23 +207,22 @@ def test_a_denial_is_not_borne_out_by_what_is_there_or_by_what_is_not(bind, sigh
         assert found["value"]["outcome"] == "absent"
 
 
-def test_words_alone_are_reported_and_verify_nothing(bind, sighting, cited):
-    """docs/checks.md, `terms-present`: a sentence too short for a check of its own."""
+def test_words_alone_decide_nothing(bind, sighting, cited):
+    """A sentence that gives no check."""
     citations = cited(text="It came 2026-05-25.", checks=None)
 
     (found,) = bind((0, [*citations, sighting()]))
 
-    assert found["value"]["outcome"] == "terms-present"
+    assert (found["value"]["outcome"], found["value"]["detail"]["reason"]) == ("absent", "check-undecided")
     assert "verified" not in found["value"]
 
 
-def test_a_citation_carries_the_checks_and_what_they_cover(cited):
-    """docs/checks.md: the lane that knows the sentence says how much of it the checks speak of."""
+def test_a_citation_carries_the_checks_and_the_sentence(cited):
+    """The binding lane says how much of it the checks speak of."""
     ((_, citation),) = cited()
 
     assert citation["checks"] == ["contains(2026-05-25)"]
-    assert (citation["form"], citation["coverage"]) == ("declared", "part")
-    assert citation["terms"] == []
+    assert citation["text"] == "CHANGELOG.md has an entry dated 2026-05-25."
 
 
 def test_a_bound_observation_tells_each_check(bind, sighting, cited):
@@ -318,11 +314,11 @@ def test_a_sighting_and_another_class_admit_what_cites_it(
     """k = 2: two distinct classes, one of them seen by somebody who knew of no emission."""
     provenance = [annotation(READ, observation_id=CITED), annotation(LOG)]
     lines = [emission(0, provenance=provenance, checks=["contains(2026-05-25)"]), observation(1, LOG)]
-    citations = [("citations", line["value"]) for line in adjudicate(lines, POLICY).lines_on("citations")]
+    citations = [("citations", line["value"]) for line in adjudicate(lines, ADMITS).lines_on("citations")]
     (bound,) = bind((0, citations), (2, [sighting(seen=2)]))
 
     outputs = adjudicate(
-        [*lines, {"at": bound["value"]["observed_at"], "topic": "observations", **_line(bound)}], POLICY
+        [*lines, {"at": bound["value"]["observed_at"], "topic": "observations", **_line(bound)}], ADMITS
     )
 
     (word,) = outputs.on("admitted")
@@ -377,7 +373,8 @@ def test_a_signed_sighting_is_heard_where_signatures_are_required(adjudicate, em
     """What it is bound to carries it whole, members that this version does not know included."""
     line = bound(_keyed(), of_a_later_version={"x": [1.5, "ü"]})
 
-    outputs = adjudicate([*_claims(emission, observation, annotation), line], _keyed())
+    policy = _keyed('[judging]\nmin_coverage = { internal = "part" }\n')
+    outputs = adjudicate([*_claims(emission, observation, annotation), line], policy)
 
     assert line["value"]["sighting"]["of_a_later_version"] == {"x": [1.5, "ü"]}
     assert (outputs.words, outputs.dead) == ([("admitted", "admitted", None)], [])

@@ -14,7 +14,6 @@ from foreign_signing import key_of, public, sign
 
 from sluice.codecs.digests import digest_of
 from sluice.codecs.records import Citation
-from sluice.topology.ledger import folds
 
 CODE, GIT, GREP = "substrate.code.read", "substrate.git.log", "substrate.grep"
 TRUE, FALSE = "equals(A, 1)", "equals(A, 2)"
@@ -182,15 +181,6 @@ def test_a_check_may_be_written_in_another_way(adjudicate, emission, look):
     assert adjudicate([line, *looks]).words == []
 
 
-def test_an_earlier_version_folds_as_it_did(adjudicate, emission, look, monkeypatch: pytest.MonkeyPatch):
-    """Ledgers of fold version 3 counted by id, attempt, span and index."""
-    false, true = says(emission, FALSE), says(emission, TRUE)
-    lines = [false, look(true, 1, CODE), look(true, 2, GIT)]
-    monkeypatch.setattr(folds, "next_number", lambda *_: 3)
-
-    assert adjudicate(lines).words == [ADMITTED]
-
-
 # ---------------------------------------------------------------- bound observations
 
 CLAIM = "`a.py` contains `A = 1`."
@@ -270,16 +260,17 @@ def test_a_bound_contradiction_needs_a_content_that_refutes(adjudicate, emission
     assert (outputs.words, outputs.dead) == ([], [])
 
 
-def test_a_bound_observation_covers_what_its_checks_cover(adjudicate, emission, forged, other_class):
-    """Not the whole of a sentence that says something else besides."""
+def test_what_a_bound_observation_covers_is_the_binding_lanes_word(adjudicate, emission, forged, other_class):
+    """The fold reads no prose; the audit of the bind ledger recomputes it, and the topic's rights keep others out."""
     text = "`a.py` contains `A = 1` and nobody ever reviewed it."
     span = {"chars": [0, len(text)]}
     line = emission(0, text=text, checks=['contains("A = 1")'], fields={"effect": "external"}, provenance=CITED)
     policy = BOUND + "[admissibility]\nk = { internal = 2, external = 2 }\n"
 
-    outputs = adjudicate([line, other_class(span=span), forged(span=span)], policy, until=601)
-
-    assert [word["reason"] for word in outputs.on("inadmissible")] == ["partly-checked"]
+    part = {"coverage": "part", "unchecked": [[23, 53]]}
+    for told, word in ((part, "inadmissible"), ({}, "admitted")):
+        outputs = adjudicate([line, other_class(span=span), forged(span=span, **told)], policy, until=601)
+        assert [one["status"] for one in outputs.on(word)] != []
 
 
 def test_a_sighting_that_is_not_cited_bears_nothing_out(adjudicate, emission, annotation, forged, other_class):

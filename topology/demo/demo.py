@@ -53,6 +53,7 @@ DEMO_POLICY = msgspec.structs.replace(
     admissibility=msgspec.structs.replace(
         DEFAULT_POLICY.admissibility,
         horizon=4_000,
+        late_horizon=4_000,
         min_confidence=0.3,
         window=DEFAULT_POLICY.admissibility.window | {"substrate.fs.mtime": 3_000},
         k_by_check=dict.fromkeys(ALONE, FloorOfCheck(internal=1)),

@@ -66,7 +66,7 @@ def settling(policy: Policy) -> Policy:
     last look."""
     return msgspec.structs.replace(
         policy,
-        admissibility=msgspec.structs.replace(policy.admissibility, horizon=SETTLING_MS),
+        admissibility=msgspec.structs.replace(policy.admissibility, horizon=SETTLING_MS, max_unseen=0),
         disposition=dict.fromkeys(policy.disposition, _SHOWN),
     )
 

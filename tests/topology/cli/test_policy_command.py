@@ -94,13 +94,13 @@ def test_every_error_is_reported_with_its_line(check, tmp_path: Path) -> None:
 
 
 def test_a_window_that_outlasts_max_validity_is_an_error(check, tmp_path: Path) -> None:
-    """`W + horizon <= max_validity` for every class; told once, with the classes that outlast it."""
-    text = '[admissibility]\nmax_validity = "65m"\n[admissibility.window]\n"substrate.grep" = "56m"\ndefault = "55m"\n'
+    """`W + horizon + late_horizon <= max_validity` for every class; told once, with the classes that outlast it."""
+    text = '[admissibility]\nmax_validity = "75m"\n[admissibility.window]\n"substrate.grep" = "56m"\ndefault = "55m"\n'
 
     result = check(text)
 
     (line,) = lines_of(result, tmp_path)
-    assert line.startswith("2: error: admissibility.max_validity: is less than horizon and window together")
+    assert line.startswith("2: error: admissibility.max_validity: is less than horizon, late_horizon and window together")
     assert line.endswith(": substrate.grep")
     assert result.exit_code == 1
 

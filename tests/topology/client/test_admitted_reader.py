@@ -161,6 +161,9 @@ CHECKS = ["equals(RETRIES, 42, path=limits.py)", "not calls(f, g, path=x.py)"]
 PARTLY = "The retry limit is 42, and f is safe."
 
 
+PARTS = '[judging]\nmin_coverage = { internal = "part" }\n'
+
+
 def admit_by_checks(fake: FakeSluice, coverage: str = "part") -> None:
     fake.emit(Draft("em-1").say(PARTLY, annotation("substrate.git.log"), checks=CHECKS))
     for name in TWO:
@@ -171,7 +174,7 @@ def admit_by_checks(fake: FakeSluice, coverage: str = "part") -> None:
 
 async def test_what_is_admitted_is_what_was_rendered():
     """A sentence for each check; how much of the words they are, and which checks, by how many classes each."""
-    fake = FakeSluice()
+    fake = FakeSluice(PARTS)
     admit_by_checks(fake)
     async with fake.async_reader() as reader:
         change = await reader.next(1)
@@ -187,7 +190,7 @@ async def test_what_is_admitted_is_what_was_rendered():
 
 async def test_in_the_frame_what_was_verified_stands_before_the_emitters_words():
     """So that whoever is handed it reads that first."""
-    fake = FakeSluice()
+    fake = FakeSluice(PARTS)
     admit_by_checks(fake)
     async with fake.async_reader() as reader:
         change = await reader.next(1)

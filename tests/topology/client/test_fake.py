@@ -68,7 +68,7 @@ def placeless(value: bytes) -> dict[str, Any]:
     return record
 
 
-@pytest.mark.parametrize(("wait", "reason"), [("10m", None), ("601s", "no-corroboration")])
+@pytest.mark.parametrize(("wait", "reason"), [("20m", None), ("1201s", "not-looked-at")])
 def test_a_horizon_ends_at_its_instant(wait: str, reason: str | None):
     """Not before, and the block is of that instant whatever time was moved to."""
     policy = "[disposition]\nunverified-inference = 'review'\n"
@@ -122,11 +122,16 @@ def test_one_assertion_of_several_can_be_corroborated():
 
 def test_a_sighting_is_bound_to_the_assertion_that_cites_it():
     """Whichever comes first; the observation that comes of it is judged like any other."""
-    fake = FakeSluice('[sightings]\nclasses = ["substrate.grep"]')
+    part = '[judging]\nmin_coverage = { internal = "part" }\n'
+    fake = FakeSluice(part + '[sightings]\nclasses = ["substrate.grep"]')
     text = "The build of 2026-05-25 passed."
     fake.sight(sighting_value("sse-1", at=fake.time, substrate_class="substrate.grep", content=text))
     note = {"substrate_class": "substrate.grep", "observation_id": "sse-1"}
-    fake.emit(text_value(text=text, assertions=[{"span": {"chars": [0, 31]}, "provenance": note}]))
+    fake.emit(
+        text_value(
+            text=text, assertions=[{"span": {"chars": [0, 31]}, "provenance": note, "checks": ["contains(2026-05-25)"]}]
+        )
+    )
     assert [one["observation_id"] for one in fake.records("citations")] == ["sse-1"]
     assert [one["outcome"] for one in fake.records("observations")] == ["corroborates"]
     fake.corroborate("em-1", "substrate.git.log")

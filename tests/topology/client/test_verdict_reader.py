@@ -40,7 +40,7 @@ async def test_each_record_says_what_became_of_an_emission(fake: FakeSluice):
     emit(fake, emitter={"system": "bot"})
     fake.corroborate("em-1", READ, GREP)
     emit(fake, "em-2")
-    fake.advance("11m")
+    fake.advance("21m")
 
     async with fake.async_verdict_reader() as reader:
         found = [one async for one in reader]

@@ -18,6 +18,7 @@ from sluice.codecs.errors import LaterVersionError, UsageError
 from sluice.streams.adjudication import fold as core
 from sluice.streams.adjudication.versions import FOLD_VERSIONS, fold_version, newest, next_number
 from sluice.streams.policy.policy import DEFAULT_POLICY, Floor
+from sluice.streams.sightings import binding
 from sluice.topology.audit.report import Report
 from sluice.topology.audit.run import AuditRequest, audit
 from sluice.topology.brokers import EmbeddedBroker
@@ -41,6 +42,7 @@ from sluice.topology.worker.worker import Worker
 NEWEST = newest()
 NEXT = NEWEST + 1
 LATER = f"{NEXT} of somebody else"
+FORMS: dict[Any, str] = {Adjudicate: "", Bind: binding.FORMS}
 
 
 @pytest.fixture
@@ -148,12 +150,13 @@ async def test_a_ledger_that_is_refused_is_let_go_of_at_once(tmp_path: Path):
 def test_the_ledger_s_version_comes_before_the_package_s(kind: Any):
     """And what it is raised to before both."""
     fold, state = kind("crc32"), kind("crc32").new(0, 1)
+    now, then = (fold_version("crc32", number=number) + FORMS[kind] for number in (NEWEST, NEXT))
 
-    assert fold.named(state, fold_version("crc32", number=NEWEST)) == fold_version("crc32", number=NEWEST)
-    assert fold.named(state) == fold.version == fold_version("crc32", number=NEXT)
-    assert kind("crc32", raised=NEXT).named(state, fold_version("crc32", number=NEWEST)) == fold.version
-    assert kind("crc32", raised=NEWEST).named(state, fold.version) == fold.version
-    assert kind("crc32", raised=NEWEST).named(state) == fold_version("crc32", number=NEWEST)
+    assert fold.named(state, now) == now
+    assert fold.named(state) == fold.version == then
+    assert kind("crc32", raised=NEXT).named(state, now) == then
+    assert kind("crc32", raised=NEWEST).named(state, then) == then
+    assert kind("crc32", raised=NEWEST).named(state) == now
 
 
 def test_ledgers_are_not_raised_to_what_the_package_does_not_know():
