@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec.structs import replace
+
 from .code_view import NOT_FOUND, View, tight
 from .index import READS, Call, Definition, Role
 from .results import Held
@@ -198,6 +200,8 @@ def _type_of(view: View, one: Definition) -> Definition | None:
     types = [
         each for each in view.index.by_name.get(one.path[-2], ()) if each.sort == "type" and each.path == one.path[:-1]
     ]
+    if not types:  # it stands in another file: of its members only those that are here are known
+        return replace(one, path=one.path[:-1], sort="type", bases=(), open=True)
     return types[0] if len(types) == 1 else None
 
 
@@ -211,6 +215,8 @@ def _member(view: View, owner: Definition, name: str, mention: bool, depth: int 
     """The definition of a member that a type has, of its own or from a base in the file."""
     path = (*owner.path, name)
     own = [each for each in view.index.by_name.get(name, ()) if each.path == path and not view.is_dead(each.at)]
+    if view.language.apart and not mention:
+        own = [each for each in own if each.sort == "function"]
     if own:
         fits = mention or all(each.sort in ("function", "declared") for each in own)
         return own[0] if fits else None
@@ -249,8 +255,9 @@ def is_closed(view: View, owner: Definition, depth: int = 0) -> bool:
 def _of_type(view: View, one: Definition, receiver: str, name: str, mention: bool) -> Definition | None:
     """The member of a type of the file that is named itself."""
     parts = view.language.parts(receiver)
-    types = [each for each in view.found(receiver) if each.sort in ("type", "space")] if parts else []
-    if len(types) != 1 or not view.is_steady(parts[0], one):
+    there = [each for each in view.found(receiver) if each.sort in ("type", "space")] if parts else []
+    types = [each for each in there if each.sort == "type"] or there[:1]
+    if len(types) != 1 or any(each.path != types[0].path for each in there) or not view.is_steady(parts[0], one):
         return None
     return _member(view, types[0], name, mention)
 

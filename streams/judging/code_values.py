@@ -234,14 +234,15 @@ def verify_extends(view: View) -> Held:
     if isinstance(one, Held):
         return one
     wanted = view.language.parts(view.check.text("base"))
-    for base in one.bases:
+    spaces = [each for each in view.index.by_name[one.name] if each.sort == "space" and each.path == one.path]
+    for one, base in [(each, base) for each in (one, *spaces) for base in each.bases]:
         if wanted and view.language.parts(base)[-len(wanted) :] == wanted:
             under = view.under(one.at)
             return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed)
     whole = view.whole
     if whole is not None:
         return whole
-    if not wanted or wanted[-1] in view.language.roots or one.decorators or not is_closed(view, one):
+    if not wanted or view.language.implements or wanted[-1] in view.language.roots or one.decorators or not is_closed(view, one):
         return NOT_FOUND
     if any(wanted[-1] == view.language.parts(base)[-1] for base in _bases(view, one)):
         return NOT_FOUND

@@ -259,7 +259,12 @@ class _Building:
     def _definitions(self) -> tuple[Definition, ...]:
         self._adopt_keys()
         self.decorations = {node.id for node in self.bare.get("decoration", ())}
-        wanted = [one for sort in _DEFINING for one in self.by_sort.get(sort, ()) if one.first("name") is not None]
+        wanted = [
+            one
+            for sort in _DEFINING
+            for one in self.by_sort.get(sort, ())
+            if one.first("name") is not None or sort in ("function", "type")
+        ]
         wanted.sort(key=lambda one: (_whole(one)[0], -_whole(one)[1]))
         parameters = self._parameters([one for one in wanted if one.sort == "function"])
         around: list[_Scope] = []
@@ -268,11 +273,17 @@ class _Building:
             whole = _whole(one)
             while around and around[-1].extent[1] <= whole[0]:
                 around.pop()
+            if one.first("name") is None:
+                self.regions.append(Region("lambda", whole))
+                path = (*(around[-1].path if around else ()), f"<{whole[0]}>")
+                around.append(_Scope(whole, path, one.sort, "", False))
+                continue
             made = self._definition(one, whole, around, parameters)
             if made is None:
                 continue
             if one.sort in ("function", "type", "space"):
-                around.append(_Scope(whole, made.path, one.sort, made.receiver, "enumeration" in made.kinds))
+                sort = "impl" if "impl" in made.kinds else one.sort
+                around.append(_Scope(whole, made.path, sort, made.receiver, "enumeration" in made.kinds))
             found.append(made)
         found.sort(key=lambda one: (one.extent[0], one.at))
         return tuple(found)
@@ -317,7 +328,7 @@ class _Building:
             path = (*path, *owners) if owners != path[-len(owners) :] else path
         if not name:
             return None
-        method = one.sort == "function" and (sort == "type" or owner is not None)
+        method = one.sort == "function" and (sort in ("type", "impl") or owner is not None)
         kinds = {*one.settings.get("kind", ())} or {"variable" if one.sort == "value" else "field"}
         if one.sort == "function":
             kinds = {"method" if method else "function", *one.settings.get("kind", ())}
@@ -438,8 +449,7 @@ class _Building:
             )
 
     def _part(self, captured: Mapping[str, list[Node]], name: str) -> str:
-        nodes = captured.get(name)
-        return "".join(self._name(nodes[0]).split()) if nodes else ""
+        return ".".join("".join(self._name(node).split()) for node in captured.get(name, ()))
 
     def _raises(self) -> Iterable[Raise]:
         for one in sorted(self.by_sort.get("raise", ()), key=lambda one: one.node.start_byte):
@@ -458,6 +468,7 @@ class _Building:
     def _branches(self) -> Iterable[Branch]:
         leaving = {one.node.id for sort in ("return", "raise") for one in self.by_sort.get(sort, ())}
         ends = self._block_ends(leaving)
+        blocks = {node.id for node in self.bare.get("block", ())}
         # The innermost ones first: an arm may leave because a branch at its end does.
         for one in sorted(self.by_sort.get("branch", ()), key=lambda one: (-one.node.start_byte, one.node.end_byte)):
             for child in one.node.named_children:
@@ -468,8 +479,8 @@ class _Building:
             if not conditions or len(conditions) != len(arms):
                 continue
             otherwise = one.first("else")
-            leaves = tuple(_leaves(arm, leaving) for arm in arms)
-            if all(leaves) and otherwise is not None and _leaves(otherwise, leaving):
+            leaves = tuple(_leaves(arm, leaving, blocks) for arm in arms)
+            if all(leaves) and otherwise is not None and _leaves(otherwise, leaving, blocks):
                 leaving.add(one.node.id)
             end = ends.get(one.node.id)
             yield Branch(
@@ -490,11 +501,11 @@ class _Building:
         for block in self.bare.get("block", ()):
             dead = 0
             for child in block.named_children:
-                ends[child.id] = block.end_byte
+                ends[child.id] = ends[_unwrapped(child).id] = block.end_byte
                 if dead and child.id in labels:
                     self.regions.append(Region("dead", (dead, child.start_byte)))
                     dead = 0
-                dead = dead or (child.end_byte if child.id in leaves else 0)
+                dead = dead or (child.end_byte if _unwrapped(child).id in leaves else 0)
             if dead and dead + 1 < block.end_byte:
                 self.regions.append(Region("dead", (dead, block.end_byte)))
         return ends
@@ -504,7 +515,9 @@ class _Building:
             for one in self.by_sort.get(sort, ()):
                 header = _sorted(one, "header")
                 extent = (header[0].start_byte, header[-1].end_byte) if header else None
-                self.regions.append(Region(sort, _extent(one.node), extent))
+                around = one.node.parent if "rest" in one.settings else None
+                end = one.node.end_byte if around is None else around.end_byte
+                self.regions.append(Region(sort, (one.node.start_byte, end), extent))
 
     def _squeezed(self, node: Node) -> str:
         return "".join(self._text(node).split())
@@ -514,11 +527,19 @@ class _Building:
         return "" if node is None else self._squeezed(node)
 
 
-def _leaves(arm: Node, leaving: set[int]) -> bool:
-    if arm.id in leaving:
-        return True
-    last = next((child for child in reversed(arm.named_children) if "comment" not in child.type), None)
-    return last is not None and last.id in leaving
+def _leaves(arm: Node, leaving: set[int], blocks: set[int]) -> bool:
+    node: Node | None = arm
+    while node is not None and node.id not in leaving:
+        if node is not arm and node.id not in blocks:
+            return False
+        node = next((_unwrapped(child) for child in reversed(node.named_children) if "comment" not in child.type), None)
+    return node is not None
+
+
+def _unwrapped(statement: Node) -> Node:
+    """The expression that is all of a statement, else the statement."""
+    inner = statement.named_children if statement.type == "expression_statement" else ()
+    return inner[0] if len(inner) == 1 else statement
 
 
 def _settings(query: Query) -> list[dict[str, str | None]]:
