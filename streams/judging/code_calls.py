@@ -139,7 +139,9 @@ def _means(view: View, one: Definition, receiver: str, parts: tuple[str, ...], *
         target = _of_type(view, one, receiver, name, mention)
         if target is None:
             return _is_imported(view, one, receiver, parts)
-    return target is not None and view.is_steady(name, None) and _is_named(view, target, parts, mention)
+    if target is None or not (view.language.apart and not mention or view.is_steady(name, None)):
+        return False
+    return _is_named(view, target, parts, mention)
 
 
 def _is_named(view: View, target: Definition, parts: tuple[str, ...], mention: bool) -> bool:

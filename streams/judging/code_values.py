@@ -144,6 +144,8 @@ def _valued(view: View, name: str) -> tuple[Definition, str] | Held:
 
 def _is_kept(view: View, one: Definition) -> bool:
     """Whether every occurrence of a value's name but its definition provably only reads it."""
+    if view.language.fixed and "constant" in one.kinds and not one.mutable:
+        return True
     if view.mentions(view.language.changing):
         return False
     if len(one.path) == 1 and any(each.everything and each.extent[0] > one.at for each in view.index.imports):
@@ -235,10 +237,10 @@ def verify_extends(view: View) -> Held:
         return one
     wanted = view.language.parts(view.check.text("base"))
     spaces = [each for each in view.index.by_name[one.name] if each.sort == "space" and each.path == one.path]
-    for one, base in [(each, base) for each in (one, *spaces) for base in each.bases]:
+    for each, base in [(each, base) for each in (one, *spaces) for base in each.bases]:
         if wanted and view.language.parts(base)[-len(wanted) :] == wanted:
-            under = view.under(one.at)
-            return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed)
+            under = view.under(each.at)
+            return Held(True, lines=each.lines, under=under.texts, narrowed=under.narrowed)
     whole = view.whole
     if whole is not None:
         return whole
@@ -267,7 +269,8 @@ def verify_parameter(view: View) -> Held:
     given = [each for each in one.parameters if each.name == name]
     sure = view.whole is None and not one.decorators and not one.open
     if not given:
-        closed = sure and not any(each.variadic for each in one.parameters)
+        header = (one.extent[0], one.extent[1] if one.body is None else one.body[0])
+        closed = sure and not any(each.variadic for each in one.parameters) and not any(view.occurrences(name, header))
         return Held(False, "differs", one.lines, found=view.found_at(one.line)) if closed else NOT_FOUND
     if len(given) > 1:
         return Held(None, "ambiguous", one.lines)

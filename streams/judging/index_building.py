@@ -282,7 +282,7 @@ class _Building:
             if made is None:
                 continue
             if one.sort in ("function", "type", "space"):
-                sort = "impl" if "impl" in made.kinds else one.sort
+                sort = "impl" if "impl" in made.kinds and not made.open else one.sort
                 around.append(_Scope(whole, made.path, sort, made.receiver, "enumeration" in made.kinds))
             found.append(made)
         found.sort(key=lambda one: (one.extent[0], one.at))

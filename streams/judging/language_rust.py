@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _SUFFIX: Final = "_*(?:[iu](?:8|16|32|64|128|size)|f32|f64)"
 _RANGES: Final = {
     f"{sign}{size}": (-(2 ** (bits - 1)), 2 ** (bits - 1)) if sign == "i" else (0, 2**bits)
-    for size, bits in {"8": 8, "16": 16, "32": 32, "64": 64, "128": 128, "size": 32}.items()
+    for size, bits in {"8": 8, "16": 16, "32": 32, "64": 64, "128": 128, "size": 64}.items()
     for sign in "iu"
 }
 _TEXTS: Final = frozenset(("&str", "&'staticstr"))
@@ -102,6 +102,7 @@ RUST: Final = Language(
     own=("self", "Self"),
     parent=frozenset(),
     apart=True,
+    fixed=True,
     implements=True,
     implicit=r"drop|deref(_mut)?|index(_mut)?|\w+_assign|add|sub|mul|div|rem|neg|not|bit(and|or|xor)|sh[lr]|next|into_iter"
     r"|(try_)?(from|into)|as_ref|as_mut|borrow(_mut)?|to_owned|to_string|fmt|clone|copy|eq|ne|(partial_)?cmp|l[te]|g[te]"

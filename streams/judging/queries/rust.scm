@@ -7,6 +7,7 @@
 (function_item return_type: (_) @result) @function
 (function_signature_item name: (identifier) @name) @function
 (function_signature_item return_type: (_) @result) @function
+((foreign_mod_item body: (declaration_list (function_signature_item) @function)) (#set! "declared"))
 ((function_item parameters: (parameters) @_all) @function (#not-match? @_all "\\bself\\b") (#set! "kind" "function"))
 ((function_signature_item parameters: (parameters) @_all) @function
   (#not-match? @_all "\\bself\\b") (#set! "kind" "function"))
@@ -53,16 +54,14 @@
   (#not-match? @decorator "^#\\[\\s*(cfg|cfg_attr|derive|doc|allow|warn|deny|expect|forbid|must_use|repr|non_exhaustive|deprecated|serde|rustfmt::skip)\\b"))
 
 ; An implementation stands in the name of its type; of any other type it stands in its text, which no symbol has.
-((impl_item type: [
-  (type_identifier) @name
-  (generic_type type: (type_identifier) @name)
-  (scoped_type_identifier name: (type_identifier) @name)
-  (generic_type type: (scoped_type_identifier name: (type_identifier) @name))]) @space (#set! "kind" "impl"))
-((impl_item type: (_) @name) @space (#match? @name "^[&*(\\[!]|^(dyn|fn|impl|unsafe|extern|for)\\b|!|^<") (#set! "kind" "impl"))
-((impl_item type: (primitive_type) @name) @space (#set! "kind" "impl"))
+((impl_item type: [(type_identifier) (primitive_type)] @name) @space (#set! "kind" "impl"))
+((impl_item type: (generic_type type: (type_identifier) @name)) @space (#set! "kind" "impl"))
+((impl_item type: (_) @name) @space (#not-match? @name "^\\w+\\s*(<|$)") (#set! "kind" "impl"))
+((impl_item
+    type_parameters: (type_parameters (type_parameter name: (type_identifier) @_any)) type: (type_identifier) @_type) @space
+  (#eq? @_any @_type) (#set! "open"))
 (impl_item "impl" . trait: (_) @base type: (type_identifier)) @space
 (impl_item "impl" . type_parameters: (_) . trait: (_) @base type: (type_identifier)) @space
-(impl_item "impl" . type_parameters: (_) . trait: (_) @base type: (generic_type)) @space
 (impl_item body: (_) @body) @space
 (mod_item name: (identifier) @name) @space
 (mod_item body: (_) @body) @space
@@ -71,7 +70,7 @@
 
 ((const_item name: (identifier) @name) @value (#set! "kind" "constant"))
 (const_item type: (_) @annotation value: (_) @content) @value
-((static_item name: (identifier) @name) @value (#set! "kind" "variable"))
+((static_item name: (identifier) @name value: (_)) @value (#set! "kind" "variable"))
 ((static_item type: (_) @annotation value: (_) @content) @value
   (#not-match? @value "\\bstatic\\s+(mut|/)") (#set! "kind" "constant"))
 ((macro_definition name: (identifier) @name) @value (#set! "kind" "macro"))
@@ -164,8 +163,10 @@
 (match_arm pattern: (_) @header value: (_) @case)
 (let_declaration "else" @header alternative: (block) @case)
 (try_block) @try
-; `?` returns what is not written.
+; `?` returns what is not written, and so may a macro.
 (try_expression) @yield
+((macro_invocation macro: (_) @_macro) @yield (#not-match? @_macro
+  "^((debug_)?assert(_eq|_ne)?|dbg|e?print(ln)?|format|panic|unreachable|todo|unimplemented|write(ln)?|vec|matches|concat|stringify|env|include_str|include_bytes|line|file|cfg)$"))
 (return_expression) @return
 (return_expression (_) @content) @return
 ((function_item body: (block (_) @tail .)) (#not-match? @tail "^return\\b|;$"))
@@ -185,6 +186,8 @@
 [(source_file) (block)] @block
 ((attribute_item) @header . [(attribute_item) (line_comment) (block_comment)]* . (_) @compiled
   (#match? @header "\\bcfg\\s*\\("))
+((match_arm (attribute_item) @header) @compiled (#match? @header "\\bcfg\\s*\\("))
+((field_initializer (attribute_item) @header) @compiled (#match? @header "\\bcfg\\s*\\("))
 ((inner_attribute_item) @compiled @header (#match? @header "\\bcfg\\s*\\(") (#set! "rest"))
 
 ; ---------------------------------------------------------------- text
