@@ -32,7 +32,7 @@ def verify_defines(view: View) -> Held:
     parts = view.language.parts(symbol)
     if kind in OTHER_KINDS or not parts:
         return NOT_FOUND
-    there = [one for one in view.found(symbol) if one.sort in ("function", "type", "space", "value")]
+    there = [one for one in view.found(symbol) if one.sort in ("function", "type", "space", "value") and "impl" not in one.kinds]
     here = [one for one in there if view.holds(one)]
     for one in here:
         if not kind or kind in one.kinds:
@@ -244,7 +244,13 @@ def verify_extends(view: View) -> Held:
     whole = view.whole
     if whole is not None:
         return whole
-    if not wanted or view.language.implements or wanted[-1] in view.language.roots or one.decorators or not is_closed(view, one):
+    if (
+        not wanted
+        or view.language.implements
+        or wanted[-1] in view.language.roots
+        or one.decorators
+        or not is_closed(view, one)
+    ):
         return NOT_FOUND
     if any(wanted[-1] == view.language.parts(base)[-1] for base in _bases(view, one)):
         return NOT_FOUND

@@ -321,7 +321,7 @@ class _Building:
                 self._mark(named, Role.BIND)
                 return None
         else:
-            self._mark(named, Role.DEFINITION)
+            self._mark(named, Role.READ if "impl" in one.settings.get("kind", ()) else Role.DEFINITION)
         owner = one.first("owner")
         if owner is not None:
             owners = self.language.parts(_ARGUMENTS_OF_TYPES.sub("", self._text(owner)))

@@ -60,8 +60,7 @@
 ((impl_item
     type_parameters: (type_parameters (type_parameter name: (type_identifier) @_any)) type: (type_identifier) @_type) @space
   (#eq? @_any @_type) (#set! "open"))
-(impl_item "impl" . trait: (_) @base type: (type_identifier)) @space
-(impl_item "impl" . type_parameters: (_) . trait: (_) @base type: (type_identifier)) @space
+((impl_item trait: (_) @base type: (type_identifier)) @space (#not-match? @space "^[^{]*\\s!"))
 (impl_item body: (_) @body) @space
 (mod_item name: (identifier) @name) @space
 (mod_item body: (_) @body) @space
