@@ -32,7 +32,11 @@ def verify_defines(view: View) -> Held:
     parts = view.language.parts(symbol)
     if kind in OTHER_KINDS or not parts:
         return NOT_FOUND
-    there = [one for one in view.found(symbol) if one.sort in ("function", "type", "space", "value") and "impl" not in one.kinds]
+    there = [
+        one
+        for one in view.found(symbol)
+        if one.sort in ("function", "type", "space", "value") and "impl" not in one.kinds
+    ]
     here = [one for one in there if view.holds(one)]
     for one in here:
         if not kind or kind in one.kinds:
@@ -125,7 +129,7 @@ def _valued(view: View, name: str) -> tuple[Definition, str] | Held:
     there = [one for one in view.found(name) if one.sort in _VALUED and view.holds(one)]
     owners = [one for one in view.found(".".join(parts[:-1])) if is_function(one)] if len(parts) > 1 else []
     if not there and len(owners) == 1:
-        given = [each for each in owners[0].parameters if each.name == parts[-1]]
+        given = [each for each in owners[0].parameters if (each.name,) == parts[-1:]]
         if len(given) == 1 and not view.index.broken(owners[0].extent) and view.source.whole:
             return owners[0], given[0].literal
     if not there:
@@ -155,7 +159,8 @@ def _is_kept(view: View, one: Definition) -> bool:
         holders = [each for each in view.index.definitions if each.path == one.path[:-1]]
         if len(holders) != 1 or not holders[0].members:
             return False
-        name, mutable, one = one.path[-2], True, holders[0]
+        mutable, one = True, holders[0]
+        name = one.name
     reads = (Role.LOOK,) if mutable else (Role.READ, Role.LOOK)
     for at, role in view.roles(name):
         if at == one.at or role in reads or role in (Role.KEYWORD, Role.IMPORT):
@@ -238,7 +243,7 @@ def verify_extends(view: View) -> Held:
     wanted = view.language.parts(view.check.text("base"))
     spaces = [each for each in view.index.by_name[one.name] if each.sort == "space" and each.path == one.path]
     for each, base in [(each, base) for each in (one, *spaces) for base in each.bases]:
-        if wanted and view.language.parts(base)[-len(wanted) :] == wanted:
+        if view.is_named_by(wanted, view.language.parts(base)):
             under = view.under(each.at)
             return Held(True, lines=each.lines, under=under.texts, narrowed=under.narrowed)
     whole = view.whole
@@ -299,6 +304,9 @@ def verify_field(view: View) -> Held:
         return Held(False, "differs", one.lines, found=view.found_at(one.line)) if closed else NOT_FOUND
     each = there[0]
     asked = any(key in ("default", "type") for key, _ in view.check.named)
+    typed = [each for each in there if each.type]
+    if len(typed) == 1 and not any(key == "default" for key, _ in view.check.named):
+        return _declared(view, typed[0], typed[0].line, "", "", typed[0].type, sure and len(there) == 1)
     if asked and len(there) > 1:
         return ambiguous(there)
     kept = len(there) == 1 and _is_kept(view, each)
