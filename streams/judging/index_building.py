@@ -168,12 +168,15 @@ class _Building:
         self.roles: dict[int, Role] = {}
         self.regions: list[Region] = []
         self.decorations: set[int] = set()
+        self.adorned: dict[int, Node] = {}
+        self.adorning: dict[int, list[Node]] = {}
 
     def index(self, query: Query) -> FileIndex | None:
         """All of it; None where that is beyond a bound."""
         errors = _errors(self.root) if _is_bounded(self.root) else None
         if errors is None or not self._capture(query):
             return None
+        self._adorn()
         definitions = self._definitions()
         calls = tuple(self._calls())
         imports = tuple(self._imports())
@@ -367,10 +370,24 @@ class _Building:
             test="test" in one.settings,
         )
 
+    def _adorn(self) -> None:
+        """Which part of a row each decoration stands in front of, comments and others of its sort aside."""
+        subjects = [one for sort in _REGIONS for one in self.by_sort.get(sort, ()) if "next" in one.settings]
+        sorts = {node.type for node in (*self.bare.get("decoration", ()), *(one.node for one in subjects))}
+        for row in self.bare.get("row", ()):
+            part: Node | None = None
+            for child in reversed(row.named_children):
+                if child.type in sorts and part is not None:
+                    self.adorned[child.id] = part
+                    self.adorning.setdefault(part.id, []).append(child)
+                elif "comment" not in child.type:
+                    part = child
+
     def _decorators(self, one: _Subject) -> tuple[str, ...]:
-        """The texts of what is captured as a decorator in the whole of a definition, or as a part of it."""
+        """The texts of what is captured as a decorator in the whole of a definition, in front of it, or as its part."""
         whole = one.first("whole")
-        around = [] if whole is None else [child for child in whole.named_children if child.id in self.decorations]
+        around = [*reversed(self.adorning.get(one.node.id, ())), *([] if whole is None else whole.named_children)]
+        around = [node for node in around if node.id in self.decorations]
         return tuple(self._squeezed(node) for node in (*around, *_sorted(one, "decorator")))
 
     def _literal(self, content: Node | None, declared: str) -> tuple[str, bool]:
@@ -515,8 +532,8 @@ class _Building:
             for one in self.by_sort.get(sort, ()):
                 header = _sorted(one, "header")
                 extent = (header[0].start_byte, header[-1].end_byte) if header else None
-                around = one.node.parent if "rest" in one.settings else None
-                end = one.node.end_byte if around is None else around.end_byte
+                last = one.node.parent if "rest" in one.settings else self.adorned.get(one.node.id)
+                end = one.node.end_byte if last is None else last.end_byte
                 self.regions.append(Region(sort, (one.node.start_byte, end), extent))
 
     def _squeezed(self, node: Node) -> str:

@@ -38,7 +38,14 @@
 ((type_spec type: (interface_type (type_elem . [(type_identifier) (qualified_type) (generic_type)] @base .))) @type)
 
 ((type_spec type: (struct_type (field_declaration_list
-  (field_declaration name: (field_identifier) @name @value type: (_) @annotation)))) (#set! "kind" "field"))
+  (field_declaration name: (field_identifier) @name @value)))) (#set! "kind" "field"))
+; The type of the first three of several names: to wait for it at each of many would take long.
+(type_spec type: (struct_type (field_declaration_list
+  (field_declaration . (field_identifier) @name @value type: (_) @annotation))))
+(type_spec type: (struct_type (field_declaration_list
+  (field_declaration . (field_identifier) . (field_identifier) @name @value type: (_) @annotation))))
+(type_spec type: (struct_type (field_declaration_list (field_declaration
+  . (field_identifier) . (field_identifier) . (field_identifier) @name @value type: (_) @annotation))))
 ((type_spec type: (struct_type (field_declaration_list
   (field_declaration !name type: [
     (type_identifier) @name @value
@@ -60,15 +67,18 @@
 
 ((const_spec (identifier) @name @value) (#set! "kind" "constant"))
 ((var_spec name: (identifier) @name @value) (#set! "kind" "variable"))
-((var_spec name: (identifier) @name @value value: (expression_list (func_literal))) (#set! "kind" "function"))
+((var_spec . (identifier) @name @value value: (expression_list . (func_literal))) (#set! "kind" "function"))
 (const_spec . (identifier) @name @value value: (expression_list . (_) @content))
 (var_spec . name: (identifier) @name @value value: (expression_list . (_) @content))
 (const_spec . (identifier) . (identifier) @name @value value: (expression_list . (_) . (_) @content))
 (var_spec . (identifier) . (identifier) @name @value value: (expression_list . (_) . (_) @content))
-(var_spec name: (identifier) @name @value type: (_) @annotation)
+(var_spec . (identifier) @name @value type: (_) @annotation)
+(var_spec . (identifier) . (identifier) @name @value type: (_) @annotation)
 ; A constant is what is written, whatever a type of its own makes of it later; one of the language's own may round it.
-((const_spec (identifier) @name @value type: (_) @annotation) (#match? @annotation "^[a-z0-9]+$"))
-(const_spec (identifier) @name @value type: (_) @annotation value: (expression_list (float_literal)))
+((const_spec . (identifier) @name @value type: (_) @annotation) (#match? @annotation "^[a-z0-9]+$"))
+((const_spec . (identifier) . (identifier) @name @value type: (_) @annotation) (#match? @annotation "^[a-z0-9]+$"))
+(const_spec . (identifier) @name @value type: (_) @annotation value: (expression_list . (float_literal)))
+(const_spec . (identifier) . (identifier) @name @value type: (_) @annotation value: (expression_list (float_literal) .))
 (var_spec . name: (identifier) @owner value: (expression_list . (composite_literal type: (map_type) body: (literal_value) @table) .))
 (keyed_element
   key: (literal_element [(interpreted_string_literal) (raw_string_literal)] @name) value: (literal_element (_) @content)) @key

@@ -28,10 +28,12 @@
   [(attribute_item) (variadic_parameter) (macro_invocation)])) @function (#set! "open"))
 
 ; An attribute may change what is declared; these do not.
-((attribute_item) @decorator . [(attribute_item) (line_comment) (block_comment)]* . (function_item) @function
-  (#not-match? @decorator "^#\\[\\s*(cfg|cfg_attr|doc|allow|warn|deny|expect|forbid|inline|must_use|test|deprecated|no_mangle|cold|track_caller|ignore|should_panic|rustfmt::skip|target_feature)\\b"))
-((attribute_item) @_test . [(attribute_item) (line_comment) (block_comment)]* . (function_item) @function
-  (#match? @_test "\\b(test|bench)\\b") (#set! "test"))
+((attribute_item) @decoration (#not-match? @decoration
+  "^#\\[\\s*(cfg|cfg_attr|derive|doc|allow|warn|deny|expect|forbid|inline|must_use|test|deprecated|no_mangle|cold|track_caller|ignore|should_panic|rustfmt::skip|target_feature|repr|non_exhaustive|serde)\\b"))
+[
+  (source_file) (declaration_list) (field_declaration_list) (ordered_field_declaration_list) (enum_variant_list) (block)
+  (parameters) (arguments) (array_expression) (tuple_expression)
+] @row
 
 ; ---------------------------------------------------------------- types
 
@@ -50,8 +52,6 @@
 (enum_variant body: (field_declaration_list (field_declaration name: (field_identifier) @keyword)))
 ((enum_variant name: (identifier) @name) @value (#set! "kind" "member"))
 
-((attribute_item) @decorator . [(attribute_item) (line_comment) (block_comment)]* . [(struct_item) (enum_item) (union_item)] @type
-  (#not-match? @decorator "^#\\[\\s*(cfg|cfg_attr|derive|doc|allow|warn|deny|expect|forbid|must_use|repr|non_exhaustive|deprecated|serde|rustfmt::skip)\\b"))
 
 ; An implementation stands in the name of its type; of any other type it stands in its text, which no symbol has.
 ((impl_item type: [(type_identifier) (primitive_type)] @name) @space (#set! "kind" "impl"))
@@ -183,8 +183,8 @@
   (#eq? @_err "Err") (#match? @error "(^|::)[A-Z]\\w*$"))
 [(break_expression) (continue_expression)] @leave
 [(source_file) (block)] @block
-((attribute_item) @header . [(attribute_item) (line_comment) (block_comment)]* . (_) @compiled
-  (#match? @header "\\bcfg\\s*\\("))
+((attribute_item) @compiled @header (#match? @header "\\bcfg\\s*\\(") (#set! "next"))
+((attribute_item) @test @header (#match? @header "^#\\[\\s*(\\w+::)*(test|bench|rstest|test_case)\\b") (#set! "next"))
 ((match_arm (attribute_item) @header) @compiled (#match? @header "\\bcfg\\s*\\("))
 ((field_initializer (attribute_item) @header) @compiled (#match? @header "\\bcfg\\s*\\("))
 ((inner_attribute_item) @compiled @header (#match? @header "\\bcfg\\s*\\(") (#set! "rest"))

@@ -218,7 +218,6 @@ def test_rust_values_that_stay_undecided(check: str, reason: str) -> None:
         ("equals(SEP, a)", "#[cfg(windows)]"),
         ("defines(LEVEL)", '#[cfg(feature = "x")]'),
         ("equals(ONLY, 1)", "#[cfg(test)]"),
-        ("defines(tests.works)", "#[cfg(test)]"),
     ],
 )
 def test_conditions_of_the_compiler_are_told(check: str, under: str) -> None:
