@@ -139,7 +139,7 @@ def _means(view: View, one: Definition, receiver: str, parts: tuple[str, ...], *
         target = _of_type(view, one, receiver, name, mention)
         if target is None:
             return _is_imported(view, one, receiver, parts)
-    if target is None or not (view.language.apart and not mention or view.is_steady(name, None)):
+    if target is None or not ((view.language.apart and not mention) or view.is_steady(name, None)):
         return False
     return _is_named(view, target, parts, mention)
 

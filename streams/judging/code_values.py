@@ -242,7 +242,7 @@ def verify_extends(view: View) -> Held:
         return one
     wanted = view.language.parts(view.check.text("base"))
     spaces = [each for each in view.index.by_name[one.name] if each.sort == "space" and each.path == one.path]
-    for each, base in [(each, base) for each in (one, *spaces) for base in each.bases]:
+    for each, base in [(holder, base) for holder in (one, *spaces) for base in holder.bases]:
         if view.is_named_by(wanted, view.language.parts(base)):
             under = view.under(each.at)
             return Held(True, lines=each.lines, under=under.texts, narrowed=under.narrowed)

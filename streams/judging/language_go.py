@@ -29,11 +29,8 @@ if TYPE_CHECKING:
 
 _LISTS: Final = frozenset(("slice_type", "implicit_length_array_type"))
 _VERSION: Final = re.compile(r"v[0-9]+")
-_INTEGERS: Final = frozenset(f"{sign}int{size}" for sign in ("", "u") for size in ("", "8", "16", "32", "64")) | {
-    "byte",
-    "rune",
-    "uintptr",
-}
+_SIZED: Final = frozenset(f"{sign}int{size}" for sign in ("", "u") for size in ("", "8", "16", "32", "64"))
+_INTEGERS: Final = _SIZED | {"byte", "rune", "uintptr"}
 _EXACT: Final = {"string": str, "bool": bool, "error": type(None)}
 
 

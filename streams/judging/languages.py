@@ -88,7 +88,7 @@ class Language(NamedTuple):
         plain_types: the language's own names of types, which mean nothing else.
         errors: where errors are returned, so that returning one counts as raising it: what the declared result of such
             a function has in it, as a regular expression.
-        apart: what is called behind a receiver is always a method: no field, and nothing that can be given another worth.
+        apart: what is called behind a receiver is always a method: no field, and nothing that can be changed.
         fixed: what is defined as a constant keeps what it is worth.
         implements: what a type extends is told by `impl` blocks, in any file.
         negations: how a condition is turned, as prefixes.
