@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec.structs import replace
+
 from .code_view import NOT_FOUND, View, tight
 from .index import READS, Call, Definition, Role
 from .results import Held
@@ -141,7 +143,9 @@ def _means(view: View, one: Definition, receiver: str, parts: tuple[str, ...], *
         target = _of_type(view, one, receiver, name, mention)
         if target is None:
             return _is_imported(view, one, receiver, parts)
-    return target is not None and view.is_steady(name, None) and _is_named(view, target, parts, mention)
+    if target is None or not ((view.language.apart and not mention) or view.is_steady(name, None)):
+        return False
+    return _is_named(view, target, parts, mention)
 
 
 def _is_named(view: View, target: Definition, parts: tuple[str, ...], mention: bool) -> bool:
@@ -202,6 +206,8 @@ def _type_of(view: View, one: Definition) -> Definition | None:
     types = [
         each for each in view.index.by_name.get(one.path[-2], ()) if each.sort == "type" and each.path == one.path[:-1]
     ]
+    if not types:  # it stands in another file: of its members only those that are here are known
+        return replace(one, path=one.path[:-1], sort="type", bases=(), open=True)
     return types[0] if len(types) == 1 else None
 
 
@@ -215,6 +221,8 @@ def _member(view: View, owner: Definition, name: str, mention: bool, depth: int 
     """The definition of a member that a type has, of its own or from a base in the file."""
     path = (*owner.path, name)
     own = [each for each in view.index.by_name.get(name, ()) if each.path == path and not view.is_dead(each.at)]
+    if view.language.apart and not mention:
+        own = [each for each in own if each.sort == "function"]
     if own:
         if len({chr(view.data[each.at]) in view.language.sigils for each in own}) > 1:
             return None  # `#name` and `name` are two
@@ -262,8 +270,9 @@ def _base(view: View, text: str) -> Definition | None:
 def _of_type(view: View, one: Definition, receiver: str, name: str, mention: bool) -> Definition | None:
     """The member of a type of the file that is named itself."""
     parts = view.language.parts(receiver)
-    types = [each for each in view.found(receiver) if each.sort in ("type", "space")] if parts else []
-    if len(types) != 1 or not view.is_steady(parts[0], one):
+    there = [each for each in view.found(receiver) if each.sort in ("type", "space")] if parts else []
+    types = [each for each in there if each.sort == "type"] or there[:1]
+    if len(types) != 1 or any(each.path != types[0].path for each in there) or not view.is_steady(parts[0], one):
         return None
     return _member(view, types[0], name, mention)
 

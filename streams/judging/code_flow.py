@@ -76,6 +76,8 @@ def verify_raises(view: View) -> Held:
     if isinstance(one, Held):
         return one
     parts = view.language.parts(view.check.text("error"))
+    if view.language.errors and not re.search(view.language.errors, one.result):
+        return NOT_FOUND
     caught = False
     for each in view.index.raises:
         at = each.extent[0]

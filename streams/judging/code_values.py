@@ -34,7 +34,11 @@ def verify_defines(view: View) -> Held:
     parts = view.language.parts(symbol)
     if kind in OTHER_KINDS or not parts:
         return NOT_FOUND
-    there = [one for one in view.found(symbol) if one.sort in ("function", "type", "space", "value")]
+    there = [
+        one
+        for one in view.found(symbol)
+        if one.sort in ("function", "type", "space", "value") and "impl" not in one.kinds
+    ]
     here = [one for one in there if view.holds(one)]
     for one in here:
         if not kind or kind in one.kinds:
@@ -148,6 +152,8 @@ def _valued(view: View, name: str) -> tuple[Definition, str] | Held:
 
 def _is_kept(view: View, one: Definition) -> bool:
     """Whether every occurrence of a value's name but its definition provably only reads it."""
+    if view.language.fixed and "constant" in one.kinds and not one.mutable:
+        return True
     if view.mentions(view.language.changing):
         return False
     if len(one.path) == 1 and any(each.everything and each.extent[0] > one.at for each in view.index.imports):
@@ -241,14 +247,21 @@ def verify_extends(view: View) -> Held:
     if isinstance(one, Held):
         return one
     wanted = view.language.parts(view.check.text("base"))
-    for base in one.bases:
+    spaces = [each for each in view.index.by_name[one.name] if each.sort == "space" and each.path == one.path]
+    for each, base in [(holder, base) for holder in (one, *spaces) for base in holder.bases]:
         if view.is_named_by(wanted, view.language.parts(base)):
-            under = view.under(one.at)
-            return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed)
+            under = view.under(each.at)
+            return Held(True, lines=each.lines, under=under.texts, narrowed=under.narrowed)
     whole = view.whole
     if whole is not None:
         return whole
-    if not wanted or wanted[-1] in view.language.roots or one.decorators or not is_closed(view, one):
+    if (
+        not wanted
+        or view.language.implements
+        or wanted[-1] in view.language.roots
+        or one.decorators
+        or not is_closed(view, one)
+    ):
         return NOT_FOUND
     if any(wanted[-1] == view.language.parts(base)[-1] for base in _bases(view, one)):
         return NOT_FOUND
@@ -273,7 +286,8 @@ def verify_parameter(view: View) -> Held:
     given = [each for each in one.parameters if each.name == name]
     sure = view.whole is None and not one.decorators and not one.open
     if not given:
-        closed = sure and not any(each.variadic for each in one.parameters)
+        header = (one.extent[0], one.extent[1] if one.body is None else one.body[0])
+        closed = sure and not any(each.variadic for each in one.parameters) and not any(view.occurrences(name, header))
         return Held(False, "differs", one.lines, found=view.found_at(one.line)) if closed else NOT_FOUND
     if len(given) > 1:
         return Held(None, "ambiguous", one.lines)

@@ -168,12 +168,15 @@ class _Building:
         self.roles: dict[int, Role] = {}
         self.regions: list[Region] = []
         self.decorations: set[int] = set()
+        self.adorned: dict[int, Node] = {}
+        self.adorning: dict[int, list[Node]] = {}
 
     def index(self, query: Query) -> FileIndex | None:
         """All of it; None where that is beyond a bound."""
         errors = _errors(self.root) if _is_bounded(self.root) else None
         if errors is None or not self._capture(query):
             return None
+        self._adorn()
         definitions = self._definitions()
         calls = tuple(self._calls())
         imports = tuple(self._imports())
@@ -285,7 +288,8 @@ class _Building:
             if made is None:
                 continue
             if one.sort in ("function", "type", "space"):
-                around.append(_Scope(whole, made.path, one.sort, made.receiver, "enumeration" in made.kinds))
+                sort = "impl" if "impl" in made.kinds and not made.open else one.sort
+                around.append(_Scope(whole, made.path, sort, made.receiver, "enumeration" in made.kinds))
             found.append(made)
         found.sort(key=lambda one: (one.extent[0], one.at))
         return tuple(found)
@@ -344,14 +348,14 @@ class _Building:
                 self._mark(named, Role.BIND)
                 return None
         else:
-            self._mark(named, Role.DEFINITION)
+            self._mark(named, Role.READ if "impl" in one.settings.get("kind", ()) else Role.DEFINITION)
         owner = one.first("owner")
         if owner is not None:
             owners = self.language.parts(_ARGUMENTS_OF_TYPES.sub("", self._text(owner)))
             path = (*path, *owners) if owners != path[-len(owners) :] else path
         if not name:
             return None
-        method = one.sort == "function" and (sort == "type" or owner is not None)
+        method = one.sort == "function" and (sort in ("type", "impl") or owner is not None)
         kinds = {*one.settings.get("kind", ())} or {"variable" if one.sort == "value" else "field"}
         if one.sort == "function":
             kinds = {"method" if method else "function", *one.settings.get("kind", ())}
@@ -390,10 +394,24 @@ class _Building:
             test="test" in one.settings,
         )
 
+    def _adorn(self) -> None:
+        """Which part of a row each decoration stands in front of, comments and others of its sort aside."""
+        subjects = [one for sort in _REGIONS for one in self.by_sort.get(sort, ()) if "next" in one.settings]
+        sorts = {node.type for node in (*self.bare.get("decoration", ()), *(one.node for one in subjects))}
+        for row in self.bare.get("row", ()):
+            part: Node | None = None
+            for child in reversed(row.named_children):
+                if child.type in sorts and part is not None:
+                    self.adorned[child.id] = part
+                    self.adorning.setdefault(part.id, []).append(child)
+                elif "comment" not in child.type:
+                    part = child
+
     def _decorators(self, one: _Subject) -> tuple[str, ...]:
-        """The texts of what is captured as a decorator in the whole of a definition, or as a part of it."""
+        """The texts of what is captured as a decorator in the whole of a definition, in front of it, or as its part."""
         whole = one.first("whole")
-        around = [] if whole is None else [child for child in whole.named_children if child.id in self.decorations]
+        around = [*reversed(self.adorning.get(one.node.id, ())), *([] if whole is None else whole.named_children)]
+        around = [node for node in around if node.id in self.decorations]
         return tuple(self._squeezed(node) for node in (*around, *_sorted(one, "decorator")))
 
     def _literal(self, content: Node | None, declared: str) -> tuple[str, bool]:
@@ -477,8 +495,7 @@ class _Building:
             )
 
     def _part(self, captured: Mapping[str, list[Node]], name: str) -> str:
-        nodes = captured.get(name)
-        return "".join(self._name(nodes[0]).split()) if nodes else ""
+        return ".".join("".join(self._name(node).split()) for node in captured.get(name, ()))
 
     def _raises(self) -> Iterable[Raise]:
         for one in sorted(self.by_sort.get("raise", ()), key=lambda one: one.node.start_byte):
@@ -497,6 +514,7 @@ class _Building:
     def _branches(self) -> Iterable[Branch]:
         leaving = {one.node.id for sort in ("return", "raise") for one in self.by_sort.get(sort, ())}
         ends = self._block_ends(leaving)
+        blocks = {node.id for node in self.bare.get("block", ())}
         # The innermost ones first: an arm may leave because a branch at its end does.
         for one in sorted(self.by_sort.get("branch", ()), key=lambda one: (-one.node.start_byte, one.node.end_byte)):
             for child in one.node.named_children:
@@ -507,8 +525,8 @@ class _Building:
             if not conditions or len(conditions) != len(arms):
                 continue
             otherwise = one.first("else")
-            leaves = tuple(_leaves(arm, leaving) for arm in arms)
-            if all(leaves) and otherwise is not None and _leaves(otherwise, leaving):
+            leaves = tuple(_leaves(arm, leaving, blocks) for arm in arms)
+            if all(leaves) and otherwise is not None and _leaves(otherwise, leaving, blocks):
                 leaving.add(one.node.id)
             end = ends.get(one.node.id)
             yield Branch(
@@ -530,11 +548,11 @@ class _Building:
         for block in self.bare.get("block", ()):
             dead = 0
             for child in block.named_children:
-                ends[child.id] = block.end_byte
+                ends[child.id] = ends[_unwrapped(child).id] = block.end_byte
                 if dead and child.id in labels:
                     self.regions.append(Region("dead", (dead, child.start_byte)))
                     dead = child.end_byte if child.id in hoisted else 0
-                dead = dead or (child.end_byte if child.id in leaves else 0)
+                dead = dead or (child.end_byte if _unwrapped(child).id in leaves else 0)
             if dead and dead + 1 < block.end_byte:
                 self.regions.append(Region("dead", (dead, block.end_byte)))
         return ends
@@ -544,7 +562,9 @@ class _Building:
             for one in self.by_sort.get(sort, ()):
                 header = _sorted(one, "header")
                 extent = (header[0].start_byte, header[-1].end_byte) if header else None
-                self.regions.append(Region(sort, _extent(one.node), extent))
+                last = one.node.parent if "rest" in one.settings else self.adorned.get(one.node.id)
+                end = one.node.end_byte if last is None else last.end_byte
+                self.regions.append(Region(sort, (one.node.start_byte, end), extent))
 
     def _squeezed(self, node: Node) -> str:
         return "".join(self._text(node).split())
@@ -554,11 +574,19 @@ class _Building:
         return "" if node is None else self._squeezed(node)
 
 
-def _leaves(arm: Node, leaving: set[int]) -> bool:
-    if arm.id in leaving:
-        return True
-    last = next((child for child in reversed(arm.named_children) if "comment" not in child.type), None)
-    return last is not None and last.id in leaving
+def _leaves(arm: Node, leaving: set[int], blocks: set[int]) -> bool:
+    node: Node | None = arm
+    while node is not None and node.id not in leaving:
+        if node is not arm and node.id not in blocks:
+            return False
+        node = next((_unwrapped(child) for child in reversed(node.named_children) if "comment" not in child.type), None)
+    return node is not None
+
+
+def _unwrapped(statement: Node) -> Node:
+    """The expression that is all of a statement, else the statement."""
+    inner = statement.named_children if statement.type == "expression_statement" else ()
+    return inner[0] if len(inner) == 1 else statement
 
 
 def _settings(query: Query) -> list[dict[str, str | None]]:

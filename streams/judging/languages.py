@@ -86,7 +86,11 @@ class Language(NamedTuple):
         dynamic: names through which code may reach another by a name that is computed.
         changing: the same, where it may also change what that one is worth.
         plain_types: the language's own names of types, which mean nothing else.
-        errors: whether errors are returned, so that returning one counts as raising it.
+        errors: where errors are returned, so that returning one counts as raising it: what the declared result of such
+            a function has in it, as a regular expression.
+        apart: what is called behind a receiver is always a method: no field, and nothing that can be changed.
+        fixed: what is defined as a constant keeps what it is worth.
+        implements: what a type extends is told by `impl` blocks, in any file.
         negations: how a condition is turned, as prefixes.
         conjunctions: what joins conditions that must all be met.
         imported: what an import of a module and a name imports, as checks name it.
@@ -118,7 +122,10 @@ class Language(NamedTuple):
     dynamic: frozenset[str] = frozenset()
     changing: frozenset[str] = frozenset()
     plain_types: frozenset[str] = frozenset()
-    errors: bool = False
+    errors: str = ""
+    apart: bool = False
+    fixed: bool = False
+    implements: bool = False
     negations: tuple[str, ...] = ("!",)
     conjunctions: tuple[str, ...] = ("&&",)
     imported: Callable[[str, str], Iterable[str]] = dotted
@@ -148,9 +155,7 @@ class Language(NamedTuple):
 
 
 _ROWS: Final = (
-    Language("go", "tree_sitter_go", (".go",)),
     Language("java", "tree_sitter_java", (".java",)),
-    Language("rust", "tree_sitter_rust", (".rs",)),
     Language("c", "tree_sitter_c", (".c", ".h")),
     Language(
         "cpp",
@@ -177,10 +182,12 @@ _ROWS: Final = (
 @cache
 def languages() -> Mapping[str, Language]:
     """Every listed language, by its name. Each module `language_*.py` has the rows of its own."""
+    from .language_go import GO
     from .language_python import PYTHON
+    from .language_rust import RUST
     from .language_script import SCRIPTS
 
-    return {row.name: row for row in (*_ROWS, PYTHON, *SCRIPTS)}
+    return {row.name: row for row in (*_ROWS, GO, PYTHON, RUST, *SCRIPTS)}
 
 
 def language_of(name: str) -> Language:
