@@ -44,7 +44,10 @@ def verify_defines(view: View) -> Held:
     if whole is not None:
         return whole
     if view.is_absent(parts[-1]):
-        return Held(False, "differs")
+        owners = view.found(".".join(parts[:-1])) if len(parts) > 1 else view.index.scopes
+        made = any(one.open and one.sort == "type" for one in owners) or _is_implicit(view, parts[-1])
+        made = made or any(one.sort == "value" and one.decorators for one in view.index.definitions)
+        return NOT_FOUND if made else Held(False, "differs")
     if (
         here
         and len(here) == len(there)
@@ -144,7 +147,7 @@ def _valued(view: View, name: str) -> tuple[Definition, str] | Held:
 
 def _is_kept(view: View, one: Definition) -> bool:
     """Whether every occurrence of a value's name but its definition provably only reads it."""
-    if view.mentions(view.language.changing):
+    if one.decorators or view.mentions(view.language.changing):
         return False
     if len(one.path) == 1 and any(each.everything and each.extent[0] > one.at for each in view.index.imports):
         return False
@@ -205,7 +208,8 @@ def verify_imports(view: View) -> Held:
         return whole
     last = re.split(r"[./:\\]", asked.rstrip("/"))[-1]
     relative = any(one.relative for one in view.index.imports)
-    unclear = relative or view.mentions(language.dynamic) or not last
+    everything = any(one.everything for one in view.index.imports)
+    unclear = relative or everything or view.mentions(language.dynamic) or not last or _is_implicit(view, asked)
     return NOT_FOUND if unclear or not view.is_absent(last) else Held(False, "differs")
 
 
@@ -222,6 +226,11 @@ def _resolved(view: View, one: Import) -> list[str]:
             around = folders[: len(folders) - up]
             names.append(".".join((*around, plain) if plain else around))
     return names
+
+
+def _is_implicit(view: View, name: str) -> bool:
+    """Whether a name is there without being written, as the language makes it."""
+    return bool(view.language.implicit) and re.fullmatch(view.language.implicit, name) is not None
 
 
 def _is_type(one: Definition) -> bool:

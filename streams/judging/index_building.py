@@ -78,7 +78,7 @@ _STRENGTH: Final = (
 """Which role a name has that is captured as several: the last of these."""
 _RANK: Final = {role: rank for rank, role in enumerate(_STRENGTH)}
 _WORDS: Final = re.compile(r"[^\w.]")
-_ARGUMENTS_OF_TYPES: Final = re.compile(r"[\[<].*", re.DOTALL)
+_ARGUMENTS_OF_TYPES: Final = re.compile(r"[\[<](?!.*[>\]]\.).*", re.DOTALL)
 
 
 def build_index(language: str, data: bytes) -> FileIndex:
@@ -259,7 +259,12 @@ class _Building:
     def _definitions(self) -> tuple[Definition, ...]:
         self._adopt_keys()
         self.decorations = {node.id for node in self.bare.get("decoration", ())}
-        wanted = [one for sort in _DEFINING for one in self.by_sort.get(sort, ()) if one.first("name") is not None]
+        wanted = [
+            one
+            for sort in _DEFINING
+            for one in self.by_sort.get(sort, ())
+            if one.first("name") is not None or sort in ("function", "type")
+        ]
         wanted.sort(key=lambda one: (_whole(one)[0], -_whole(one)[1]))
         parameters = self._parameters([one for one in wanted if one.sort == "function"])
         around: list[_Scope] = []
@@ -268,6 +273,11 @@ class _Building:
             whole = _whole(one)
             while around and around[-1].extent[1] <= whole[0]:
                 around.pop()
+            if one.first("name") is None:
+                self.regions.append(Region("lambda", whole))
+                path = (*(around[-1].path if around else ()), f"<{whole[0]}>")
+                around.append(_Scope(whole, path, one.sort, "", False))
+                continue
             made = self._definition(one, whole, around, parameters)
             if made is None:
                 continue
@@ -324,7 +334,7 @@ class _Building:
         elif one.sort in ("type", "space", "key"):
             kinds = {one.sort, *one.settings.get("kind", ())}
         elif one.sort == "value" and sort == "type":
-            kinds |= {"field", "member"} if around[-1].enumeration else {"field"}
+            kinds |= {"field", "member"} if around[-1].enumeration and "field" not in kinds else {"field"}
         decorators = self._decorators(one)
         words = {_WORDS.split(text.removeprefix("@"))[0].rpartition(".")[2] for text in decorators}
         static = "static" in one.settings or bool(words & self.language.static)
