@@ -169,6 +169,9 @@ def _seen(view: View, one: Definition, other: Definition) -> tuple[str, ...]:
     holder = view.around(other.extent[0] - 1) if around else None
     if around and around == one.path[: len(around)] and holder is not None and holder.sort == "function":
         return around
+    spaces = view.index.by_name.get(around[-1], ()) if around and view.language.bare_members else ()
+    if around == one.path[: len(around)] and any(each.sort == "space" and each.path == around for each in spaces):
+        return around
     return ()
 
 
@@ -194,8 +197,8 @@ def _is_sibling(view: View, one: Definition, parts: tuple[str, ...], mention: bo
     hiding = ((parts[-1],), (*one.path, parts[-1]))
     if target is None or any(each.path in hiding for each in view.index.by_name[parts[-1]]):
         return False
-    if mention and target.sort in ("function", "type", "declared"):
-        return False
+    if (mention and target.sort != "value") or target.type.rpartition(".")[2] == parts[-1]:
+        return False  # the type of that name may be meant
     return view.is_steady(parts[-1], one) and _is_named(view, target, parts, mention)
 
 
@@ -259,6 +262,8 @@ def _of_type(view: View, one: Definition, receiver: str, name: str, mention: boo
     parts = view.language.parts(receiver)
     types = [each for each in view.found(receiver) if each.sort in ("type", "space")] if parts else []
     if len(types) != 1 or not view.is_steady(parts[0], one):
+        return None
+    if any(each.sort == "value" for each in view.index.by_name.get(parts[0], ())):
         return None
     return _member(view, types[0], name, mention)
 

@@ -39,11 +39,11 @@ def _number(code: Reading, node: Node, depth: int) -> Found | None:
         return None
     if "integer" in node.type:
         return found if found.value < 2 ** (63 if text[-1] in "lL" else 31) else None
-    return found if text[-1] not in "fF" or _is_short(found.value) else None
+    return found if text[-1] not in "fF" or is_short(found.value) else None
 
 
-def _is_short(value: int | Decimal) -> bool:
-    """Whether a `float` keeps a fraction exactly."""
+def is_short(value: int | Decimal) -> bool:
+    """Whether a `float` keeps a number exactly."""
     try:
         return Decimal(unpack("f", pack("f", float(value)))[0]) == value
     except OverflowError:
@@ -59,7 +59,7 @@ def fits(declared: str, value: Value) -> bool:
     if isinstance(value, str):
         return declared in ("String", "char", "Character", "Object", "CharSequence", "var")
     if isinstance(value, Decimal):
-        return declared in ("double", "Double") or (declared in ("float", "Float") and _is_short(value))
+        return declared in ("double", "Double") or (declared in ("float", "Float") and is_short(value))
     return declared in _SIZES and abs(value) < 2 ** _SIZES[declared]
 
 

@@ -163,7 +163,6 @@ _ROWS: Final = (
         "tree_sitter_cpp",
         (".cc", ".cpp", ".cxx", ".c++", ".C", ".hh", ".hpp", ".hxx", ".h++", ".H", ".ipp", ".tpp", ".inl"),
     ),
-    Language("c-sharp", "tree_sitter_c_sharp", (".cs", ".csx")),
     Language(
         "ruby",
         "tree_sitter_ruby",
@@ -185,8 +184,9 @@ def languages() -> Mapping[str, Language]:
     """Every listed language, by its name. Each module `language_*.py` has the rows of its own."""
     from .language_java import JAVA
     from .language_python import PYTHON
+    from .language_sharp import SHARP
 
-    return {row.name: row for row in (*_ROWS, JAVA, PYTHON)}
+    return {row.name: row for row in (*_ROWS, JAVA, PYTHON, SHARP)}
 
 
 def language_of(name: str) -> Language:
