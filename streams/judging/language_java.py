@@ -57,10 +57,10 @@ def fits(declared: str, value: Value) -> bool:
     if isinstance(value, bool) or value is None:
         return True
     if isinstance(value, str):
-        return declared in ("String", "char", "Character", "Object", "CharSequence", "var")
+        return declared in ("String", "Object", "CharSequence")
     if isinstance(value, Decimal):
-        return declared in ("double", "Double") or (declared in ("float", "Float") and is_short(value))
-    return declared in _SIZES and abs(value) < 2 ** _SIZES[declared]
+        return declared in ("double", "Double", "Object") or (declared in ("float", "Float") and is_short(value))
+    return declared == "Object" or (declared in _SIZES and abs(value) < 2 ** _SIZES[declared])
 
 
 def _string(code: Reading, node: Node, depth: int) -> Found | None:
@@ -69,11 +69,6 @@ def _string(code: Reading, node: Node, depth: int) -> Found | None:
     if text.startswith('"""') or _MARK.search(text) or any(child.type == "string_interpolation" for child in node.children):
         return None
     return quoted(ESCAPES)(code, node, depth)
-
-
-def _arithmetic(code: Reading, node: Node, depth: int) -> Found | None:
-    """As elsewhere, without characters: they are numbers here."""
-    return None if "'" in code.text(node) else arithmetic(code, node, depth)
 
 
 def _members(code: Reading, node: Node) -> Found | None:
@@ -109,14 +104,13 @@ JAVA: Final = Language(
     values={
         **dict.fromkeys(_PLAIN, _number),
         "string_literal": _string,
-        "character_literal": _string,
         "true": constant(True),
         "false": constant(False),
         "null_literal": constant(None),
         "array_initializer": items,
         "parenthesized_expression": inside(),
         "unary_expression": signed,
-        "binary_expression": _arithmetic,
+        "binary_expression": arithmetic,
     },
     mutable=frozenset(("array_initializer", "array_creation_expression", "method_invocation")),
     fits=fits,

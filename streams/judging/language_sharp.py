@@ -55,11 +55,11 @@ def _fits(declared: str, value: Value) -> bool:
     if isinstance(value, bool) or value is None:
         return declared in ("bool", "object") or value is None
     if isinstance(value, str):
-        return declared in ("string", "char", "object")
+        return declared in ("string", "object")
     if isinstance(value, Decimal):
-        return declared in ("double", "decimal") or (declared == "float" and is_short(value))
+        return declared in ("double", "decimal", "object") or (declared == "float" and is_short(value))
     low, high = _SIZES.get(declared, (0, 0))
-    return low <= value < high
+    return declared == "object" or low <= value < high
 
 
 def _real(code: Reading, node: Node, depth: int) -> Found | None:
@@ -70,7 +70,7 @@ def _real(code: Reading, node: Node, depth: int) -> Found | None:
 
 
 def _string(code: Reading, node: Node, depth: int) -> Found | None:
-    return None if code.text(node)[-1:] not in "\"'" else quoted(ESCAPES)(code, node, depth)
+    return None if code.text(node)[-1:] != '"' else quoted(ESCAPES)(code, node, depth)
 
 
 def _verbatim(code: Reading, node: Node, _: int) -> Found | None:
@@ -88,11 +88,6 @@ def _created(code: Reading, node: Node, depth: int) -> Found | None:
     """`new[] { 1 }` and `new int[] { 1 }`."""
     parts = [child for child in parts_of(node) if child.type == "initializer_expression"]
     return items(code, parts[0], depth + 1) if len(parts) == 1 else None
-
-
-def _arithmetic(code: Reading, node: Node, depth: int) -> Found | None:
-    """As elsewhere, without characters: they are numbers here."""
-    return None if "'" in code.text(node) else arithmetic(code, node, depth)
 
 
 _LISTS: Final = ("initializer_expression", "array_creation_expression", "implicit_array_creation_expression")
@@ -115,14 +110,13 @@ SHARP: Final = Language(
         "integer_literal": number("[uUlL]{1,2}", radix_suffix="[uUlL]{1,2}", zero="decimal"),
         "real_literal": _real,
         "string_literal": _string,
-        "character_literal": _string,
         "verbatim_string_literal": _verbatim,
         "raw_string_literal": _raw,
         "boolean_literal": words(true=True, false=False),
         "null_literal": constant(None),
         "parenthesized_expression": inside(),
         "prefix_unary_expression": signed,
-        "binary_expression": _arithmetic,
+        "binary_expression": arithmetic,
         "initializer_expression": items,
         "array_creation_expression": _created,
         "implicit_array_creation_expression": _created,
