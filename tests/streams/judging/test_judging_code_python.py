@@ -475,6 +475,13 @@ class A: pass
 class B: pass
 ? extends(A, B)
 
+class Error: pass
+class A(m.Error): pass
+def f(): raise m.Error
+? extends(A, Error)
++ extends(A, m.Error)
+? raises(f, Error)
+
 def f(a, b=3, *, c: int = 4, d: str = LIMIT): pass
 def v(*args, **kw): pass
 @wrap
