@@ -123,9 +123,9 @@ def _means(view: View, one: Definition, receiver: str, parts: tuple[str, ...], *
         mention: a mention is asked about, which may be of any definition; else a call.
     """
     name = parts[-1]
-    if len(parts) == 1:
-        if receiver in ("", "new") and (_is_bound(view, one, name) or (mention and _is_plain(view, one, name))):
-            return True
+    plain = len(parts) == 1 and receiver in ("", "new")
+    if plain and (_is_bound(view, one, name) or (mention and _is_plain(view, one, name))):
+        return True
     if not receiver:
         return _is_sibling(view, one, parts, mention)
     if len(parts) == 1:

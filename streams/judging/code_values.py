@@ -44,10 +44,7 @@ def verify_defines(view: View) -> Held:
     if whole is not None:
         return whole
     if view.is_absent(parts[-1]):
-        owners = view.found(".".join(parts[:-1])) if len(parts) > 1 else view.index.scopes
-        made = any(one.open and one.sort == "type" for one in owners) or _is_implicit(view, parts[-1])
-        made = made or any(one.sort == "value" and one.decorators for one in view.index.definitions)
-        return NOT_FOUND if made else Held(False, "differs")
+        return NOT_FOUND if _is_made(view, parts) else Held(False, "differs")
     if (
         here
         and len(here) == len(there)
@@ -57,6 +54,14 @@ def verify_defines(view: View) -> Held:
         if all(at in places or role in READS or role is Role.IMPORT for at, role in view.roles(parts[-1])):
             return Held(False, "differs", here[0].lines, found=view.found_at(here[0].line))
     return NOT_FOUND
+
+
+def _is_made(view: View, parts: tuple[str, ...]) -> bool:
+    """Whether a definition may be there without being written: by the language, or by marks of a type or field."""
+    owner = ".".join(parts[:-1])
+    types = view.found(owner) if owner else view.index.scopes
+    marked = any(one.sort == "value" and one.decorators for one in view.index.definitions)
+    return marked or any(one.open and one.sort == "type" for one in types) or _is_implicit(view, parts[-1])
 
 
 # ---------------------------------------------------------------- values

@@ -174,6 +174,7 @@ class _Building:
         errors = _errors(self.root) if _is_bounded(self.root) else None
         if errors is None or not self._capture(query):
             return None
+        errors.extend(map(_extent, self.bare.get("error", ())))
         definitions = self._definitions()
         calls = tuple(self._calls())
         imports = tuple(self._imports())
@@ -373,10 +374,11 @@ class _Building:
         return tuple(self._squeezed(node) for node in (*around, *_sorted(one, "decorator")))
 
     def _literal(self, content: Node | None, declared: str) -> tuple[str, bool]:
-        found = None if content is None else read(self.reading, content)
-        if content is None or found is None or not self.language.fits(declared, found.value):
+        if content is None:
             return "", False
-        return literal_of(found.value), content.type in self.language.mutable
+        found, mutable = read(self.reading, content), content.type in self.language.mutable
+        known = found is not None and self.language.fits(declared, found.value)
+        return literal_of(found.value) if found is not None and known else "", mutable
 
     def _members(self, content: Node | None) -> str:
         found = None if content is None else self.language.members(self.reading, content)
