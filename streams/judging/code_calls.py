@@ -51,7 +51,9 @@ def verify_uses(view: View) -> Held:
         if view.index.role(at) in READS and view.is_direct(one, at) and view.has_line(view.line(at)):
             match = _BEFORE.search(view.data, max(0, at - 200), at)
             receiver = match[1].decode("utf-8", "replace") if match else "" if not _is_member(view, at) else "?"
-            if _means(view, one, receiver, parts, mention=True):
+            # Where a method needs no receiver, the plain name in a call is a method, and any other one is not.
+            called = view.language.bare_members and view.index.role(at) is Role.CALL
+            if _means(view, one, receiver, parts, mention=not called):
                 under = view.under(at, one)
                 line = view.line(at)
                 return Held(True, lines=(line, line), under=under.texts, narrowed=under.narrowed)
@@ -125,10 +127,13 @@ def _means(view: View, one: Definition, receiver: str, parts: tuple[str, ...], *
         mention: a mention is asked about, which may be of any definition; else a call.
     """
     name = parts[-1]
-    if len(parts) == 1:
-        return not receiver and (_is_bound(view, one, name) or (mention and _is_plain(view, one, name)))
+    plain = len(parts) == 1 and receiver in ("", "new")
+    if plain and (_is_bound(view, one, name) or (mention and _is_plain(view, one, name))):
+        return True
     if not receiver:
-        return _is_sibling(view, one, parts)
+        return _is_sibling(view, one, parts, mention)
+    if len(parts) == 1:
+        return False
     owner = _type_of(view, one)
     own = (one.receiver,) if one.receiver else view.language.own
     if receiver in view.language.parent:
@@ -172,6 +177,9 @@ def _seen(view: View, one: Definition, other: Definition) -> tuple[str, ...]:
     holder = view.around(other.extent[0] - 1) if around else None
     if around and around == one.path[: len(around)] and holder is not None and holder.sort == "function":
         return around
+    spaces = view.index.by_name.get(around[-1], ()) if around and view.language.bare_members else ()
+    if around == one.path[: len(around)] and any(each.sort == "space" and each.path == around for each in spaces):
+        return around
     return ()
 
 
@@ -190,13 +198,16 @@ def _is_plain(view: View, one: Definition, name: str) -> bool:
     return inner != outer and (inner or view.is_steady(name, one))
 
 
-def _is_sibling(view: View, one: Definition, parts: tuple[str, ...]) -> bool:
-    """Whether a plain call means a member of the own type: only where the language needs no receiver for that."""
+def _is_sibling(view: View, one: Definition, parts: tuple[str, ...], mention: bool) -> bool:
+    """Whether a plain name means a member of the own type: only where the language needs no receiver for that."""
     owner = _type_of(view, one) if view.language.bare_members else None
-    target = None if owner is None else _member(view, owner, parts[-1], False)
-    if target is None or any(each.path == (parts[-1],) for each in view.index.definitions):
+    target = None if owner is None else _member(view, owner, parts[-1], mention)
+    hiding = ((parts[-1],), (*one.path, parts[-1]))
+    if target is None or any(each.path in hiding for each in view.index.by_name[parts[-1]]):
         return False
-    return view.is_steady(parts[-1], one) and _is_named(view, target, parts, False)
+    if (mention and target.sort != "value") or target.type.rpartition(".")[2] == parts[-1]:
+        return False  # the type of that name may be meant
+    return view.is_steady(parts[-1], one) and _is_named(view, target, parts, mention)
 
 
 def _type_of(view: View, one: Definition) -> Definition | None:
@@ -273,6 +284,8 @@ def _of_type(view: View, one: Definition, receiver: str, name: str, mention: boo
     there = [each for each in view.found(receiver) if each.sort in ("type", "space")] if parts else []
     types = [each for each in there if each.sort == "type"] or there[:1]
     if len(types) != 1 or any(each.path != types[0].path for each in there) or not view.is_steady(parts[0], one):
+        return None
+    if any(each.sort == "value" for each in view.index.by_name.get(parts[0], ())):
         return None
     return _member(view, types[0], name, mention)
 

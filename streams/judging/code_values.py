@@ -50,7 +50,7 @@ def verify_defines(view: View) -> Held:
     if whole is not None:
         return whole
     if view.is_absent(parts[-1]):
-        return Held(False, "differs")
+        return NOT_FOUND if _is_made(view, parts) else Held(False, "differs")
     if (
         here
         and len(here) == len(there)
@@ -60,6 +60,14 @@ def verify_defines(view: View) -> Held:
         if all(at in places or role in READS or role is Role.IMPORT for at, role in view.roles(parts[-1])):
             return Held(False, "differs", here[0].lines, found=view.found_at(here[0].line))
     return NOT_FOUND
+
+
+def _is_made(view: View, parts: tuple[str, ...]) -> bool:
+    """Whether a definition may be there without being written: by the language, or by marks of a type or field."""
+    owner = ".".join(parts[:-1])
+    types = view.found(owner) if owner else view.index.scopes
+    marked = any(one.sort == "value" and one.decorators for one in view.index.definitions)
+    return marked or any(one.open and one.sort == "type" for one in types) or _is_implicit(view, parts[-1])
 
 
 # ---------------------------------------------------------------- values
@@ -152,6 +160,8 @@ def _valued(view: View, name: str) -> tuple[Definition, str] | Held:
 
 def _is_kept(view: View, one: Definition) -> bool:
     """Whether every occurrence of a value's name but its definition provably only reads it."""
+    if one.decorators:
+        return False
     if view.language.fixed and "constant" in one.kinds and not one.mutable:
         return True
     if view.mentions(view.language.changing):
@@ -218,7 +228,8 @@ def verify_imports(view: View) -> Held:
     relative = any(one.relative for one in view.index.imports)
     if language.by_path:
         relative = any(one.relative and _FOLDER.search(name) for one in view.index.imports for name in one.names)
-    unclear = relative or view.mentions(language.dynamic) or not last
+    everything = any(one.everything for one in view.index.imports)
+    unclear = relative or everything or view.mentions(language.dynamic) or not last or _is_implicit(view, asked)
     return NOT_FOUND if unclear or not view.is_absent(last) else Held(False, "differs")
 
 
@@ -235,6 +246,11 @@ def _resolved(view: View, one: Import) -> list[str]:
             around = folders[: len(folders) - up]
             names.append(".".join((*around, plain) if plain else around))
     return names
+
+
+def _is_implicit(view: View, name: str) -> bool:
+    """Whether a name is there without being written, as the language makes it."""
+    return bool(view.language.implicit) and re.fullmatch(view.language.implicit, name) is not None
 
 
 def _is_type(one: Definition) -> bool:

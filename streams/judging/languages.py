@@ -95,6 +95,8 @@ class Language(NamedTuple):
         conjunctions: what joins conditions that must all be met.
         imported: what an import of a module and a name imports, as checks name it.
         binding: the name that an import of a module introduces where no other is given.
+        modules: a file is a module, so that its name may stand in front of what is defined there.
+        refutes: a check may be exactly false by syntax; else it is only ever proved by what is there.
         by_path: modules are named as paths, so that only the file itself knows what they are.
     """
 
@@ -131,6 +133,8 @@ class Language(NamedTuple):
     imported: Callable[[str, str], Iterable[str]] = dotted
     binding: Callable[[str], str] = _first
     by_path: bool = False
+    modules: bool = True
+    refutes: bool = True
 
     def bare(self, name: str) -> str:
         """A name as names are compared: in NFKC, and without the marks of its language."""
@@ -155,14 +159,12 @@ class Language(NamedTuple):
 
 
 _ROWS: Final = (
-    Language("java", "tree_sitter_java", (".java",)),
     Language("c", "tree_sitter_c", (".c", ".h")),
     Language(
         "cpp",
         "tree_sitter_cpp",
         (".cc", ".cpp", ".cxx", ".c++", ".C", ".hh", ".hpp", ".hxx", ".h++", ".H", ".ipp", ".tpp", ".inl"),
     ),
-    Language("c-sharp", "tree_sitter_c_sharp", (".cs", ".csx")),
     Language(
         "ruby",
         "tree_sitter_ruby",
@@ -183,11 +185,13 @@ _ROWS: Final = (
 def languages() -> Mapping[str, Language]:
     """Every listed language, by its name. Each module `language_*.py` has the rows of its own."""
     from .language_go import GO
+    from .language_java import JAVA
     from .language_python import PYTHON
     from .language_rust import RUST
     from .language_script import SCRIPTS
+    from .language_sharp import SHARP
 
-    return {row.name: row for row in (*_ROWS, GO, PYTHON, RUST, *SCRIPTS)}
+    return {row.name: row for row in (*_ROWS, GO, JAVA, PYTHON, RUST, *SCRIPTS, SHARP)}
 
 
 def language_of(name: str) -> Language:
