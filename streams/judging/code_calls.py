@@ -152,6 +152,10 @@ def _is_named(view: View, target: Definition, parts: tuple[str, ...], mention: b
 def _is_bound(view: View, one: Definition, name: str) -> bool:
     """Whether a plain name is one that the file binds by definition or import, and binds to nothing else."""
     bound = [each for each in view.index.by_name.get(name, ()) if each.path[:-1] == _seen(view, one, each)]
+    if view.language.bare_members and "method" in one.kinds:
+        owner = _type_of(view, one)
+        if owner is None or not is_closed(view, owner) or _member(view, owner, name, True) is not None:
+            return False  # a member of that name would come first
     imported = [each for each in view.index.imports if name in each.binds and _reaches(view, one, each.extent[0])]
     if (not imported and not bound) or any(each.sort not in ("function", "type", "declared") for each in bound):
         return False
@@ -162,6 +166,8 @@ def _seen(view: View, one: Definition, other: Definition) -> tuple[str, ...]:
     """The path that a definition must stand in to be seen by its plain name in a function."""
     around = other.path[:-1]
     holder = view.around(other.extent[0] - 1) if around else None
+    if around and around == one.path[: len(around)] and holder is None:
+        return around  # a namespace
     if around and around == one.path[: len(around)] and holder is not None and holder.sort == "function":
         return around
     return ()
@@ -284,6 +290,10 @@ def _missing(view: View, one: Definition, parts: tuple[str, ...]) -> Held:
         return whole
     if re.fullmatch(view.language.implicit or r"(?!)", name):
         return NOT_FOUND
+    if len(parts) > 1 and parts[-2] == name:
+        return NOT_FOUND  # a constructor
+    if view.mentions(view.index.macros, one.body):
+        return NOT_FOUND  # what it is replaced by may name anything
     refuted = Held(False, "differs", one.lines, found=view.found_at(one.line))
     if view.is_absent(name):
         return refuted

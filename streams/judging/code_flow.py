@@ -29,6 +29,8 @@ def verify_returns(view: View) -> Held:
         return one
     if any(view.is_direct(one, each.extent[0]) for each in view.index.regions if each.sort == "yield"):
         return NOT_FOUND
+    if view.mentions(view.index.macros, one.body):
+        return NOT_FOUND  # what it is replaced by may return
     wanted = _forms(view.check.text("quote"))
     returns = [each for each in view.index.returns if _is_of(view, one, each)]
     hits = [each for each in returns if each.value is not None and _forms(view.written(each.value)) & wanted]

@@ -146,6 +146,8 @@ def _is_kept(view: View, one: Definition) -> bool:
     """Whether every occurrence of a value's name but its definition provably only reads it."""
     if view.mentions(view.language.changing):
         return False
+    if one.fixed:
+        return not any(role is Role.WRITE for _, role in view.roles(one.path[-1]))
     if len(one.path) == 1 and any(each.everything and each.extent[0] > one.at for each in view.index.imports):
         return False
     name, mutable = one.path[-1], one.mutable
@@ -174,7 +176,7 @@ def _compared(view: View, one: Definition, there: Value) -> Held:
         return Held(None, "incomparable", one.lines, found=view.found_at(one.line))
     if holds:
         return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed or bool(under.texts))
-    if under.texts:
+    if under.texts or any(role is Role.BIND for _, role in view.roles(one.path[-1])):
         return Held(None, "ambiguous", one.lines, found=view.found_at(one.line), under=under.texts)
     return Held(False, "differs", one.lines, found=view.found_at(one.line))
 
@@ -203,7 +205,7 @@ def verify_imports(view: View) -> Held:
     whole = view.whole
     if whole is not None:
         return whole
-    last = re.split(r"[./:\\]", asked.rstrip("/"))[-1]
+    last = re.split(r"[/\\]" if language.by_path else r"[./:\\]", asked.rstrip("/"))[-1]
     relative = any(one.relative for one in view.index.imports)
     unclear = relative or view.mentions(language.dynamic) or not last
     return NOT_FOUND if unclear or not view.is_absent(last) else Held(False, "differs")
@@ -267,6 +269,7 @@ def verify_parameter(view: View) -> Held:
     sure = view.whole is None and not one.decorators and not one.open
     if not given:
         closed = sure and not any(each.variadic for each in one.parameters)
+        closed = closed and view.lacks((one.extent[0], (one.body or one.extent)[0]), name)
         return Held(False, "differs", one.lines, found=view.found_at(one.line)) if closed else NOT_FOUND
     if len(given) > 1:
         return Held(None, "ambiguous", one.lines)

@@ -167,6 +167,7 @@ class _Building:
         self.bare: dict[str, list[Node]] = {}
         self.roles: dict[int, Role] = {}
         self.regions: list[Region] = []
+        self.macros: set[str] = set()
         self.decorations: set[int] = set()
 
     def index(self, query: Query) -> FileIndex | None:
@@ -174,7 +175,15 @@ class _Building:
         errors = _errors(self.root) if _is_bounded(self.root) else None
         if errors is None or not self._capture(query):
             return None
+        self.macros = {self._text(node) for node in self.bare.get("macro", ())}
+        errors.extend(map(_extent, self.bare.get("broken", ())))
+        if self.macros & self.language.keywords:
+            errors.append(_extent(self.root))
         definitions = self._definitions()
+        errors.extend((one.at, one.at + 1) for one in definitions if self._is_replaced(one))
+        plain = {one.name for one in definitions if "macro" in one.kinds and one.literal}
+        known = {one.name for one in definitions if one.sort != "value"}
+        self.macros |= {self._text(node) for node in self.bare.get("unsure", ())} - known
         calls = tuple(self._calls())
         imports = tuple(self._imports())
         raises = tuple(self._raises())
@@ -204,6 +213,7 @@ class _Building:
             comments=comments,
             errors=tuple(errors),
             roles=roles,
+            macros=tuple(sorted(self.macros - plain)),
             weight=1_000 + len(roles) + 100 * count,
         )
 
@@ -226,7 +236,7 @@ class _Building:
                 for name, nodes in captured.items():
                     self.bare.setdefault(name, []).extend(nodes)
                 continue
-            for name in captured.keys() & ROLES.keys():
+            for name in captured.keys() & (ROLES.keys() | {"macro", "unsure"}):
                 self.bare.setdefault(name, []).extend(captured[name])
         return True
 
@@ -259,7 +269,12 @@ class _Building:
     def _definitions(self) -> tuple[Definition, ...]:
         self._adopt_keys()
         self.decorations = {node.id for node in self.bare.get("decoration", ())}
-        wanted = [one for sort in _DEFINING for one in self.by_sort.get(sort, ()) if one.first("name") is not None]
+        wanted = [
+            one
+            for sort in _DEFINING
+            for one in self.by_sort.get(sort, ())
+            if one.first("name") is not None or sort in ("function", "type")
+        ]
         wanted.sort(key=lambda one: (_whole(one)[0], -_whole(one)[1]))
         parameters = self._parameters([one for one in wanted if one.sort == "function"])
         around: list[_Scope] = []
@@ -268,6 +283,11 @@ class _Building:
             whole = _whole(one)
             while around and around[-1].extent[1] <= whole[0]:
                 around.pop()
+            if one.first("name") is None:
+                self.regions.append(Region("lambda", whole))
+                path = (*(around[-1].path if around else ()), f"<{whole[0]}>")
+                around.append(_Scope(whole, path, one.sort, "", False))
+                continue
             made = self._definition(one, whole, around, parameters)
             if made is None:
                 continue
@@ -354,7 +374,12 @@ class _Building:
             members=self._members(content),
             mutable=mutable,
             test="test" in one.settings,
+            fixed="fixed" in one.settings,
         )
+
+    def _is_replaced(self, one: Definition) -> bool:
+        """Whether a macro of the file makes another name of a definition's."""
+        return one.name in self.macros and "macro" not in one.kinds
 
     def _decorators(self, one: _Subject) -> tuple[str, ...]:
         """The texts of what is captured as a decorator in the whole of a definition, or as a part of it."""
@@ -406,6 +431,8 @@ class _Building:
                 continue
             source = one.first("from")
             self._mark(name, Role.CALL)
+            if self._text(name) in self.macros:
+                self.regions.extend(Region("lambda", _extent(node)) for node in _sorted(one, "arguments"))
             yield Call(
                 name=self._name(name),
                 receiver="" if source is None else self._squeezed(source) or "?",
@@ -483,14 +510,16 @@ class _Building:
             )
 
     def _block_ends(self, leaving: set[int]) -> dict[int, int]:
-        """Where the block of each statement ends. What stands behind a leaving one, up to a label, is never reached."""
+        """Where the block of each statement ends, or where a label lets others in. What stands behind a leaving one, up to a label, is never reached."""
         leaves = leaving | {node.id for node in self.bare.get("leave", ())}
         labels = {node.id for node in self.bare.get("label", ())}
+        starts = sorted(node.start_byte for node in self.bare.get("label", ()))
         ends: dict[int, int] = {}
         for block in self.bare.get("block", ()):
             dead = 0
             for child in block.named_children:
-                ends[child.id] = block.end_byte
+                label = bisect_right(starts, child.end_byte - 1)
+                ends[child.id] = min([block.end_byte, *starts[label : label + 1]])
                 if dead and child.id in labels:
                     self.regions.append(Region("dead", (dead, child.start_byte)))
                     dead = 0
@@ -502,6 +531,8 @@ class _Building:
     def _regions(self) -> None:
         for sort in _REGIONS:
             for one in self.by_sort.get(sort, ()):
+                if "always" in one.settings:
+                    continue
                 header = _sorted(one, "header")
                 extent = (header[0].start_byte, header[-1].end_byte) if header else None
                 self.regions.append(Region(sort, _extent(one.node), extent))
@@ -510,8 +541,7 @@ class _Building:
         return "".join(self._text(node).split())
 
     def _joined(self, one: _Subject, part: str) -> str:
-        node = one.first(part)
-        return "" if node is None else self._squeezed(node)
+        return "".join(map(self._squeezed, _sorted(one, part)))
 
 
 def _leaves(arm: Node, leaving: set[int]) -> bool:

@@ -86,6 +86,7 @@ class Language(NamedTuple):
         dynamic: names through which code may reach another by a name that is computed.
         changing: the same, where it may also change what that one is worth.
         plain_types: the language's own names of types, which mean nothing else.
+        keywords: words that mean something else where a macro has one of them as its name.
         errors: whether errors are returned, so that returning one counts as raising it.
         negations: how a condition is turned, as prefixes.
         conjunctions: what joins conditions that must all be met.
@@ -118,6 +119,7 @@ class Language(NamedTuple):
     dynamic: frozenset[str] = frozenset()
     changing: frozenset[str] = frozenset()
     plain_types: frozenset[str] = frozenset()
+    keywords: frozenset[str] = frozenset()
     errors: bool = False
     negations: tuple[str, ...] = ("!",)
     conjunctions: tuple[str, ...] = ("&&",)
@@ -154,12 +156,6 @@ _ROWS: Final = (
     Language("tsx", "tree_sitter_typescript", (".tsx",), entry="language_tsx"),
     Language("java", "tree_sitter_java", (".java",)),
     Language("rust", "tree_sitter_rust", (".rs",)),
-    Language("c", "tree_sitter_c", (".c", ".h")),
-    Language(
-        "cpp",
-        "tree_sitter_cpp",
-        (".cc", ".cpp", ".cxx", ".c++", ".C", ".hh", ".hpp", ".hxx", ".h++", ".H", ".ipp", ".tpp", ".inl"),
-    ),
     Language("c-sharp", "tree_sitter_c_sharp", (".cs", ".csx")),
     Language(
         "ruby",
@@ -180,9 +176,10 @@ _ROWS: Final = (
 @cache
 def languages() -> Mapping[str, Language]:
     """Every listed language, by its name. Each module `language_*.py` has the rows of its own."""
+    from .language_c import CPP, C
     from .language_python import PYTHON
 
-    return {row.name: row for row in (*_ROWS, PYTHON)}
+    return {row.name: row for row in (*_ROWS, PYTHON, C, CPP)}
 
 
 def language_of(name: str) -> Language:
