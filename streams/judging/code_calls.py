@@ -204,7 +204,7 @@ def _type_of(view: View, one: Definition) -> Definition | None:
     types = [
         each for each in view.index.by_name.get(one.path[-2], ()) if each.sort == "type" and each.path == one.path[:-1]
     ]
-    return types[0] if len(types) == 1 else None
+    return types[0] if len(types) == 1 and not view.index.broken(types[0].extent) else None
 
 
 def _is_kept(view: View, one: Definition) -> bool:

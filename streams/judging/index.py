@@ -239,6 +239,7 @@ class FileIndex(msgspec.Struct, frozen=True, array_like=True, dict=True):
         errors: extents of what does not parse.
         roles: the first byte of each identifier that has a `Role`, times 16, plus that role; sorted, 8 bytes each.
         macros: names whose text is replaced before anything is compiled, as far as the file tells.
+        generated: macros may define names that are not written there.
         weight: bytes of memory it takes, roughly.
     """
 
@@ -257,6 +258,7 @@ class FileIndex(msgspec.Struct, frozen=True, array_like=True, dict=True):
     errors: tuple[Extent, ...] = ()
     roles: bytes = b""
     macros: tuple[str, ...] = ()
+    generated: bool = False
     weight: int = 500
 
     @cached_property

@@ -214,6 +214,7 @@ class _Building:
             errors=tuple(errors),
             roles=roles,
             macros=tuple(sorted(self.macros - plain)),
+            generated=bool(self.bare.get("makes")),
             weight=1_000 + len(roles) + 100 * count,
         )
 
@@ -236,7 +237,7 @@ class _Building:
                 for name, nodes in captured.items():
                     self.bare.setdefault(name, []).extend(nodes)
                 continue
-            for name in captured.keys() & (ROLES.keys() | {"macro", "unsure"}):
+            for name in captured.keys() & (ROLES.keys() | {"macro", "unsure", "makes"}):
                 self.bare.setdefault(name, []).extend(captured[name])
         return True
 

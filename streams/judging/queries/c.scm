@@ -36,6 +36,12 @@
 (alignof_expression type: (_) @lambda)
 (offsetof_expression member: (_) @lambda)
 (generic_expression) @lambda
+; A call that stands in no function is a macro's, which may define any name.
+(translation_unit (expression_statement (call_expression) @makes))
+(translation_unit (preproc_ifdef (expression_statement (call_expression) @makes)))
+(translation_unit (preproc_if (expression_statement (call_expression) @makes)))
+(declaration_list (expression_statement (call_expression) @makes))
+(declaration declarator: (parenthesized_declarator (identifier) @makes))
 (function_definition declarator: [(identifier) (pointer_declarator declarator: (identifier))]) @broken
 
 ; ---------------------------------------------------------------- functions
@@ -110,7 +116,7 @@
 ((struct_specifier body: (field_declaration_list (ERROR))) @type (#set! "open"))
 ((struct_specifier body: (field_declaration_list [
     (preproc_call) (field_declaration !declarator type: (type_identifier))
-    (field_declaration type: (struct_specifier) !declarator)])) @type (#set! "open"))
+    (field_declaration type: (struct_specifier !body) !declarator)])) @type (#set! "open"))
 ((union_specifier body: (field_declaration_list [(preproc_call) (field_declaration !declarator type: (type_identifier))])) @type (#set! "open"))
 ((enum_specifier body: (enumerator_list (preproc_call))) @type (#set! "open"))
 

@@ -5,7 +5,7 @@
 ((if_statement condition: (parenthesized_expression (false)) consequence: (_) @dead))
 ((while_statement condition: (parenthesized_expression [(number_literal) (false)] @_zero) body: (_) @dead)
   (#any-of? @_zero "0" "false"))
-((function_definition !type declarator: (function_declarator declarator: (identifier))) @function (#set! "declared"))
+((function_definition !type declarator: (function_declarator declarator: (identifier) @makes)) @function (#set! "declared"))
 (type_definition declarator: (function_declarator declarator: (type_identifier) @name @type))
 (macro_type_specifier) @broken
 (parameter_list (identifier) @bind)

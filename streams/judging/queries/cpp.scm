@@ -3,9 +3,9 @@
 ; ---------------------------------------------------------------- functions
 
 ; Without a type of its own it is a constructor, a destructor or a conversion in its class, and else what a macro makes.
-((translation_unit (function_definition !type declarator: (function_declarator declarator: (identifier))) @function)
+((translation_unit (function_definition !type declarator: (function_declarator declarator: (identifier) @makes)) @function)
   (#set! "declared"))
-((declaration_list (function_definition !type declarator: (function_declarator declarator: (identifier))) @function)
+((declaration_list (function_definition !type declarator: (function_declarator declarator: (identifier) @makes)) @function)
   (#set! "declared"))
 ((compound_statement (function_definition) @function) (#set! "declared"))
 ((friend_declaration (function_definition) @function) (#set! "declared"))
@@ -84,10 +84,13 @@
 (struct_specifier name: (template_type name: (type_identifier) @name) body: (field_declaration_list) @body) @type
 (class_specifier (base_class_clause [(type_identifier) (qualified_identifier) (template_type)] @base)) @type
 (struct_specifier (base_class_clause [(type_identifier) (qualified_identifier) (template_type)] @base)) @type
-([(class_specifier body: (field_declaration_list [
-    (ERROR) (preproc_call) (field_declaration !declarator) (using_declaration) (friend_declaration)
-    (declaration declarator: (function_declarator declarator: (identifier)))])) @type]
-  (#set! "open"))
+((class_specifier body: (field_declaration_list [
+  (ERROR) (preproc_call) (field_declaration type: (type_identifier) !declarator) (using_declaration)])) @type (#set! "open"))
+((struct_specifier body: (field_declaration_list (using_declaration))) @type (#set! "open"))
+((class_specifier name: (type_identifier) @_type body: (field_declaration_list (declaration
+  declarator: (function_declarator declarator: (identifier) @_name)))) @type (#not-eq? @_type @_name) (#set! "open"))
+((struct_specifier name: (type_identifier) @_type body: (field_declaration_list (declaration
+  declarator: (function_declarator declarator: (identifier) @_name)))) @type (#not-eq? @_type @_name) (#set! "open"))
 ((struct_specifier (base_class_clause "...")) @type (#set! "open"))
 ((class_specifier (base_class_clause "...")) @type (#set! "open"))
 (declaration type: (class_specifier !name body: (_)) @type)
