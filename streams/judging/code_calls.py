@@ -124,7 +124,7 @@ def _means(view: View, one: Definition, receiver: str, parts: tuple[str, ...], *
     if len(parts) == 1:
         return not receiver and (_is_bound(view, one, name) or (mention and _is_plain(view, one, name)))
     if not receiver:
-        return _is_sibling(view, one, parts)
+        return _is_sibling(view, one, parts) or _is_bound(view, one, name, parts)
     owner = _type_of(view, one)
     own = (one.receiver,) if one.receiver else view.language.own
     if receiver in view.language.parent:
@@ -149,7 +149,7 @@ def _is_named(view: View, target: Definition, parts: tuple[str, ...], mention: b
     return inherited is not None and inherited.path == target.path
 
 
-def _is_bound(view: View, one: Definition, name: str) -> bool:
+def _is_bound(view: View, one: Definition, name: str, parts: tuple[str, ...] = ()) -> bool:
     """Whether a plain name is one that the file binds by definition or import, and binds to nothing else."""
     bound = [each for each in view.index.by_name.get(name, ()) if each.path[:-1] == _seen(view, one, each)]
     if view.language.bare_members and "method" in one.kinds:
@@ -157,6 +157,8 @@ def _is_bound(view: View, one: Definition, name: str) -> bool:
         if owner is None or not is_closed(view, owner) or _member(view, owner, name, True) is not None:
             return False  # a member of that name would come first
     imported = [each for each in view.index.imports if name in each.binds and _reaches(view, one, each.extent[0])]
+    if parts and (imported or any(each.path[-len(parts) :] != parts for each in bound)):
+        return False
     if (not imported and not bound) or any(each.sort not in ("function", "type", "declared") for each in bound):
         return False
     return view.is_steady(name, one)

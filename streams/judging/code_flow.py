@@ -92,7 +92,7 @@ def verify_raises(view: View) -> Held:
         if {"try", "with"} & set(view.sorts_around(one, at).values()):
             caught = True
             continue
-        if not view.is_steady(named[0], one):
+        if not view.is_steady(named[0], one) or {*named} & {*view.index.macros}:
             continue
         under = view.under(at, one, flow=True)
         return Held(True, lines=each.lines, under=under.texts, narrowed=under.narrowed or bool(under.texts))

@@ -237,7 +237,8 @@ def verify_extends(view: View) -> Held:
         return one
     wanted = view.language.parts(view.check.text("base"))
     for base in one.bases:
-        if wanted and view.language.parts(base)[-len(wanted) :] == wanted:
+        named = view.language.parts(base)
+        if wanted and named[-len(wanted) :] == wanted and not {*named} & {*view.index.macros}:
             under = view.under(one.at)
             return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed)
     whole = view.whole

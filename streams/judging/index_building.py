@@ -176,7 +176,8 @@ class _Building:
         if errors is None or not self._capture(query):
             return None
         self.macros = {self._text(node) for node in self.bare.get("macro", ())}
-        errors.extend(map(_extent, self.bare.get("broken", ())))
+        unbroken = set(map(_extent, self.bare.get("unbroken", ())))
+        errors = [*(one for one in errors if one not in unbroken), *map(_extent, self.bare.get("broken", ()))]
         if self.macros & self.language.keywords:
             errors.append(_extent(self.root))
         definitions = self._definitions()
@@ -284,7 +285,7 @@ class _Building:
             whole = _whole(one)
             while around and around[-1].extent[1] <= whole[0]:
                 around.pop()
-            if one.first("name") is None:
+            if one.first("name") is None or "unnamed" in one.settings:
                 self.regions.append(Region("lambda", whole))
                 path = (*(around[-1].path if around else ()), f"<{whole[0]}>")
                 around.append(_Scope(whole, path, one.sort, "", False))

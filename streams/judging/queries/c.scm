@@ -23,12 +23,14 @@
 ((preproc_ifdef name: (identifier) @_name (linkage_specification
     body: (declaration_list . (preproc_call directive: (preproc_directive) @_end)))) @compiled
   (#eq? @_name "__cplusplus") (#match? @_end "endif") (#set! "always"))
+((linkage_specification body: (declaration_list
+  (preproc_ifdef name: (identifier) @_name (MISSING "#endif") @unbroken))) (#eq? @_name "__cplusplus"))
 ((preproc_if condition: (number_literal) @_zero (_) @dead) (#match? @_zero "^0+$") (#not-match? @dead "^#\\s*el"))
 ((preproc_elif condition: (number_literal) @_zero (_) @dead) (#match? @_zero "^0+$") (#not-match? @dead "^#\\s*el"))
 ((preproc_if condition: (number_literal) @_one alternative: (_) @dead) (#not-match? @_one "^0+$"))
 
 ; Names in capitals that are called or stand alone may be macros: their arguments may vanish, and they may return.
-((call_expression function: (identifier) @unsure) (#match? @unsure "^_*[A-Z][A-Z0-9_]*$"))
+((call_expression function: (identifier) @unsure) (#match? @unsure "^_*[A-Z][A-Z0-9_]+$"))
 (expression_statement . (identifier) @unsure)
 ((call_expression function: (identifier) @_name arguments: (argument_list) @lambda)
   (#any-of? @_name "assert" "static_assert" "typeof" "__typeof__" "typeid" "offsetof" "noexcept" "defined"))

@@ -1,6 +1,6 @@
 ; C alone: what C++ writes in another way.
 
-(if_statement condition: (parenthesized_expression) @condition) @branch
+(if_statement condition: (parenthesized_expression (_) @condition)) @branch
 ((if_statement condition: (parenthesized_expression (number_literal) @_zero) consequence: (_) @dead) (#eq? @_zero "0"))
 ((if_statement condition: (parenthesized_expression (false)) consequence: (_) @dead))
 ((while_statement condition: (parenthesized_expression [(number_literal) (false)] @_zero) body: (_) @dead)

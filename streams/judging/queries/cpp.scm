@@ -8,7 +8,7 @@
 ((declaration_list (function_definition !type declarator: (function_declarator declarator: (identifier) @makes)) @function)
   (#set! "declared"))
 ((compound_statement (function_definition) @function) (#set! "declared"))
-((friend_declaration (function_definition) @function) (#set! "declared"))
+((friend_declaration [(function_definition) (declaration)] @function) (#set! "unnamed"))
 ((function_definition [(delete_method_clause) (default_method_clause)]) @function (#set! "bodiless"))
 (function_definition body: (try_statement) @body) @function
 (function_definition declarator: [
@@ -143,7 +143,8 @@
 
 ; ---------------------------------------------------------------- conditions and flow
 
-(if_statement condition: (condition_clause) @condition) @branch
+(if_statement condition: (condition_clause !initializer value: (_) @condition)) @branch
+(if_statement condition: (condition_clause initializer: (_)) @condition) @branch
 ((if_statement condition: (condition_clause value: [(number_literal) (false)] @_zero) consequence: (_) @dead)
   (#any-of? @_zero "0" "false"))
 ((while_statement condition: (condition_clause value: [(number_literal) (false)] @_zero) body: (_) @dead)
