@@ -116,3 +116,21 @@ def symbol_kinds(index: FileIndex, name: str) -> frozenset[str]:
 
 def _named(index: FileIndex, name: str) -> list[Definition]:
     return View(Check("defines", (name,)), index, Source("", "")).found(name)
+
+
+# ---------------------------------------------------------------- for record/deriving.py, and to go with it
+
+Code = FileIndex
+ON_SYMBOLS: Final = CODE_CHECKS - {"imports"}
+
+
+def possible_checks(index: FileIndex, symbol: str, path: str) -> frozenset[str]:
+    """Which checks on a symbol might hold in a file: all of them where it is defined there, else none.
+
+    Args:
+        index: what `parse_code` made of the file.
+        symbol: the first argument of a check.
+        path: of the file.
+    """
+    found = View(Check("defines", (symbol,)), index, Source(path, "")).found(symbol)
+    return ON_SYMBOLS if index.problem is None and found else frozenset()

@@ -82,12 +82,7 @@ def verify_raises(view: View) -> Held:
     for each in view.index.raises:
         at = each.extent[0]
         named = view.language.parts(each.error)
-        if (
-            not parts
-            or named[-len(parts) :] != parts
-            or not view.is_direct(one, at)
-            or not view.has_line(each.lines[0])
-        ):
+        if not view.is_named_by(parts, named) or not view.is_direct(one, at) or not view.has_line(each.lines[0]):
             continue
         if {"try", "with"} & set(view.sorts_around(one, at).values()):
             caught = True

@@ -125,7 +125,7 @@ def _valued(view: View, name: str) -> tuple[Definition, str] | Held:
     there = [one for one in view.found(name) if one.sort in _VALUED and view.holds(one)]
     owners = [one for one in view.found(".".join(parts[:-1])) if is_function(one)] if len(parts) > 1 else []
     if not there and len(owners) == 1:
-        given = [each for each in owners[0].parameters if each.name == parts[-1]]
+        given = [each for each in owners[0].parameters if (each.name,) == parts[-1:]]
         if len(given) == 1 and not view.index.broken(owners[0].extent) and view.source.whole:
             return owners[0], given[0].literal
     if not there:
@@ -155,7 +155,8 @@ def _is_kept(view: View, one: Definition) -> bool:
         holders = [each for each in view.index.definitions if each.path == one.path[:-1]]
         if len(holders) != 1 or not holders[0].members:
             return False
-        name, mutable, one = one.path[-2], True, holders[0]
+        mutable, one = True, holders[0]
+        name = one.name
     reads = (Role.LOOK,) if mutable else (Role.READ, Role.LOOK)
     for at, role in view.roles(name):
         if at == one.at or role in reads or role in (Role.KEYWORD, Role.IMPORT):
@@ -238,7 +239,7 @@ def verify_extends(view: View) -> Held:
     wanted = view.language.parts(view.check.text("base"))
     for base in one.bases:
         named = view.language.parts(base)
-        if wanted and named[-len(wanted) :] == wanted and not {*named} & {*view.index.macros}:
+        if view.is_named_by(wanted, named) and not {*named} & {*view.index.macros}:
             under = view.under(one.at)
             return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed)
     whole = view.whole

@@ -159,6 +159,12 @@ class View:
                 return exact or there
         return there
 
+    def is_named_by(self, parts: tuple[str, ...], written: tuple[str, ...]) -> bool:
+        """Whether a symbol means what is written: its end, where the file itself has nothing else of that name."""
+        if not parts or written[-len(parts) :] != parts:
+            return False
+        return written == parts or not any(one.path == parts for one in self.index.by_name.get(parts[-1], ()))
+
     def _with_path(self, parts: tuple[str, ...]) -> list[Definition]:
         if not parts:
             return []

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from enum import IntEnum
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -230,7 +230,7 @@ class FileIndex(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """What a file of source code holds.
 
     Attributes:
-        language: its name in `languages.LANGUAGES`.
+        language: its name in `languages.languages()`.
         problem: why it cannot be read; then it has nothing else.
         definitions: in the order of the file, as all that follow.
         package: the names of the package that the file says it belongs to.
@@ -331,8 +331,8 @@ def _plain(value: Value) -> Any:
 
 def _meant(written: Any) -> Value:
     if isinstance(written, list):
-        return tuple(_meant(item) for item in written)  # pyright: ignore[reportUnknownVariableType]
+        return tuple(map(_meant, cast("list[Any]", written)))
     if isinstance(written, dict):
-        digits: str = written["n"]
+        digits = cast("dict[str, str]", written)["n"]
         return int(digits) if digits.lstrip("-").isdigit() else Decimal(digits)
     return written

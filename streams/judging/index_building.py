@@ -85,7 +85,7 @@ def build_index(language: str, data: bytes) -> FileIndex:
     """The index of a file.
 
     Args:
-        language: a name of `languages.LANGUAGES`.
+        language: a name of `languages.languages()`.
         data: the file's bytes, in UTF-8; a byte order mark is left aside.
 
     Returns:

@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
 
-from sluice.streams.judging import code_strings as strings
+from sluice.streams.judging import string_escapes as strings
 from sluice.streams.judging.code import parse_code
-from sluice.streams.judging.code_model import Found
-from sluice.streams.judging.code_strings import Escapes, decode
-from sluice.streams.judging.code_values import read
+from sluice.streams.judging.index import value_of
+from sluice.streams.judging.languages import languages_of
+from sluice.streams.judging.literal_values import Found
 from sluice.streams.judging.results import Source
+from sluice.streams.judging.string_escapes import Escapes, decode
 
 FRAMES = {
     "py": "X = {}\n",
@@ -34,12 +35,13 @@ FRAMES = {
 
 def worth(written: str, ending: str) -> Found | None:
     """The value of an expression in a language; None where it is computed."""
-    code = parse_code(Source(f"a.{ending}", FRAMES[ending].format(written)))
-    assert code is not None
-    assert code.errors == [], written
-    (one,) = (code.definitions[place] for place in code.by_name["X"])
-    assert one.value is not None
-    return read(code, one.value)
+    if not languages_of(f"a.{ending}")[0].queries:
+        pytest.skip("this language has no queries yet")
+    index = parse_code(Source(f"a.{ending}", FRAMES[ending].format(written)))
+    assert index is not None
+    assert (index.problem, index.errors) == (None, ()), written
+    (one,) = index.by_name["X"]
+    return Found(value_of(one.literal)) if one.literal else None
 
 
 @pytest.mark.parametrize(
@@ -201,10 +203,13 @@ def test_null_is_a_value(ending: str, written: str) -> None:
     assert worth(written, ending) == Found(None)
 
 
-def test_fractions_are_read_exactly() -> None:
+@pytest.mark.parametrize(
+    ("ending", "written"),
+    [("py", "1.5"), ("java", "1.5f"), ("rs", "1.5_f64"), ("cs", "1.5m"), ("go", "1.5")],
+)
+def test_fractions_are_read_exactly(ending: str, written: str) -> None:
     """A fraction is what is written, not what a machine would store."""
-    for ending, written in (("py", "1.5"), ("java", "1.5f"), ("rs", "1.5_f64"), ("cs", "1.5m"), ("go", "1.5")):
-        assert worth(written, ending) == Found(Decimal("1.5"))
+    assert worth(written, ending) == Found(Decimal("1.5"))
 
 
 @pytest.mark.parametrize(
