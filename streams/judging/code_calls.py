@@ -47,7 +47,9 @@ def verify_uses(view: View) -> Held:
         if view.index.role(at) in READS and view.is_direct(one, at) and view.has_line(view.line(at)):
             match = _BEFORE.search(view.data, max(0, at - 200), at)
             receiver = match[1].decode("utf-8", "replace") if match else "" if not _is_member(view, at) else "?"
-            if _means(view, one, receiver, parts, mention=True):
+            # Where a method needs no receiver, the plain name in a call is a method, and any other one is not.
+            called = view.language.bare_members and view.index.role(at) is Role.CALL
+            if _means(view, one, receiver, parts, mention=not called):
                 under = view.under(at, one)
                 line = view.line(at)
                 return Held(True, lines=(line, line), under=under.texts, narrowed=under.narrowed)
@@ -122,9 +124,13 @@ def _means(view: View, one: Definition, receiver: str, parts: tuple[str, ...], *
     """
     name = parts[-1]
     if len(parts) == 1:
-        return not receiver and (_is_bound(view, one, name) or (mention and _is_plain(view, one, name)))
+        if receiver in ("", "new") and (_is_bound(view, one, name) or (mention and _is_plain(view, one, name))):
+            return True
     if not receiver:
-        return _is_sibling(view, one, parts) or _is_bound(view, one, name, parts)
+        if _is_sibling(view, one, parts, mention) or (len(parts) > 1 and _is_bound(view, one, name, parts)):
+            return True
+    if not receiver or len(parts) == 1:
+        return False
     owner = _type_of(view, one)
     own = (one.receiver,) if one.receiver else view.language.own
     if receiver in view.language.parent:
@@ -152,7 +158,7 @@ def _is_named(view: View, target: Definition, parts: tuple[str, ...], mention: b
 def _is_bound(view: View, one: Definition, name: str, parts: tuple[str, ...] = ()) -> bool:
     """Whether a plain name is one that the file binds by definition or import, and binds to nothing else."""
     bound = [each for each in view.index.by_name.get(name, ()) if each.path[:-1] == _seen(view, one, each)]
-    if view.language.bare_members and "method" in one.kinds:
+    if view.language.bare_members and "method" in one.kinds and any(each.sort != "type" for each in bound):
         owner = _type_of(view, one)
         if owner is None or not is_closed(view, owner) or _member(view, owner, name, True) is not None:
             return False  # a member of that name would come first
@@ -190,13 +196,16 @@ def _is_plain(view: View, one: Definition, name: str) -> bool:
     return inner != outer and (inner or view.is_steady(name, one))
 
 
-def _is_sibling(view: View, one: Definition, parts: tuple[str, ...]) -> bool:
-    """Whether a plain call means a member of the own type: only where the language needs no receiver for that."""
+def _is_sibling(view: View, one: Definition, parts: tuple[str, ...], mention: bool) -> bool:
+    """Whether a plain name means a member of the own type: only where the language needs no receiver for that."""
     owner = _type_of(view, one) if view.language.bare_members else None
-    target = None if owner is None else _member(view, owner, parts[-1], False)
-    if target is None or any(each.path == (parts[-1],) for each in view.index.definitions):
+    target = None if owner is None else _member(view, owner, parts[-1], mention)
+    hiding = ((parts[-1],), (*one.path, parts[-1]))
+    if target is None or any(each.path in hiding for each in view.index.by_name[parts[-1]]):
         return False
-    return view.is_steady(parts[-1], one) and _is_named(view, target, parts, False)
+    if (mention and target.sort != "value") or target.type.rpartition(".")[2] == parts[-1]:
+        return False  # the type of that name may be meant
+    return view.is_steady(parts[-1], one) and _is_named(view, target, parts, mention)
 
 
 def _type_of(view: View, one: Definition) -> Definition | None:
@@ -259,6 +268,8 @@ def _of_type(view: View, one: Definition, receiver: str, name: str, mention: boo
     parts = view.language.parts(receiver)
     types = [each for each in view.found(receiver) if each.sort in ("type", "space")] if parts else []
     if len(types) != 1 or not view.is_steady(parts[0], one):
+        return None
+    if any(each.sort == "value" for each in view.index.by_name.get(parts[0], ())):
         return None
     return _member(view, types[0], name, mention)
 

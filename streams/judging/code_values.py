@@ -43,8 +43,12 @@ def verify_defines(view: View) -> Held:
     whole = view.whole
     if whole is not None:
         return whole
-    if view.is_absent(parts[-1]) and not view.index.generated:
-        return Held(False, "differs")
+    if view.is_absent(parts[-1]):
+        owners = view.found(".".join(parts[:-1])) if len(parts) > 1 else view.index.scopes
+        made = any(one.open and one.sort == "type" and one.body is not None for one in owners)
+        made = made or view.index.generated or _is_implicit(view, parts[-1])
+        made = made or any(one.sort == "value" and one.decorators for one in view.index.definitions)
+        return NOT_FOUND if made else Held(False, "differs")
     if (
         here
         and len(here) == len(there)
@@ -144,7 +148,7 @@ def _valued(view: View, name: str) -> tuple[Definition, str] | Held:
 
 def _is_kept(view: View, one: Definition) -> bool:
     """Whether every occurrence of a value's name but its definition provably only reads it."""
-    if view.mentions(view.language.changing):
+    if one.decorators or view.mentions(view.language.changing):
         return False
     if one.fixed:
         return not any(role is Role.WRITE for _, role in view.roles(one.path[-1]))
@@ -208,7 +212,8 @@ def verify_imports(view: View) -> Held:
         return whole
     last = re.split(r"[/\\]" if language.by_path else r"[./:\\]", asked.rstrip("/"))[-1]
     relative = any(one.relative for one in view.index.imports)
-    unclear = relative or view.mentions(language.dynamic) or not last
+    everything = not language.by_path and any(one.everything for one in view.index.imports)
+    unclear = relative or everything or view.mentions(language.dynamic) or not last or _is_implicit(view, asked)
     return NOT_FOUND if unclear or not view.is_absent(last) else Held(False, "differs")
 
 
@@ -225,6 +230,11 @@ def _resolved(view: View, one: Import) -> list[str]:
             around = folders[: len(folders) - up]
             names.append(".".join((*around, plain) if plain else around))
     return names
+
+
+def _is_implicit(view: View, name: str) -> bool:
+    """Whether a name is there without being written, as the language makes it."""
+    return bool(view.language.implicit) and re.fullmatch(view.language.implicit, name) is not None
 
 
 def _is_type(one: Definition) -> bool:

@@ -156,7 +156,7 @@ class View:
         for cut in range(1, len(parts) if not there else 0):
             if self._is_module(parts[:cut]) and (there := self._with_path(parts[cut:])):
                 exact = [one for one in there if one.path == parts[cut:]]
-                return exact or there
+                return exact or (there if self.language.modules else [])
         return there
 
     def is_named_by(self, parts: tuple[str, ...], written: tuple[str, ...]) -> bool:
@@ -176,7 +176,7 @@ class View:
     def _is_module(self, parts: tuple[str, ...]) -> bool:
         folders = [one for one in self.source.path.split("/") if one]
         stem = folders.pop().split(".")[0] if folders else ""
-        names = tuple(folders) if stem in _FOLDERS else (*folders, stem)
+        names = tuple(folders) if stem in _FOLDERS or not self.language.modules else (*folders, stem)
         return any(one and one[-len(parts) :] == parts for one in (names, tuple(folders), self.index.package))
 
     def only(self, symbol: str, fits: Callable[[Definition], bool]) -> Definition | Held:

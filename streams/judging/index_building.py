@@ -78,7 +78,7 @@ _STRENGTH: Final = (
 """Which role a name has that is captured as several: the last of these."""
 _RANK: Final = {role: rank for rank, role in enumerate(_STRENGTH)}
 _WORDS: Final = re.compile(r"[^\w.]")
-_ARGUMENTS_OF_TYPES: Final = re.compile(r"[\[<].*", re.DOTALL)
+_ARGUMENTS_OF_TYPES: Final = re.compile(r"[\[<](?!.*[>\]]\.).*", re.DOTALL)
 
 
 def build_index(language: str, data: bytes) -> FileIndex:
@@ -346,7 +346,7 @@ class _Building:
         elif one.sort in ("type", "space", "key"):
             kinds = {one.sort, *one.settings.get("kind", ())}
         elif one.sort == "value" and sort == "type":
-            kinds |= {"field", "member"} if around[-1].enumeration else {"field"}
+            kinds |= {"field", "member"} if around[-1].enumeration and "field" not in kinds else {"field"}
         decorators = self._decorators(one)
         words = {_WORDS.split(text.removeprefix("@"))[0].rpartition(".")[2] for text in decorators}
         static = "static" in one.settings or bool(words & self.language.static)

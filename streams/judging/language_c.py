@@ -144,6 +144,7 @@ def _row(name: str, package: str, endings: tuple[str, ...], query: str, separato
         imported=lambda module, _: (module,) if module else (),
         binding=lambda _: "",
         by_path=True,
+        modules=False,
     )
 
 

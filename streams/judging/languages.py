@@ -92,6 +92,8 @@ class Language(NamedTuple):
         conjunctions: what joins conditions that must all be met.
         imported: what an import of a module and a name imports, as checks name it.
         binding: the name that an import of a module introduces where no other is given.
+        modules: a file is a module, so that its name may stand in front of what is defined there.
+        refutes: a check may be exactly false by syntax; else it is only ever proved by what is there.
         by_path: modules are named as paths, so that only the file itself knows what they are.
     """
 
@@ -126,6 +128,8 @@ class Language(NamedTuple):
     imported: Callable[[str, str], Iterable[str]] = dotted
     binding: Callable[[str], str] = _first
     by_path: bool = False
+    modules: bool = True
+    refutes: bool = True
 
     def bare(self, name: str) -> str:
         """A name as names are compared: in NFKC, and without the marks of its language."""
@@ -154,9 +158,7 @@ _ROWS: Final = (
     Language("javascript", "tree_sitter_javascript", (".js", ".jsx", ".mjs", ".cjs")),
     Language("typescript", "tree_sitter_typescript", (".ts", ".mts", ".cts"), entry="language_typescript"),
     Language("tsx", "tree_sitter_typescript", (".tsx",), entry="language_tsx"),
-    Language("java", "tree_sitter_java", (".java",)),
     Language("rust", "tree_sitter_rust", (".rs",)),
-    Language("c-sharp", "tree_sitter_c_sharp", (".cs", ".csx")),
     Language(
         "ruby",
         "tree_sitter_ruby",
@@ -177,9 +179,11 @@ _ROWS: Final = (
 def languages() -> Mapping[str, Language]:
     """Every listed language, by its name. Each module `language_*.py` has the rows of its own."""
     from .language_c import CPP, C
+    from .language_java import JAVA
     from .language_python import PYTHON
+    from .language_sharp import SHARP
 
-    return {row.name: row for row in (*_ROWS, PYTHON, C, CPP)}
+    return {row.name: row for row in (*_ROWS, C, CPP, JAVA, PYTHON, SHARP)}
 
 
 def language_of(name: str) -> Language:
