@@ -123,14 +123,13 @@ def _means(view: View, one: Definition, receiver: str, parts: tuple[str, ...], *
         mention: a mention is asked about, which may be of any definition; else a call.
     """
     name = parts[-1]
-    if len(parts) == 1:
-        if receiver in ("", "new") and (_is_bound(view, one, name) or (mention and _is_plain(view, one, name))):
-            return True
+    if receiver in ("", "new") and _is_bound(view, one, name, parts):
+        return True
     if not receiver:
-        if _is_sibling(view, one, parts, mention) or (len(parts) > 1 and _is_bound(view, one, name, parts)):
-            return True
-    if not receiver or len(parts) == 1:
-        return False
+        plain = len(parts) == 1 and mention and _is_plain(view, one, name)
+        return plain or _is_sibling(view, one, parts, mention)
+    if len(parts) == 1:
+        return receiver == "new" and mention and _is_plain(view, one, name)
     owner = _type_of(view, one)
     own = (one.receiver,) if one.receiver else view.language.own
     if receiver in view.language.parent:
@@ -155,7 +154,7 @@ def _is_named(view: View, target: Definition, parts: tuple[str, ...], mention: b
     return inherited is not None and inherited.path == target.path
 
 
-def _is_bound(view: View, one: Definition, name: str, parts: tuple[str, ...] = ()) -> bool:
+def _is_bound(view: View, one: Definition, name: str, parts: tuple[str, ...]) -> bool:
     """Whether a plain name is one that the file binds by definition or import, and binds to nothing else."""
     bound = [each for each in view.index.by_name.get(name, ()) if each.path[:-1] == _seen(view, one, each)]
     if view.language.bare_members and "method" in one.kinds and any(each.sort != "type" for each in bound):
@@ -163,7 +162,7 @@ def _is_bound(view: View, one: Definition, name: str, parts: tuple[str, ...] = (
         if owner is None or not is_closed(view, owner) or _member(view, owner, name, True) is not None:
             return False  # a member of that name would come first
     imported = [each for each in view.index.imports if name in each.binds and _reaches(view, one, each.extent[0])]
-    if parts and (imported or any(each.path[-len(parts) :] != parts for each in bound)):
+    if len(parts) > 1 and (imported or any(each.path[-len(parts) :] != parts for each in bound)):
         return False
     if (not imported and not bound) or any(each.sort not in ("function", "type", "declared") for each in bound):
         return False

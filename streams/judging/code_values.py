@@ -43,10 +43,11 @@ def verify_defines(view: View) -> Held:
     whole = view.whole
     if whole is not None:
         return whole
-    if view.is_absent(parts[-1]):
+    name = parts[-1]
+    if view.is_absent(name):
         owners = view.found(".".join(parts[:-1])) if len(parts) > 1 else view.index.scopes
         made = any(one.open and one.sort == "type" and one.body is not None for one in owners)
-        made = made or view.index.generated or _is_implicit(view, parts[-1])
+        made = made or view.index.generated or _is_implicit(view, name)
         made = made or any(one.sort == "value" and one.decorators for one in view.index.definitions)
         return NOT_FOUND if made else Held(False, "differs")
     if (
@@ -55,7 +56,7 @@ def verify_defines(view: View) -> Held:
         and all(one.sort in _SHARP and _ALSO.get(kind) not in one.kinds for one in here)
     ):
         places = {one.at for one in here}
-        if all(at in places or role in READS or role is Role.IMPORT for at, role in view.roles(parts[-1])):
+        if all(at in places or role in READS or role is Role.IMPORT for at, role in view.roles(name)):
             return Held(False, "differs", here[0].lines, found=view.found_at(here[0].line))
     return NOT_FOUND
 

@@ -512,7 +512,10 @@ class _Building:
             )
 
     def _block_ends(self, leaving: set[int]) -> dict[int, int]:
-        """Where the block of each statement ends, or where a label lets others in. What stands behind a leaving one, up to a label, is never reached."""
+        """Where the block of each statement ends, or a label lets others in.
+
+        What stands behind a leaving statement, up to a label, is never reached.
+        """
         leaves = leaving | {node.id for node in self.bare.get("leave", ())}
         labels = {node.id for node in self.bare.get("label", ())}
         starts = sorted(node.start_byte for node in self.bare.get("label", ()))

@@ -3,60 +3,41 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
+from . import literal_values as literals
 from .checks import Value
-from .languages import Language, grammar_of
-from .literal_values import (
-    Found,
-    Reading,
-    arithmetic,
-    constant,
-    inside,
-    items,
-    joined,
-    number,
-    quoted,
-    read,
-    signed,
-    text_found,
-)
+from .languages import Language, as_path, grammar_of
+from .literal_values import Found, Reader, Reading
 from .string_escapes import C as ESCAPES
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _QUALIFIERS: Final = re.compile(r"^(?:constexpr|const|volatile|inline)+|(?<=\*)const")
-_SIGNED: Final = {
-    8: ("signedchar", "int8_t"),
-    16: ("short", "shortint", "int16_t"),
-    32: ("int", "signed", "signedint", "long", "longint", "int32_t", "ssize_t", "ptrdiff_t", "intptr_t"),
-    64: ("longlong", "longlongint", "int64_t", "intmax_t"),
+_INTEGERS: Final = {
+    8: "signedchar int8_t uint8_t unsignedchar",
+    16: "short int16_t uint16_t unsignedshort",
+    32: "int signed long int32_t ssize_t ptrdiff_t uint32_t unsigned unsignedint unsignedlong size_t",
+    64: "longlong int64_t intmax_t uint64_t unsignedlonglong uintmax_t",
 }
-_UNSIGNED: Final = {
-    8: ("unsignedchar", "uint8_t"),
-    16: ("unsignedshort", "unsignedshortint", "uint16_t"),
-    32: ("unsigned", "unsignedint", "unsignedlong", "unsignedlongint", "uint32_t", "size_t", "uintptr_t"),
-    64: ("unsignedlonglong", "uint64_t", "uintmax_t"),
-}
-_RANGES: Final = {
-    "char": (0, 127),
-    **{name: (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits, names in _SIGNED.items() for name in names},
-    **{name: (0, 2**bits - 1) for bits, names in _UNSIGNED.items() for name in names},
-}
-"""What every machine can keep in a type: a `long` has 32 bits at least."""
-_FLOAT_DIGITS: Final = 6
-_SINGLE: Final = frozenset(
-    ("number_literal", "string_literal", "concatenated_string", "parenthesized_expression", "unary_expression")
+"""Types of whole numbers by the bits that they have on every machine: a `long` has 32 at least."""
+_BITS: Final = {name: bits for bits, names in _INTEGERS.items() for name in names.split()}
+_PLAIN: Final = "int char short long unsigned float double void"
+_KEYWORDS: Final = (
+    f"{_PLAIN} signed bool struct union enum class typedef if else while do for switch case default break continue "
+    "return goto sizeof throw try catch new delete operator this true false namespace template using auto"
 )
+_SINGLE: Final = re.compile("number_literal|string_literal|concatenated_string|parenthesized_expression|unary_.*|null")
 """What a macro may stand for so that what stands around it cannot take it apart."""
 
 
 def _fits(declared: str, value: Value) -> bool:
     """Whether a value stays what is written under a declared type, which is without white space."""
     fixed, plain = "const" in declared, _QUALIFIERS.sub("", declared.replace("std::", ""))
-    if not plain or plain == "auto":
+    if plain in ("", "auto"):
         return not isinstance(value, tuple)
     if plain.endswith("[]"):
         if isinstance(value, tuple):
@@ -64,72 +45,64 @@ def _fits(declared: str, value: Value) -> bool:
         return fixed and plain == "char[]" and isinstance(value, str)
     if plain.endswith("*"):
         return value is None or (plain == "char*" and isinstance(value, str))
-    if isinstance(value, bool):
-        return plain in ("bool", "_Bool")
+    if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
+        return isinstance(value, bool) and plain in ("bool", "_Bool")
     if plain in ("float", "double"):
-        digits = len(Decimal(value).as_tuple().digits) if isinstance(value, (int, Decimal)) else 99
-        return digits <= (_FLOAT_DIGITS if plain == "float" else 15)
-    low, high = _RANGES.get(plain, (1, 0))
-    return isinstance(value, int) and low <= value <= high
+        return len(Decimal(value).as_tuple().digits) <= (6 if plain == "float" else 15)
+    unsigned = plain.startswith(("u", "size_t"))
+    bits = 7 if plain == "char" else _BITS.get(plain, 0) - (not unsigned)
+    return isinstance(value, int) and bits > 0 and (0 if unsigned or bits == 7 else -(2**bits)) <= value < 2**bits
 
 
 def _macro(code: Reading, node: Node, depth: int) -> Found | None:
     """What stands behind the name of a macro, where it is a literal on its own or in brackets."""
     from tree_sitter import Parser
 
-    text, grammar = code.text(node).replace("\\\r\n", " ").replace("\\\n", " "), grammar_of("c")
-    if grammar is None or not text:
+    grammar = grammar_of("c")
+    if grammar is None:
         return None
-    data = b"int x = " + text.encode("utf-8", "surrogatepass") + b"\n;"
+    data = re.sub(rb"\\\r?\n", b" ", b"int x = " + code.text(node).encode("utf-8", "surrogatepass") + b"\n;")
     root = Parser(grammar).parse(data).root_node
-    declared = root.named_children[0].child_by_field_name("declarator") if root.named_children else None
+    declared = root.named_children[0].child_by_field_name("declarator")
     value = None if declared is None else declared.child_by_field_name("value")
-    if root.has_error or root.named_child_count != 1 or value is None or value.type not in _SINGLE:
+    if root.has_error or root.named_child_count != 1 or value is None or not _SINGLE.fullmatch(value.type):
         return None
-    return read(Reading(data, code.values, code.bounded), value, depth + 1)
+    return literals.read(Reading(data, code.values, code.bounded), value, depth + 1)
 
 
 def _raw(code: Reading, node: Node, _: int) -> Found | None:
-    text = code.text(node)
-    match = re.fullmatch(r'R"([^()\\\s]{0,16})\((.*)\)\1"', text, re.DOTALL)
-    return None if match is None else text_found(match[2])
+    match = re.fullmatch(r'R"([^()\\\s]{0,16})\((.*)\)\1"', code.text(node), re.DOTALL)
+    return None if match is None else literals.text_found(match[2])
 
 
 def _members(code: Reading, node: Node) -> Found | None:
-    return items(code, node, 1) if node.type == "initializer_list" else None
+    return literals.items(code, node, 1) if node.type == "initializer_list" else None
 
 
-_VALUES: Final = {
-    "string_literal": quoted(ESCAPES, '"'),
-    "concatenated_string": joined,
-    "system_lib_string": lambda code, node, _: text_found(code.text(node)[1:-1]),
-    "raw_string_literal": _raw,
-    "preproc_arg": _macro,
-    "true": constant(True),
-    "false": constant(False),
-    "null": constant(None),
-    "initializer_list": items,
-    "parenthesized_expression": inside(),
-    "unary_expression": signed,
-    "binary_expression": arithmetic,
-}
-_SUFFIXES: Final = r"[uUlLzZ]+|(?<=[.eE\d])[fF]"
-_KEYWORDS: Final = (
-    "if else while do for switch case default break continue return goto int char short long float double signed "
-    "unsigned void bool struct union enum class typedef sizeof throw try catch new delete operator this true false "
-    "namespace template using auto"
-)
-
-
-def _row(name: str, package: str, endings: tuple[str, ...], query: str, separator: str, implicit: str) -> Language:
-    values = {**_VALUES, "number_literal": number(_SUFFIXES, radix_suffix="[uUlLzZ]+", zero="octal", separator=separator)}
+def _row(name: str, endings: str, query: str, separator: str, implicit: str) -> Language:
+    suffix = r"[uUlLzZ]+|(?<=[.eE\d])[fF]"
+    values: Mapping[str, Reader] = {
+        "number_literal": literals.number(suffix, radix_suffix="[uUlLzZ]+", zero="octal", separator=separator),
+        "string_literal": literals.quoted(ESCAPES, '"'),
+        "concatenated_string": literals.joined,
+        "system_lib_string": lambda code, node, _: literals.text_found(code.text(node)[1:-1]),
+        "raw_string_literal": _raw,
+        "preproc_arg": _macro,
+        "true": literals.constant(True),
+        "false": literals.constant(False),
+        "null": literals.constant(None),
+        "initializer_list": literals.items,
+        "parenthesized_expression": literals.inside(),
+        "unary_expression": literals.signed,
+        "binary_expression": literals.arithmetic,
+    }
     return Language(
         name,
-        package,
-        endings,
+        f"tree_sitter_{name}",
+        tuple(endings.split()),
         queries=("c", query),
         values=values,
-        mutable=frozenset(values),
+        mutable=frozenset(values),  # what is not `const` may be changed by any function or macro that it is given
         fits=_fits,
         members=_members,
         naming=frozenset(("type_identifier", "qualified_identifier", "template_type")),
@@ -137,27 +110,16 @@ def _row(name: str, package: str, endings: tuple[str, ...], query: str, separato
         bare_members=name == "cpp",
         implicit=implicit,
         dynamic=frozenset(("dlsym", "GetProcAddress", "asm", "__asm__", "__asm")),
-        changing=frozenset(("push_macro", "pop_macro", "memcpy_s", "const_cast")),
-        plain_types=frozenset(("int", "char", "short", "long", "unsigned", "float", "double", "void")),
+        changing=frozenset(("push_macro", "pop_macro", "const_cast")),
+        plain_types=frozenset(_PLAIN.split()),
         errors=True,
         keywords=frozenset(_KEYWORDS.split()),
-        imported=lambda module, _: (module,) if module else (),
-        binding=lambda _: "",
+        imported=as_path,
         by_path=True,
         modules=False,
     )
 
 
-_IMPLICIT: Final = (
-    r"~\w*|operator.*|begin|end|rbegin|rend|get|swap|main|await_\w+|\w+_suspend|get_return_object|return_v\w+|"
-    r"yield_value|unhandled_exception|terminate|abort"
-)
-C: Final = _row("c", "tree_sitter_c", (".c", ".h"), "c_only", "_", r"main|abort|mem\w+")
-CPP: Final = _row(
-    "cpp",
-    "tree_sitter_cpp",
-    (".cc", ".cpp", ".cxx", ".c++", ".C", ".hh", ".hpp", ".hxx", ".h++", ".H", ".ipp", ".tpp", ".inl"),
-    "cpp",
-    "'",
-    _IMPLICIT,
-)
+_IMPLICIT: Final = r"~\w*|operator.*|r?begin|r?end|get|swap|main|(await|get|return|yield)_\w+|\w+_(suspend|exception)"
+C: Final = _row("c", ".c .h", "c_only", "_", r"main|abort|mem\w+")
+CPP: Final = _row("cpp", ".cc .cpp .cxx .c++ .C .hh .hpp .hxx .h++ .H .ipp .tpp .inl", "cpp", "'", _IMPLICIT)
