@@ -319,7 +319,8 @@ class _Building:
     ) -> Definition | None:
         named = one.parts["name"][-1]
         name = self._name(named)
-        path, sort = (around[-1].path, around[-1].sort) if around else ((), "")
+        placed = around and "macro" not in one.settings.get("kind", ())  # a macro stands in nothing
+        path, sort = (around[-1].path, around[-1].sort) if placed else ((), "")
         if one.sort == "attribute":
             holder = next((scope for scope in reversed(around) if scope.sort == "function"), None)
             source = one.first("from")

@@ -16,15 +16,13 @@ from .string_escapes import C as ESCAPES
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_QUALIFIERS: Final = re.compile(r"^(?:constexpr|const|volatile|inline)+|(?<=\*)const")
-_INTEGERS: Final = {
-    8: "signedchar int8_t uint8_t unsignedchar",
-    16: "short int16_t uint16_t unsignedshort",
-    32: "int signed long int32_t ssize_t ptrdiff_t uint32_t unsigned unsignedint unsignedlong size_t",
-    64: "longlong int64_t intmax_t uint64_t unsignedlonglong uintmax_t",
-}
+_QUALIFIERS: Final = re.compile(r"^(?:constexpr|const|inline)+|(?<=\*)const")
+_INTEGERS: Final = (
+    "8 signedchar int8_t uint8_t unsignedchar\n16 short int16_t uint16_t unsignedshort\n32 int signed long int32_t "
+    "ssize_t ptrdiff_t uint32_t unsigned unsignedint unsignedlong size_t\n64 longlong int64_t uint64_t unsignedlonglong"
+)
 """Types of whole numbers by the bits that they have on every machine: a `long` has 32 at least."""
-_BITS: Final = {name: bits for bits, names in _INTEGERS.items() for name in names.split()}
+_BITS: Final = {name: int(line[:2]) for line in _INTEGERS.split("\n") for name in line.split()[1:]}
 _PLAIN: Final = "int char short long unsigned float double void"
 _KEYWORDS: Final = (
     f"{_PLAIN} signed bool struct union enum class typedef if else while do for switch case default break continue "
@@ -46,7 +44,7 @@ def _fits(declared: str, value: Value) -> bool:
     if plain.endswith("*"):
         return value is None or (plain == "char*" and isinstance(value, str))
     if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
-        return isinstance(value, bool) and plain in ("bool", "_Bool")
+        return value in (True, False) and plain in ("bool", "_Bool")
     if plain in ("float", "double"):
         return len(Decimal(value).as_tuple().digits) <= (6 if plain == "float" else 15)
     unsigned = plain.startswith(("u", "size_t"))
@@ -58,11 +56,8 @@ def _macro(code: Reading, node: Node, depth: int) -> Found | None:
     """What stands behind the name of a macro, where it is a literal on its own or in brackets."""
     from tree_sitter import Parser
 
-    grammar = grammar_of("c")
-    if grammar is None:
-        return None
     data = re.sub(rb"\\\r?\n", b" ", b"int x = " + code.text(node).encode("utf-8", "surrogatepass") + b"\n;")
-    root = Parser(grammar).parse(data).root_node
+    root = Parser(grammar_of("c") or grammar_of("cpp")).parse(data).root_node
     declared = root.named_children[0].child_by_field_name("declarator")
     value = None if declared is None else declared.child_by_field_name("value")
     if root.has_error or root.named_child_count != 1 or value is None or not _SINGLE.fullmatch(value.type):
@@ -71,7 +66,7 @@ def _macro(code: Reading, node: Node, depth: int) -> Found | None:
 
 
 def _raw(code: Reading, node: Node, _: int) -> Found | None:
-    match = re.fullmatch(r'R"([^()\\\s]{0,16})\((.*)\)\1"', code.text(node), re.DOTALL)
+    match = re.fullmatch(r'(?s)R"([^()\\\s]{0,16})\((.*)\)\1"', code.text(node))
     return None if match is None else literals.text_found(match[2])
 
 
@@ -102,7 +97,7 @@ def _row(name: str, endings: str, query: str, separator: str, implicit: str) -> 
         tuple(endings.split()),
         queries=("c", query),
         values=values,
-        mutable=frozenset(values),  # what is not `const` may be changed by any function or macro that it is given
+        mutable=frozenset(values),  # any function or macro may change what it is given and is not `const`
         fits=_fits,
         members=_members,
         naming=frozenset(("type_identifier", "qualified_identifier", "template_type")),
@@ -112,7 +107,6 @@ def _row(name: str, endings: str, query: str, separator: str, implicit: str) -> 
         dynamic=frozenset(("dlsym", "GetProcAddress", "asm", "__asm__", "__asm")),
         changing=frozenset(("push_macro", "pop_macro", "const_cast")),
         plain_types=frozenset(_PLAIN.split()),
-        errors=True,
         keywords=frozenset(_KEYWORDS.split()),
         imported=as_path,
         by_path=True,

@@ -9,6 +9,7 @@
 ((preproc_def name: (identifier) @_a value: (preproc_arg) @_b) @broken (#eq? @_a @_b))
 
 ((preproc_include path: [(string_literal) (system_lib_string)] @module) @import (#set! "everything"))
+(preproc_include "#include" @macro)
 ((preproc_include path: [(identifier) (call_expression)]) @import (#set! "everything") (#set! "relative"))
 
 (preproc_ifdef ["#ifdef" "#ifndef"] @header name: (identifier) @header) @compiled

@@ -162,6 +162,20 @@ char *s = "#define X 1";
 enum E { LIST };
 ? members(E, [LIST])
 
+struct s { int a;
+#define FLAG 1
+};
+static volatile int port = 5;
+? field(s, FLAG)
++ equals(FLAG, 1)
+? equals(port, 5)
+
+enum e { A,
+#define B 2
+C };
+? members(e, [A, C])
+? members(e, [A, B, C])
+
 enum E {
     A,
 #ifdef X
@@ -266,6 +280,16 @@ void g(void) { use(other); }
 + uses(f, LIMIT)
 + uses(f, local)
 - uses(f, missing)
+
+void f(void) {
+#include "body.inc"
+}
+void g(void) { h(); }
+void k(void) { typedef int g; g(x); }
+? calls(f, missing)
+? calls(f, h)
+- calls(g, missing)
+? calls(k, g)
 
 void a(void) { b(); }
 void b(void) { c(); }
