@@ -164,7 +164,7 @@ def _is_bound(view: View, one: Definition, name: str, parts: tuple[str, ...]) ->
     imported = [each for each in view.index.imports if name in each.binds and _reaches(view, one, each.extent[0])]
     if len(parts) > 1 and (imported or any(each.path[-len(parts) :] != parts for each in bound)):
         return False
-    if len({each.path for each in bound}) > 1:
+    if len({each.path for each in bound}) > 1 and any(each.sort == "type" for each in bound):
         return False
     if (not imported and not bound) or any(each.sort not in ("function", "type", "declared") for each in bound):
         return False

@@ -45,11 +45,7 @@ def verify_defines(view: View) -> Held:
         return whole
     name = parts[-1]
     if view.is_absent(name):
-        owners = view.found(".".join(parts[:-1])) if len(parts) > 1 else view.index.scopes
-        made = any(one.open and one.sort == "type" and one.body is not None for one in owners)
-        made = made or view.index.generated or _is_implicit(view, name)
-        made = made or any(one.sort == "value" and one.decorators for one in view.index.definitions)
-        return NOT_FOUND if made else Held(False, "differs")
+        return NOT_FOUND if _is_made(view, parts) else Held(False, "differs")
     if (
         here
         and len(here) == len(there)
@@ -59,6 +55,15 @@ def verify_defines(view: View) -> Held:
         if all(at in places or role in READS or role is Role.IMPORT for at, role in view.roles(name)):
             return Held(False, "differs", here[0].lines, found=view.found_at(here[0].line))
     return NOT_FOUND
+
+
+def _is_made(view: View, parts: tuple[str, ...]) -> bool:
+    """Whether a definition may be there without being written: by the language, or by marks of a type or field."""
+    owner = ".".join(parts[:-1])
+    types = view.found(owner) if owner else view.index.scopes
+    marked = any(one.sort == "value" and one.decorators for one in view.index.definitions)
+    opened = any(one.open and one.sort == "type" and one.body is not None for one in types)
+    return marked or opened or view.index.generated or _is_implicit(view, parts[-1])
 
 
 # ---------------------------------------------------------------- values
@@ -182,7 +187,10 @@ def _compared(view: View, one: Definition, there: Value) -> Held:
         return Held(None, "incomparable", one.lines, found=view.found_at(one.line))
     if holds:
         return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed or bool(under.texts))
-    if under.texts or any(role is Role.BIND for _, role in view.roles(one.path[-1])):
+    local = len(view.language.parts(check.text("name"))) == 1 and any(
+        role is Role.BIND for _, role in view.roles(one.path[-1])
+    )
+    if under.texts or local:  # a local variable of that name may be meant
         return Held(None, "ambiguous", one.lines, found=view.found_at(one.line), under=under.texts)
     return Held(False, "differs", one.lines, found=view.found_at(one.line))
 

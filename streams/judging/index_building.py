@@ -177,7 +177,7 @@ class _Building:
             return None
         self.macros = {self._text(node) for node in self.bare.get("macro", ())}
         unbroken = set(map(_extent, self.bare.get("unbroken", ())))
-        errors = [*(one for one in errors if one not in unbroken), *map(_extent, self.bare.get("broken", ()))]
+        errors = [*(one for one in errors if one not in unbroken), *map(_extent, self.bare.get("error", ()))]
         if self.macros & self.language.keywords:
             errors.append(_extent(self.root))
         definitions = self._definitions()
@@ -391,10 +391,11 @@ class _Building:
         return tuple(self._squeezed(node) for node in (*around, *_sorted(one, "decorator")))
 
     def _literal(self, content: Node | None, declared: str) -> tuple[str, bool]:
-        found = None if content is None else read(self.reading, content)
-        if content is None or found is None or not self.language.fits(declared, found.value):
+        if content is None:
             return "", False
-        return literal_of(found.value), content.type in self.language.mutable
+        found, mutable = read(self.reading, content), content.type in self.language.mutable
+        known = found is not None and self.language.fits(declared, found.value)
+        return literal_of(found.value) if found is not None and known else "", mutable
 
     def _members(self, content: Node | None) -> str:
         found = None if content is None else self.language.members(self.reading, content)

@@ -5,17 +5,15 @@ There is no second reader of C# to measure this one by. So its checks are only e
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from .checks import Value
-from .language_java import is_short
-from .languages import Language
+from .languages import Language, as_path
 from .literal_values import (
     Found,
     Reading,
     arithmetic,
     constant,
+    fitting,
     inside,
     items,
     number,
@@ -31,42 +29,21 @@ from .string_escapes import SHARP as ESCAPES
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_SIZES: Final = {
-    "sbyte": (-(2**7), 2**7),
-    "byte": (0, 2**8),
-    "short": (-(2**15), 2**15),
-    "ushort": (0, 2**16),
-    "int": (-(2**31), 2**31),
-    "uint": (0, 2**32),
-    "long": (-(2**63), 2**63),
-    "ulong": (0, 2**64),
-    "float": (-(2**24), 2**24),
-    "double": (-(2**53), 2**53),
-    "decimal": (-(2**63), 2**63),
+_BITS: Final = {
+    "sbyte": 7,
+    "short": 15,
+    "int": 31,
+    "long": 63,
+    "float": 24,
+    "double": 53,
+    "decimal": 63,
+    "object": 63,
+    "byte": -8,
+    "ushort": -16,
+    "uint": -32,
+    "ulong": -64,
 }
-"""The whole numbers that a type keeps as they are written: from the first up to the second."""
-
-
-def _fits(declared: str, value: Value) -> bool:
-    """Whether a value stays what it is written as under a declared type."""
-    declared = declared.removesuffix("?")
-    if isinstance(value, tuple):
-        return declared.endswith("[]") and all(_fits(declared[:-2], item) for item in value)
-    if isinstance(value, bool) or value is None:
-        return declared in ("bool", "object") or value is None
-    if isinstance(value, str):
-        return declared in ("string", "object")
-    if isinstance(value, Decimal):
-        return declared in ("double", "decimal", "object") or (declared == "float" and is_short(value))
-    low, high = _SIZES.get(declared, (0, 0))
-    return declared == "object" or low <= value < high
-
-
-def _real(code: Reading, node: Node, depth: int) -> Found | None:
-    found = number("[fFdDmM]")(code, node, depth)
-    if found is None or not isinstance(found.value, (int, Decimal)):
-        return None
-    return found if code.text(node)[-1] not in "fF" or is_short(found.value) else None
+_FITS: Final = fitting(_BITS, ("string", "object"), ("double", "decimal", "object"))
 
 
 def _string(code: Reading, node: Node, depth: int) -> Found | None:
@@ -94,11 +71,11 @@ _LISTS: Final = ("initializer_expression", "array_creation_expression", "implici
 
 
 def _members(code: Reading, node: Node) -> Found | None:
-    """The items of an array of texts, or of whole numbers that are no characters."""
+    """The items of an array, where they stay what they are under its declared type."""
     holder = node.parent.parent if node.parent is not None else None
     declared = None if holder is None else holder.child_by_field_name("type")
-    found = read(code, node) if node.type in (*_LISTS, "collection_expression") else None
-    return found if found is not None and declared is not None and _fits(code.text(declared), found.value) else None
+    found = read(code, node) if node.type in _LISTS else None
+    return found if found is not None and declared is not None and _FITS(code.text(declared), found.value) else None
 
 
 SHARP: Final = Language(
@@ -108,7 +85,7 @@ SHARP: Final = Language(
     queries=("sharp",),
     values={
         "integer_literal": number("[uUlL]{1,2}", radix_suffix="[uUlL]{1,2}", zero="decimal"),
-        "real_literal": _real,
+        "real_literal": number("[dDmM]", foreign="fF"),
         "string_literal": _string,
         "verbatim_string_literal": _verbatim,
         "raw_string_literal": _raw,
@@ -122,8 +99,8 @@ SHARP: Final = Language(
         "implicit_array_creation_expression": _created,
         "arrow_expression_clause": inside(),
     },
-    mutable=frozenset((*_LISTS, "collection_expression")),
-    fits=_fits,
+    mutable=frozenset(_LISTS),
+    fits=_FITS,
     members=_members,
     naming=frozenset(("identifier", "generic_name", "qualified_name", "alias_qualified_name")),
     sigils="@",
@@ -134,5 +111,5 @@ SHARP: Final = Language(
     roots=frozenset(("object",)),
     dynamic=(changing := frozenset(("GetField", "GetFields", "GetProperty", "SetValue", "Unsafe"))),
     changing=changing,
-    imported=lambda module, _: (module,),
+    imported=as_path,
 )

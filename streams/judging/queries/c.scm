@@ -1,4 +1,4 @@
-; C, and what C++ shares with it. The captures are those of README.md. What a macro may change is left out, or `@broken`.
+; C, and what C++ shares with it. The captures are those of README.md. What a macro may change is left out, or `@error`.
 
 ; ---------------------------------------------------------------- preprocessor
 
@@ -6,7 +6,7 @@
 ((preproc_def value: (preproc_arg) @content) @value (#set! "kind" "constant"))
 ((preproc_function_def name: (identifier) @name @macro) @value (#set! "kind" "macro"))
 (preproc_call argument: (preproc_arg) @write)
-((preproc_def name: (identifier) @_a value: (preproc_arg) @_b) @broken (#eq? @_a @_b))
+((preproc_def name: (identifier) @_a value: (preproc_arg) @_b) @error (#eq? @_a @_b))
 
 ((preproc_include path: [(string_literal) (system_lib_string)] @module) @import (#set! "everything"))
 (preproc_include "#include" @macro)
@@ -45,7 +45,7 @@
 (translation_unit (preproc_if (expression_statement (call_expression) @makes)))
 (declaration_list (expression_statement (call_expression) @makes))
 (declaration declarator: (parenthesized_declarator (identifier) @makes))
-(function_definition declarator: [(identifier) (pointer_declarator declarator: (identifier))]) @broken
+(function_definition declarator: [(identifier) (pointer_declarator declarator: (identifier))]) @error
 
 ; ---------------------------------------------------------------- functions
 

@@ -7,7 +7,7 @@
   (#any-of? @_zero "0" "false"))
 ((function_definition !type declarator: (function_declarator declarator: (identifier) @makes)) @function (#set! "declared"))
 (type_definition declarator: (function_declarator declarator: (type_identifier) @name @type))
-(macro_type_specifier) @broken
+(macro_type_specifier) @error
 (parameter_list (identifier) @bind)
 ((function_definition declarator: (function_declarator parameters: (parameter_list [(identifier) (variadic_parameter)])))
   @function (#set! "open"))

@@ -138,10 +138,12 @@
 
 ; ---------------------------------------------------------------- text
 
-; A character that is written by its number could end the comment or the text.
-((line_comment) @comment (#not-match? @comment "\\\\u+00[0-7]"))
-((block_comment) @comment (#not-match? @comment "\\\\u+00[0-7]"))
-([(string_literal) (character_literal)] @string (#not-match? @string "\\\\u+00[0-7]"))
+[(line_comment) (block_comment)] @comment
+[(string_literal) (character_literal)] @string
+; A character that is written by its number may end a comment or a text, or be part of a name.
+([(line_comment) (block_comment) (string_literal) (character_literal)] @error 
+  (#match? @error "\\\\u+00(0[aAdD]|2[27aAfF]|5[cC])"))
+([(identifier) (type_identifier)] @error (#match? @error "\\\\"))
 
 ; ---------------------------------------------------------------- names that are provably only read
 
@@ -180,6 +182,7 @@
 (field_access field: (identifier) @read)
 (field_access object: (identifier) @read)
 (method_invocation object: (identifier) @read)
+(method_invocation (super) . name: (identifier) @read)
 (method_reference (identifier) @read)
 (array_access array: (identifier) @read)
 (argument_list (identifier) @read)

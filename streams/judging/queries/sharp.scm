@@ -185,6 +185,7 @@
 [(comment) (preproc_region) (preproc_endregion)] @comment
 [(string_literal) (verbatim_string_literal) (raw_string_literal) (character_literal)] @string
 (interpolated_string_expression (string_content) @string)
+((identifier) @error (#match? @error "\\\\"))
 
 ; ---------------------------------------------------------------- names that are provably no write
 
