@@ -157,7 +157,8 @@ def _is_named(view: View, target: Definition, parts: tuple[str, ...], mention: b
 def _is_bound(view: View, one: Definition, name: str, parts: tuple[str, ...]) -> bool:
     """Whether a plain name is one that the file binds by definition or import, and binds to nothing else."""
     bound = [each for each in view.index.by_name.get(name, ()) if each.path[:-1] == _seen(view, one, each)]
-    if view.language.bare_members and "method" in one.kinds and any(each.sort != "type" for each in bound):
+    outer = [each for each in bound if each.sort != "type" and each.path[: len(one.path)] != one.path]
+    if view.language.bare_members and "method" in one.kinds and outer:
         owner = _type_of(view, one)
         if owner is None or not is_closed(view, owner) or _member(view, owner, name, True) is not None:
             return False  # a member of that name would come first

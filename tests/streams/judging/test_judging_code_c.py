@@ -6,31 +6,10 @@ Each row is a small program with a trap in it. Most traps are macros: what one m
 from __future__ import annotations
 
 import pytest
+from judged_programs import decided, held
 
-from sluice.streams.judging.checks import Check, parse_check
 from sluice.streams.judging.code import is_broken, parse_code, symbol_kinds
-from sluice.streams.judging.results import Held, Source
-from sluice.streams.judging.verify import Parsing, verify_content
-
-
-def held(check: str, text: str, path: str = "src/a.c") -> Held:
-    """What a check on a file comes to."""
-    parsed = parse_check(check)
-    assert isinstance(parsed, Check), parsed
-    return verify_content(parsed, Source(path, text), Parsing())
-
-
-def decided(rows: str) -> list[tuple[str, str, bool | None]]:
-    """The rows of a table: a program, and under it its checks, each behind what it comes to (`+`, `-`, `?`)."""
-    found: list[tuple[str, str, bool | None]] = []
-    for block in rows.strip("\n").split("\n\n"):
-        lines = block.split("\n")
-        program = "\n".join(line for line in lines if not line.startswith(("+ ", "- ", "? ")))
-        for line in lines:
-            if line.startswith(("+ ", "- ", "? ")):
-                found.append((program + "\n", line[2:], {"+": True, "-": False, "?": None}[line[0]]))
-    return found
-
+from sluice.streams.judging.results import Source
 
 # ---------------------------------------------------------------- C
 
@@ -739,7 +718,7 @@ GUARD = "#ifndef A_H\n#define A_H\n{}\n#endif\n"
 )
 def test_conditions_of_the_compiler_are_told(program: str, check: str, under: tuple[str, ...], narrowed: bool) -> None:
     """What the preprocessor may leave out is narrowed; the guard of a header is no condition."""
-    found = held(check, program)
+    found = held(check, program, "src/a.c")
     assert (found.holds, found.under, found.narrowed) == (True, under, narrowed)
 
 
