@@ -127,13 +127,13 @@ def _means(view: View, one: Definition, receiver: str, parts: tuple[str, ...], *
         mention: a mention is asked about, which may be of any definition; else a call.
     """
     name = parts[-1]
-    plain = len(parts) == 1 and receiver in ("", "new")
-    if plain and (_is_bound(view, one, name) or (mention and _is_plain(view, one, name))):
+    if receiver in ("", "new") and _is_bound(view, one, name, parts):
         return True
     if not receiver:
-        return _is_sibling(view, one, parts, mention)
+        plain = len(parts) == 1 and mention and _is_plain(view, one, name)
+        return plain or _is_sibling(view, one, parts, mention)
     if len(parts) == 1:
-        return False
+        return receiver == "new" and mention and _is_plain(view, one, name)
     owner = _type_of(view, one)
     own = (one.receiver,) if one.receiver else view.language.own
     if receiver in view.language.parent:
@@ -162,10 +162,19 @@ def _is_named(view: View, target: Definition, parts: tuple[str, ...], mention: b
     return inherited is not None and inherited.path == target.path
 
 
-def _is_bound(view: View, one: Definition, name: str) -> bool:
+def _is_bound(view: View, one: Definition, name: str, parts: tuple[str, ...]) -> bool:
     """Whether a plain name is one that the file binds by definition or import, and binds to nothing else."""
     bound = [each for each in view.index.by_name.get(name, ()) if each.path[:-1] == _seen(view, one, each)]
+    outer = [each for each in bound if each.sort != "type" and each.path[: len(one.path)] != one.path]
+    if view.language.bare_members and "method" in one.kinds and outer:
+        owner = _type_of(view, one)
+        if owner is None or not is_closed(view, owner) or _member(view, owner, name, True) is not None:
+            return False  # a member of that name would come first
     imported = [each for each in view.index.imports if name in each.binds and _reaches(view, one, each.extent[0])]
+    if len(parts) > 1 and (imported or any(each.path[-len(parts) :] != parts for each in bound)):
+        return False
+    if len({each.path for each in bound}) > 1 and any(each.sort == "type" for each in bound):
+        return False
     if (not imported and not bound) or any(each.sort not in ("function", "type", "declared") for each in bound):
         return False
     return view.is_steady(name, one)
@@ -175,10 +184,9 @@ def _seen(view: View, one: Definition, other: Definition) -> tuple[str, ...]:
     """The path that a definition must stand in to be seen by its plain name in a function."""
     around = other.path[:-1]
     holder = view.around(other.extent[0] - 1) if around else None
+    if around and around == one.path[: len(around)] and holder is None:
+        return around  # a namespace
     if around and around == one.path[: len(around)] and holder is not None and holder.sort == "function":
-        return around
-    spaces = view.index.by_name.get(around[-1], ()) if around and view.language.bare_members else ()
-    if around == one.path[: len(around)] and any(each.sort == "space" and each.path == around for each in spaces):
         return around
     return ()
 
@@ -219,7 +227,7 @@ def _type_of(view: View, one: Definition) -> Definition | None:
     ]
     if not types:  # it stands in another file: of its members only those that are here are known
         return replace(one, path=one.path[:-1], sort="type", bases=(), open=True)
-    return types[0] if len(types) == 1 else None
+    return types[0] if len(types) == 1 and not view.index.broken(types[0].extent) else None
 
 
 def _is_kept(view: View, one: Definition) -> bool:
@@ -319,6 +327,10 @@ def _missing(view: View, one: Definition, parts: tuple[str, ...]) -> Held:
         return whole
     if re.fullmatch(view.language.implicit or r"(?!)", name):
         return NOT_FOUND
+    if len(parts) > 1 and parts[-2] == name:
+        return NOT_FOUND  # a constructor
+    if view.mentions(view.index.macros, one.body):
+        return NOT_FOUND  # what it is replaced by may name anything
     refuted = Held(False, "differs", one.lines, found=view.found_at(one.line))
     if view.is_absent(name):
         return refuted

@@ -49,7 +49,8 @@ def verify_defines(view: View) -> Held:
     whole = view.whole
     if whole is not None:
         return whole
-    if view.is_absent(parts[-1]):
+    name = parts[-1]
+    if view.is_absent(name):
         return NOT_FOUND if _is_made(view, parts) else Held(False, "differs")
     if (
         here
@@ -57,7 +58,7 @@ def verify_defines(view: View) -> Held:
         and all(one.sort in _SHARP and _ALSO.get(kind) not in one.kinds for one in here)
     ):
         places = {one.at for one in here}
-        if all(at in places or role in READS or role is Role.IMPORT for at, role in view.roles(parts[-1])):
+        if all(at in places or role in READS or role is Role.IMPORT for at, role in view.roles(name)):
             return Held(False, "differs", here[0].lines, found=view.found_at(here[0].line))
     return NOT_FOUND
 
@@ -67,7 +68,8 @@ def _is_made(view: View, parts: tuple[str, ...]) -> bool:
     owner = ".".join(parts[:-1])
     types = view.found(owner) if owner else view.index.scopes
     marked = any(one.sort == "value" and one.decorators for one in view.index.definitions)
-    return marked or any(one.open and one.sort == "type" for one in types) or _is_implicit(view, parts[-1])
+    opened = any(one.open and one.sort == "type" and one.body is not None for one in types)
+    return marked or opened or view.index.generated or _is_implicit(view, parts[-1])
 
 
 # ---------------------------------------------------------------- values
@@ -166,6 +168,8 @@ def _is_kept(view: View, one: Definition) -> bool:
         return True
     if view.mentions(view.language.changing):
         return False
+    if one.fixed:
+        return not any(role is Role.WRITE for _, role in view.roles(one.path[-1]))
     if len(one.path) == 1 and any(each.everything and each.extent[0] > one.at for each in view.index.imports):
         return False
     name, mutable = one.path[-1], one.mutable
@@ -195,7 +199,10 @@ def _compared(view: View, one: Definition, there: Value) -> Held:
         return Held(None, "incomparable", one.lines, found=view.found_at(one.line))
     if holds:
         return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed or bool(under.texts))
-    if under.texts:
+    local = len(view.language.parts(check.text("name"))) == 1 and any(
+        role is Role.BIND for _, role in view.roles(one.path[-1])
+    )
+    if under.texts or local:  # a local variable of that name may be meant
         return Held(None, "ambiguous", one.lines, found=view.found_at(one.line), under=under.texts)
     return Held(False, "differs", one.lines, found=view.found_at(one.line))
 
@@ -224,11 +231,11 @@ def verify_imports(view: View) -> Held:
     whole = view.whole
     if whole is not None:
         return whole
-    last = re.split(r"[./:\\]", asked.rstrip("/"))[-1]
+    last = re.split(r"[/\\]" if language.by_path else r"[./:\\]", asked.rstrip("/"))[-1]
     relative = any(one.relative for one in view.index.imports)
     if language.by_path:
         relative = any(one.relative and _FOLDER.search(name) for one in view.index.imports for name in one.names)
-    everything = any(one.everything for one in view.index.imports)
+    everything = not language.by_path and any(one.everything for one in view.index.imports)
     unclear = relative or everything or view.mentions(language.dynamic) or not last or _is_implicit(view, asked)
     return NOT_FOUND if unclear or not view.is_absent(last) else Held(False, "differs")
 
@@ -265,7 +272,8 @@ def verify_extends(view: View) -> Held:
     wanted = view.language.parts(view.check.text("base"))
     spaces = [each for each in view.index.by_name[one.name] if each.sort == "space" and each.path == one.path]
     for each, base in [(holder, base) for holder in (one, *spaces) for base in holder.bases]:
-        if view.is_named_by(wanted, view.language.parts(base)):
+        named = view.language.parts(base)
+        if view.is_named_by(wanted, named) and not {*named} & {*view.index.macros}:
             under = view.under(each.at)
             return Held(True, lines=each.lines, under=under.texts, narrowed=under.narrowed)
     whole = view.whole
@@ -302,8 +310,8 @@ def verify_parameter(view: View) -> Held:
     given = [each for each in one.parameters if each.name == name]
     sure = view.whole is None and not one.decorators and not one.open
     if not given:
-        header = (one.extent[0], one.extent[1] if one.body is None else one.body[0])
-        closed = sure and not any(each.variadic for each in one.parameters) and not any(view.occurrences(name, header))
+        closed = sure and not any(each.variadic for each in one.parameters)
+        closed = closed and view.lacks((one.extent[0], (one.body or one.extent)[0]), name)
         return Held(False, "differs", one.lines, found=view.found_at(one.line)) if closed else NOT_FOUND
     if len(given) > 1:
         return Held(None, "ambiguous", one.lines)

@@ -182,6 +182,9 @@ class View:
     def only(self, symbol: str, fits: Callable[[Definition], bool]) -> Definition | Held:
         """The one definition that a symbol means, among those that fit; else why there is none."""
         there = [one for one in self.found(symbol) if fits(one)]
+        bodies = [one for one in there if one.sort != "declared"]
+        if len(bodies) == 1 and all(_announces(one, bodies[0]) for one in there):
+            there = bodies
         here = [one for one in there if self.touches(one)]
         if not here:
             return NOT_FOUND
@@ -350,6 +353,14 @@ def ambiguous(definitions: Sequence[Definition]) -> Held:
     """Undecided, since a symbol means several definitions."""
     names = tuple(f"{'.'.join(one.path)} (line {one.line})" for one in definitions[:5])
     return Held(None, "ambiguous", definitions[0].lines, candidates=names)
+
+
+def _announces(one: Definition, other: Definition) -> bool:
+    """Whether a definition is the other, or declares what the other defines."""
+    if one is other:
+        return True
+    types = [[each.type for each in some.parameters] for some in (one, other)]
+    return one.sort == "declared" and one.path == other.path and types[0] == types[1] and one.result == other.result
 
 
 def flat(text: str) -> str:

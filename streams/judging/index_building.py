@@ -167,6 +167,7 @@ class _Building:
         self.bare: dict[str, list[Node]] = {}
         self.roles: dict[int, Role] = {}
         self.regions: list[Region] = []
+        self.macros: set[str] = set()
         self.decorations: set[int] = set()
         self.adorned: dict[int, Node] = {}
         self.adorning: dict[int, list[Node]] = {}
@@ -177,8 +178,16 @@ class _Building:
         if errors is None or not self._capture(query):
             return None
         self._adorn()
-        errors.extend(map(_extent, self.bare.get("error", ())))
+        self.macros = {self._text(node) for node in self.bare.get("macro", ())}
+        unbroken = set(map(_extent, self.bare.get("unbroken", ())))
+        errors = [*(one for one in errors if one not in unbroken), *map(_extent, self.bare.get("error", ()))]
+        if self.macros & self.language.keywords:
+            errors.append(_extent(self.root))
         definitions = self._definitions()
+        errors.extend((one.at, one.at + 1) for one in definitions if self._is_replaced(one))
+        plain = {one.name for one in definitions if "macro" in one.kinds and one.literal}
+        known = {one.name for one in definitions if one.sort != "value"}
+        self.macros |= {self._text(node) for node in self.bare.get("unsure", ())} - known
         calls = tuple(self._calls())
         imports = tuple(self._imports())
         raises = tuple(self._raises())
@@ -208,6 +217,8 @@ class _Building:
             comments=comments,
             errors=tuple(errors),
             roles=roles,
+            macros=tuple(sorted(self.macros - plain)),
+            generated=bool(self.bare.get("makes")),
             weight=1_000 + len(roles) + 100 * count,
         )
 
@@ -230,7 +241,7 @@ class _Building:
                 for name, nodes in captured.items():
                     self.bare.setdefault(name, []).extend(nodes)
                 continue
-            for name in captured.keys() & ROLES.keys():
+            for name in captured.keys() & (ROLES.keys() | {"macro", "unsure", "makes"}):
                 self.bare.setdefault(name, []).extend(captured[name])
         return True
 
@@ -280,7 +291,7 @@ class _Building:
             whole = _whole(one)
             while around and around[-1].extent[1] <= whole[0]:
                 around.pop()
-            if one.first("name") is None:
+            if one.first("name") is None or "unnamed" in one.settings:
                 self.regions.append(Region("lambda", whole))
                 path = (*(around[-1].path if around else ()), f"<{whole[0]}>")
                 around.append(_Scope(whole, path, one.sort, "", False))
@@ -334,7 +345,8 @@ class _Building:
     ) -> Definition | None:
         named = one.parts["name"][-1]
         name = self._name(named)
-        path, sort = (around[-1].path, around[-1].sort) if around else ((), "")
+        placed = around and "macro" not in one.settings.get("kind", ())  # a macro stands in nothing
+        path, sort = (around[-1].path, around[-1].sort) if placed else ((), "")
         if one.sort == "attribute":
             holder = next((scope for scope in reversed(around) if scope.sort == "function"), None)
             source = one.first("from")
@@ -393,6 +405,7 @@ class _Building:
             members=self._members(content),
             mutable=mutable,
             test="test" in one.settings,
+            fixed="fixed" in one.settings,
         )
 
     def _adorn(self) -> None:
@@ -407,6 +420,10 @@ class _Building:
                     self.adorning.setdefault(part.id, []).append(child)
                 elif "comment" not in child.type:
                     part = child
+
+    def _is_replaced(self, one: Definition) -> bool:
+        """Whether a macro of the file makes another name of a definition's."""
+        return one.name in self.macros and "macro" not in one.kinds
 
     def _decorators(self, one: _Subject) -> tuple[str, ...]:
         """The texts of what is captured as a decorator in the whole of a definition, in front of it, or as its part."""
@@ -460,6 +477,8 @@ class _Building:
                 continue
             source = one.first("from")
             self._mark(name, Role.CALL)
+            if self._text(name) in self.macros:
+                self.regions.extend(Region("lambda", _extent(node)) for node in _sorted(one, "arguments"))
             yield Call(
                 name=self._name(name),
                 receiver="" if source is None else self._squeezed(source) or "?",
@@ -541,15 +560,21 @@ class _Building:
             )
 
     def _block_ends(self, leaving: set[int]) -> dict[int, int]:
-        """Where the block of each statement ends. What stands behind a leaving one, up to a label, is never reached."""
+        """Where the block of each statement ends, or a label lets others in.
+
+        What stands behind a leaving statement, up to a label, is never reached.
+        """
         leaves = leaving | {node.id for node in self.bare.get("leave", ())}
         hoisted = {node.id for node in self.bare.get("hoisted", ())}
         labels = hoisted | {node.id for node in self.bare.get("label", ())}
+        starts = sorted(node.start_byte for node in self.bare.get("label", ()))
         ends: dict[int, int] = {}
         for block in self.bare.get("block", ()):
             dead = 0
             for child in block.named_children:
-                ends[child.id] = ends[_unwrapped(child).id] = block.end_byte
+                label = bisect_right(starts, child.end_byte - 1)
+                end = min([block.end_byte, *starts[label : label + 1]])
+                ends[child.id] = ends[_unwrapped(child).id] = end
                 if dead and child.id in labels:
                     self.regions.append(Region("dead", (dead, child.start_byte)))
                     dead = child.end_byte if child.id in hoisted else 0
@@ -561,6 +586,8 @@ class _Building:
     def _regions(self) -> None:
         for sort in _REGIONS:
             for one in self.by_sort.get(sort, ()):
+                if "always" in one.settings:
+                    continue
                 header = _sorted(one, "header")
                 extent = (header[0].start_byte, header[-1].end_byte) if header else None
                 last = one.node.parent if "rest" in one.settings else self.adorned.get(one.node.id)
@@ -571,8 +598,7 @@ class _Building:
         return "".join(self._text(node).split())
 
     def _joined(self, one: _Subject, part: str) -> str:
-        node = one.first(part)
-        return "" if node is None else self._squeezed(node)
+        return "".join(map(self._squeezed, _sorted(one, part)))
 
 
 def _leaves(arm: Node, leaving: set[int], blocks: set[int]) -> bool:

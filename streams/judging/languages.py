@@ -86,6 +86,7 @@ class Language(NamedTuple):
         dynamic: names through which code may reach another by a name that is computed.
         changing: the same, where it may also change what that one is worth.
         plain_types: the language's own names of types, which mean nothing else.
+        keywords: words that mean something else where a macro has one of them as its name.
         errors: where errors are returned, so that returning one counts as raising it: what the declared result of such
             a function has in it, as a regular expression.
         apart: what is called behind a receiver is always a method: no field, and nothing that can be changed.
@@ -124,6 +125,7 @@ class Language(NamedTuple):
     dynamic: frozenset[str] = frozenset()
     changing: frozenset[str] = frozenset()
     plain_types: frozenset[str] = frozenset()
+    keywords: frozenset[str] = frozenset()
     errors: str = ""
     apart: bool = False
     fixed: bool = False
@@ -159,12 +161,6 @@ class Language(NamedTuple):
 
 
 _ROWS: Final = (
-    Language("c", "tree_sitter_c", (".c", ".h")),
-    Language(
-        "cpp",
-        "tree_sitter_cpp",
-        (".cc", ".cpp", ".cxx", ".c++", ".C", ".hh", ".hpp", ".hxx", ".h++", ".H", ".ipp", ".tpp", ".inl"),
-    ),
     Language(
         "ruby",
         "tree_sitter_ruby",
@@ -184,6 +180,7 @@ _ROWS: Final = (
 @cache
 def languages() -> Mapping[str, Language]:
     """Every listed language, by its name. Each module `language_*.py` has the rows of its own."""
+    from .language_c import CPP, C
     from .language_go import GO
     from .language_java import JAVA
     from .language_python import PYTHON
@@ -191,7 +188,7 @@ def languages() -> Mapping[str, Language]:
     from .language_script import SCRIPTS
     from .language_sharp import SHARP
 
-    return {row.name: row for row in (*_ROWS, GO, JAVA, PYTHON, RUST, *SCRIPTS, SHARP)}
+    return {row.name: row for row in (*_ROWS, C, CPP, GO, JAVA, PYTHON, RUST, *SCRIPTS, SHARP)}
 
 
 def language_of(name: str) -> Language:
