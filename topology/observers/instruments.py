@@ -28,6 +28,7 @@ from .denied import Denied
 from .enclosure import Enclosure, Kept, kept_of
 from .file_contents import Contents
 from .git import Git
+from .index_cache import IndexCache
 from .interface import Observer, own_observers
 from .judges import Judges
 from .kept_looks import Memory
@@ -63,6 +64,7 @@ class Instruments:
         substrates: the list's file, where a flag names another one.
         clock: the present time in Unix milliseconds.
         vetted: files on this host that hold what is being vetted: they are no evidence for themselves.
+        on_disk: what was parsed is kept on disk too, for the next command.
 
     Raises:
         UsageError: the list or the policy is wrong, an observer that it names does not load, or what the list names
@@ -75,6 +77,7 @@ class Instruments:
         substrates: str | None = None,
         clock: Callable[[], int] = now,
         vetted: Iterable[str] = (),
+        on_disk: bool = False,
     ) -> None:
         self.access = access = access_of(settings, substrates)
         self._windows = _policy(settings).admissibility.window
@@ -102,7 +105,7 @@ class Instruments:
         self.judges = Judges(access.judges, settings, min(map(self.fresh, TEXT_CLASSES)))
         self._denied, self._vetted = Denied.of(settings), tuple(map(os.path.realpath, vetted))
         self.contents = Contents(2 * settings.look_bytes)
-        self.parsed = Parsed(settings.parse_cache_bytes)
+        self.parsed = Parsed(settings.parse_cache_bytes, IndexCache(settings.index_cache_bytes if on_disk else 0))
         self._repositories: dict[str, tuple[object, Repository | None]] = {}
         self._enclosed: dict[tuple[str, Enclosure], Kept] = {}
         self._lock = threading.Lock()
@@ -173,6 +176,7 @@ class Instruments:
         if self._background is not None:
             self._background.close()
         self.judges.close()
+        self.parsed.close()
         with self._lock:
             repositories, self._repositories = list(self._repositories.values()), {}
         for _, repository in repositories:
