@@ -1,4 +1,4 @@
-"""Indexes of sources and documents on disk, for commands that live for seconds (vetting.md).
+"""Indexes of sources and documents on disk, for commands that live for seconds (observing.md).
 
 A file for each content in `sluice/indexes` of the user's cache folder, readable by that user only. It is named by a
 hash of the content, its language and the software that made the index, and begins with a checksum of the rest. What is

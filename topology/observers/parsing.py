@@ -42,9 +42,13 @@ class Parsed:
 
     def __init__(self, size: int, disk: IndexCache | None = None, limits: Limits = LIMITS) -> None:
         self._disk = disk or IndexCache(0)
-        half, process = size // 2, parsing_process(limits)
-        self._code = _Keeping("code", FileIndex, _too_large_code, half, self._disk, process)
-        self._documents = _Keeping("document", Document, _too_large_document, half, self._disk, process)
+        self._process, half = parsing_process(limits), size // 2
+        self._code = _Keeping("code", FileIndex, _too_large_code, half, self._disk, self._process)
+        self._documents = _Keeping("document", Document, _too_large_document, half, self._disk, self._process)
+
+    def start(self) -> None:
+        """Starts what parses, which otherwise starts with the first file."""
+        self._process.start()
 
     def code(self, source: Source) -> FileIndex | None:
         """The source code of a listed language; None for any other file."""

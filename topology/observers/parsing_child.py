@@ -48,6 +48,8 @@ def main(memory: int) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the process that asks
     signal.signal(signal.SIGPROF, signal.SIG_DFL)  # ends this process
+    allowed = resource.getrlimit(resource.RLIMIT_AS)[1]
+    memory = memory if allowed == resource.RLIM_INFINITY else min(memory, allowed)
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warm: set[tuple[str, str]] = set()

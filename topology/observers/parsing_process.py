@@ -29,6 +29,7 @@ main(int(sys.argv[1]))
 """
 _ENVIRONMENT: Final = ("LD_LIBRARY_PATH", "PATH")
 """All of the environment that the process needs; the rest may hold secrets."""
+_FROM_OUTSIDE: Final = (-signal.SIGKILL, -signal.SIGTERM)
 MAX_ANSWER: Final = 256_000_000
 
 log = late_logger(__name__)
@@ -44,7 +45,7 @@ class Limits(NamedTuple):
         wall: seconds after which a process that does nothing is given up.
     """
 
-    memory: int = 1_500_000_000
+    memory: int = 600_000_000
     seconds: float = 3.0
     seconds_per_megabyte: float = 15.0
     wall: float = 300.0
@@ -75,7 +76,8 @@ class ParsingProcess:
             text: the file's text.
 
         Returns:
-            None where that is beyond a limit. An end of the process that may have another cause is tried once more.
+            None where that is beyond a limit. Where the process may have ended for another reason, such as a signal or
+            the memory of files before, it is tried once more.
         """
         limits = self._limits
         seconds = limits.seconds + limits.seconds_per_megabyte * len(text) / 1_000_000
@@ -83,17 +85,26 @@ class ParsingProcess:
         status = 0
         with self._lock:
             for _ in range(2):
+                fresh = self._running is None
                 try:
                     return self._answer(request)
                 except OSError:
                     status = self._end()
-                    if status == -signal.SIGPROF:
+                    if status == -signal.SIGPROF or (fresh and status not in _FROM_OUTSIDE):
                         break
                 except BaseException:
                     self._end()  # its answer would be taken for that of the next request
                     raise
         log.warning("a file took too much to parse", kind=kind, size=len(text), status=status)
         return None
+
+    def start(self) -> None:
+        """Starts the process before it is needed: it takes a moment. Nothing waits for it here."""
+        with self._lock:
+            try:
+                self._running = self._running or self._start()
+            except OSError:
+                pass  # the first request tries again
 
     def _answer(self, request: bytes) -> bytes:
         running, connection = self._running = self._running or self._start()
