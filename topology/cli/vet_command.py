@@ -165,7 +165,7 @@ def _send(job: Job, broker: str) -> None:
     from ..vet.vetting_runs import Told, told
 
     number = 0
-    with closing(Instruments(job.settings, vetted=job.paths)) as instruments, KafkaSink(broker) as sink:
+    with closing(Instruments(job.settings, vetted=job.paths, on_disk=True)) as instruments, KafkaSink(broker) as sink:
         for one in told(job, instruments):
             if not isinstance(one, Told):
                 _report(one)

@@ -28,11 +28,13 @@ from .denied import Denied
 from .enclosure import Enclosure, Kept, kept_of
 from .file_contents import Contents
 from .git import Git
+from .index_cache import IndexCache
 from .interface import Observer, own_observers
 from .judges import Judges
 from .kept_looks import Memory
 from .operator_list import TEXT_CLASSES, access_of
 from .parsing import Parsed
+from .parsing_process import Limits
 from .repository import Repository
 from .states import state_of
 from .unix_peercred import UnixPeercred
@@ -63,6 +65,7 @@ class Instruments:
         substrates: the list's file, where a flag names another one.
         clock: the present time in Unix milliseconds.
         vetted: files on this host that hold what is being vetted: they are no evidence for themselves.
+        on_disk: for a short command: what was parsed is kept on disk for the next one, and what parses starts at once.
 
     Raises:
         UsageError: the list or the policy is wrong, an observer that it names does not load, or what the list names
@@ -75,6 +78,7 @@ class Instruments:
         substrates: str | None = None,
         clock: Callable[[], int] = now,
         vetted: Iterable[str] = (),
+        on_disk: bool = False,
     ) -> None:
         self.access = access = access_of(settings, substrates)
         self._windows = _policy(settings).admissibility.window
@@ -102,7 +106,10 @@ class Instruments:
         self.judges = Judges(access.judges, settings, min(map(self.fresh, TEXT_CLASSES)))
         self._denied, self._vetted = Denied.of(settings), tuple(map(os.path.realpath, vetted))
         self.contents = Contents(2 * settings.look_bytes)
-        self.parsed = Parsed(settings.parse_cache_bytes)
+        indexes = IndexCache(settings.index_cache_bytes if on_disk else 0)
+        self.parsed = Parsed(settings.parse_cache_bytes, indexes, Limits(settings.parse_memory_bytes))
+        if on_disk:
+            self.parsed.start()
         self._repositories: dict[str, tuple[object, Repository | None]] = {}
         self._enclosed: dict[tuple[str, Enclosure], Kept] = {}
         self._lock = threading.Lock()
@@ -163,7 +170,8 @@ class Instruments:
             self._sse.start()
 
     def close(self) -> None:
-        """Ends every connection, subscription and process. Calling it again does nothing."""
+        """Ends every connection, subscription and process, but for the one that parses, which all instruments share and
+        which ends with this process. Calling it again does nothing."""
         observers, self._observers = list(self._observers.values()), {}
         for observer in observers:
             try:
@@ -173,6 +181,7 @@ class Instruments:
         if self._background is not None:
             self._background.close()
         self.judges.close()
+        self.parsed.close()
         with self._lock:
             repositories, self._repositories = list(self._repositories.values()), {}
         for _, repository in repositories:

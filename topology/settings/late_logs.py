@@ -3,6 +3,7 @@ starts, which hardly ever logs anything."""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,7 +23,10 @@ class _Late:
     def __getattr__(self, member: str) -> Any:
         import structlog
 
-        return getattr(structlog.get_logger(self._name), member)
+        if structlog.is_configured():
+            return getattr(structlog.get_logger(self._name), member)
+        # A command's standard output is what it answers.
+        return getattr(structlog.wrap_logger(structlog.PrintLogger(sys.stderr)), member)
 
 
 def late_logger(name: str) -> BoundLogger:

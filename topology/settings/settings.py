@@ -184,6 +184,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     parse_cache_bytes: Annotated[
         int, Meta(ge=0, description="Bytes of parsed source code and documents that observers keep between looks")
     ] = 64_000_000
+    parse_memory_bytes: Annotated[
+        int, Meta(gt=0, description="Bytes of memory of the process that parses files for observers")
+    ] = 600_000_000
+    index_cache_bytes: Annotated[
+        int,
+        Meta(ge=0, description="Bytes of the same that `vet` and `hook` keep in the user's cache folder; 0 keeps none"),
+    ] = 256_000_000
     denied_names: Annotated[
         str | None,
         Meta(

@@ -158,7 +158,7 @@ class AnswerVetter:
 
     def _vetted(self, text: str, calls: Calls, over: threading.Event, until: float) -> Vetted:
         folder = folder_of(self._roots)
-        with closing(Instruments(self._settings)) as instruments:
+        with closing(Instruments(self._settings, on_disk=True)) as instruments:
             made, at_hand = calls(), AtHand(folder, self._settings, instruments, self._policy)
             if any(self._tools.looks(call, folder) for call in made):
                 source = of_events(

@@ -149,7 +149,7 @@ def _vetted(
     roots.check()
     folder = folder_of(roots)
     vetted = () if asked.transcript is None else (asked.transcript,)
-    with closing(Instruments(settings, vetted=vetted)) as instruments:
+    with closing(Instruments(settings, vetted=vetted, on_disk=True)) as instruments:
         at_hand = AtHand(folder, settings, instruments, policy)
         source = _source(agent, asked, at_hand)
         vetter = Vetter(settings, roots, instruments, policy, stopped=stopped, until=until)

@@ -184,7 +184,7 @@ def vetted(
     """
     roots = Roots.of(job.settings.root)
     roots.check()
-    with closing(Instruments(job.settings, vetted=job.paths)) as instruments:
+    with closing(Instruments(job.settings, vetted=job.paths, on_disk=True)) as instruments:
         if _size(job) >= WORTH_IT:
             foresee(folder_of(roots), job.settings, instruments)
         vetter = Vetter(job.settings, roots, instruments, job.policy)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import json
 import logging
+import re
 from collections.abc import Iterator
 
 import pytest
 import structlog
 
 from sluice.topology.settings import logs
+from sluice.topology.settings.late_logs import late_logger
 
 
 @pytest.fixture
@@ -98,3 +100,11 @@ def test_people_get_lines(monkeypatch: pytest.MonkeyPatch):
 
     assert "it happens" in terminal.getvalue()
     assert not terminal.getvalue().startswith("{")
+
+
+def test_a_late_logger_leaves_standard_output_alone(capsys: pytest.CaptureFixture[str]):
+    """Logging may not be set up in a command that answers there, as a hook does."""
+    structlog.reset_defaults()
+    late_logger("late").warning("told", size=7)
+    printed = capsys.readouterr()
+    assert (printed.out, "size=7" in re.sub("\x1b[^m]*m", "", printed.err)) == ("", True)
