@@ -22,7 +22,7 @@ CHECKS = ("contains(first, path=a.txt)", "contains(second)", "contains(third, pa
 """The second one has to search all files."""
 
 
-def emission(checks: tuple[str, ...]) -> Emission:
+def searching_emission(checks: tuple[str, ...]) -> Emission:
     made = [
         Assertion(
             span=Span(chars=(5 * place, 5 * place + 4)), checks=[check], provenance=[Annotation("substrate.grep")]
@@ -50,7 +50,7 @@ def files(folder: Repository) -> Repository:
 @pytest.mark.parametrize(("size", "is_cut"), [(200_000, False), (60_000, True)])
 def test_what_one_statement_costs_silences_no_other(files: Repository, order: tuple[int, ...], size: int, is_cut: bool):
     """Each has an equal part of what is left; what was not looked at says which bound it was."""
-    found = look(emission(tuple(CHECKS[one] for one in order)), Settings(emission_bytes=size), files.path)
+    found = look(searching_emission(tuple(CHECKS[one] for one in order)), Settings(emission_bytes=size), files.path)
     for place, why in zip(order, whys(found), strict=True):
         assert ("the bound" in why) == (place == 1 and is_cut), (place, why)
 
@@ -59,16 +59,16 @@ def test_no_clock_ends_a_look_below_a_root(files: Repository, monkeypatch: pytes
     """Every look at the clock is an hour later than the one before, as on a machine that is very busy."""
     hours = iter(range(0, 10**9, 3600))
     monkeypatch.setattr(ask_module.time, "monotonic", lambda: float(next(hours)))
-    assert whys(look(emission(CHECKS), Settings(), files.path)) == ["", "", ""]
+    assert whys(look(searching_emission(CHECKS), Settings(), files.path)) == ["", "", ""]
 
 
 def test_what_is_kept_counts_as_if_it_were_read(files: Repository):
     """Else it would depend on earlier questions which of these are looked at."""
     settings = Settings(emission_bytes=60_000)
-    asked = emission(("contains(third, path=b.txt)", "contains(first)", "contains(second)"))
+    asked = searching_emission(("contains(third, path=b.txt)", "contains(first)", "contains(second)"))
     with closing(Instruments(settings)) as instruments:
         for kind in ("contains", "absent"):
-            look(emission((f"{kind}(x{kind})",)), Settings(), files.path, instruments=instruments)
+            look(searching_emission((f"{kind}(x{kind})",)), Settings(), files.path, instruments=instruments)
         warm = [whys(look(asked, settings, files.path, instruments=instruments)) for _ in range(2)]
     cold = whys(look(asked, settings, files.path))
     assert warm == [cold, cold]
