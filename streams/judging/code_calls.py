@@ -10,10 +10,14 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec.structs import replace
+
 from .code_view import NOT_FOUND, View, tight
 from .index import READS, Call, Definition, Role
 from .results import Held
 
+_BOUND: Final = frozenset(("static", "rebound"))
+"""Kinds of methods whose own instance is another thing: the type, or what a parameter says."""
 MAX_HOPS: Final = 6
 _MAX_VISITED: Final = 500
 _MAX_BASES: Final = 12
@@ -44,10 +48,13 @@ def verify_uses(view: View) -> Held:
     if not parts:
         return NOT_FOUND
     for at in view.occurrences(parts[-1], one.body):
+        own = view.data[at - 1 : at] == b"@"  # a variable of the instance
+        if view.is_cut(at, parts[-1]) or (own and view.check.text("used")[:1] != "@"):
+            continue
         if view.index.role(at) in READS and view.is_direct(one, at) and view.has_line(view.line(at)):
             match = _BEFORE.search(view.data, max(0, at - 200), at)
             receiver = match[1].decode("utf-8", "replace") if match else "" if not _is_member(view, at) else "?"
-            if _means(view, one, receiver, parts, mention=True):
+            if (own and len(parts) == 1) or _means(view, one, receiver, parts, mention=True):
                 under = view.under(at, one)
                 line = view.line(at)
                 return Held(True, lines=(line, line), under=under.texts, narrowed=under.narrowed)
@@ -122,9 +129,12 @@ def _means(view: View, one: Definition, receiver: str, parts: tuple[str, ...], *
     """
     name = parts[-1]
     if len(parts) == 1:
-        return not receiver and (_is_bound(view, one, name) or (mention and _is_plain(view, one, name)))
+        known = _is_bound(view, one, name) or (mention and _is_plain(view, one, name))
+        return not receiver and (known or _is_ambient(view, one, name))
+    if view.mentions(view.language.making):
+        return False
     if not receiver:
-        return _is_sibling(view, one, parts)
+        return _is_sibling(view, one, parts, mention)
     owner = _type_of(view, one)
     own = (one.receiver,) if one.receiver else view.language.own
     if receiver in view.language.parent:
@@ -133,10 +143,14 @@ def _means(view: View, one: Definition, receiver: str, parts: tuple[str, ...], *
         if owner is None or (one.receiver and not _is_kept(view, one)):
             return False
         target = _member(view, owner, name, mention)
+        if target is not None and target.sort == "function" and target.kinds & _BOUND != one.kinds & _BOUND:
+            return False
     else:
         target = _of_type(view, one, receiver, name, mention)
         if target is None:
             return _is_imported(view, one, receiver, parts)
+        if view.language.bare_members and view.language.making and "static" not in target.kinds:
+            return False
     return target is not None and view.is_steady(name, None) and _is_named(view, target, parts, mention)
 
 
@@ -153,9 +167,23 @@ def _is_bound(view: View, one: Definition, name: str) -> bool:
     """Whether a plain name is one that the file binds by definition or import, and binds to nothing else."""
     bound = [each for each in view.index.by_name.get(name, ()) if each.path[:-1] == _seen(view, one, each)]
     imported = [each for each in view.index.imports if name in each.binds and _reaches(view, one, each.extent[0])]
+    if view.language.bare_members and "method" in one.kinds:
+        owner = _type_of(view, one)
+        if owner is None or not is_closed(view, owner) or _member(view, owner, name, True) is not None:
+            return False  # a member of that name would come first
     if (not imported and not bound) or any(each.sort not in ("function", "type", "declared") for each in bound):
         return False
     return view.is_steady(name, one)
+
+
+def _is_ambient(view: View, one: Definition, name: str) -> bool:
+    """Whether a plain name means the one thing that it means in every file, or what stands around a function."""
+    if not re.fullmatch(view.language.ambient, name):
+        return False
+    there = view.index.by_name.get(name, ())
+    return len(there) < 2 and all(one.path[: len(each.path) - 1] == each.path[:-1] for each in there) and (
+        view.is_steady(name, one)
+    )
 
 
 def _seen(view: View, one: Definition, other: Definition) -> tuple[str, ...]:
@@ -182,13 +210,15 @@ def _is_plain(view: View, one: Definition, name: str) -> bool:
     return inner != outer and (inner or view.is_steady(name, one))
 
 
-def _is_sibling(view: View, one: Definition, parts: tuple[str, ...]) -> bool:
-    """Whether a plain call means a member of the own type: only where the language needs no receiver for that."""
+def _is_sibling(view: View, one: Definition, parts: tuple[str, ...], mention: bool) -> bool:
+    """Whether a plain name means a member of the own type: only where the language needs no receiver for that."""
     owner = _type_of(view, one) if view.language.bare_members else None
-    target = None if owner is None else _member(view, owner, parts[-1], False)
+    target = None if owner is None else _member(view, owner, parts[-1], mention)
+    if target is not None and target.sort == "function" and target.kinds & _BOUND != one.kinds & _BOUND:
+        return False
     if target is None or any(each.path == (parts[-1],) for each in view.index.definitions):
         return False
-    return view.is_steady(parts[-1], one) and _is_named(view, target, parts, False)
+    return view.is_steady(parts[-1], one) and _is_named(view, target, parts, mention)
 
 
 def _type_of(view: View, one: Definition) -> Definition | None:
@@ -198,6 +228,8 @@ def _type_of(view: View, one: Definition) -> Definition | None:
     types = [
         each for each in view.index.by_name.get(one.path[-2], ()) if each.sort == "type" and each.path == one.path[:-1]
     ]
+    if not types:  # it stands in another file: of its members only those that are here are known
+        return replace(one, path=one.path[:-1], sort="type", bases=(), open=True)
     return types[0] if len(types) == 1 else None
 
 
@@ -213,6 +245,8 @@ def _member(view: View, owner: Definition, name: str, mention: bool, depth: int 
     own = [each for each in view.index.by_name.get(name, ()) if each.path == path and not view.is_dead(each.at)]
     if own:
         fits = mention or all(each.sort in ("function", "declared") for each in own)
+        if len({"static" in each.kinds for each in own if each.sort == "function"}) > 1:
+            return None  # one of the type, and one of its instances
         return own[0] if fits else None
     return _inherited(view, owner, name, mention, depth)
 
@@ -262,7 +296,7 @@ def _is_imported(view: View, one: Definition, receiver: str, parts: tuple[str, .
     root = parts[0]
     bound = any(root in each.binds and _reaches(view, one, each.extent[0]) for each in view.index.imports)
     return (
-        bound
+        (bound or re.fullmatch(view.language.ambient, root) is not None)
         and view.is_steady(root, one)
         and not any(each.path == (root,) for each in view.index.by_name.get(root, ()))
     )

@@ -44,7 +44,8 @@ def verify_defines(view: View) -> Held:
     if whole is not None:
         return whole
     if view.is_absent(parts[-1]):
-        return Held(False, "differs")
+        made = re.fullmatch(view.language.implicit or r"(?!)", parts[-1]) or view.mentions(view.language.making)
+        return NOT_FOUND if made else Held(False, "differs")
     if (
         here
         and len(here) == len(there)
@@ -146,7 +147,8 @@ def _is_kept(view: View, one: Definition) -> bool:
     """Whether every occurrence of a value's name but its definition provably only reads it."""
     if view.mentions(view.language.changing):
         return False
-    if len(one.path) == 1 and any(each.everything and each.extent[0] > one.at for each in view.index.imports):
+    later = [each for each in view.index.imports if each.everything]
+    if len(one.path) == 1 and any(each.extent[0] > one.at or view.around(each.extent[0]) for each in later):
         return False
     name, mutable = one.path[-1], one.mutable
     if one.sort == "key":

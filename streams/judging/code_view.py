@@ -112,6 +112,12 @@ class View:
                 yield at
             at = data.find(word, past, end)
 
+    def is_cut(self, at: int, name: str) -> bool:
+        """Whether a name at a byte is only the beginning of a longer one, which ends in a mark (`ready?`)."""
+        past = at + len(name.encode("utf-8", "replace"))
+        mark = self.data[past : past + 1].decode("latin-1")
+        return mark != "" and mark in self.language.tails and self.data[past + 1 : past + 2] != b"="
+
     def mentions(self, names: Iterable[str], extent: Extent | None = None) -> bool:
         """Whether one of some names stands in the code."""
         return any(not self.is_text(at) for name in names for at in self.occurrences(name, extent))
@@ -188,6 +194,8 @@ class View:
         one = here[0]
         if len(here) > 1:
             return ambiguous(here)
+        if len(again := [each for each in self.index.by_name[one.name] if _is_again(one, each)]) > 1:
+            return ambiguous(again)
         if not self.source.whole:
             return Held(None, "not-whole", one.lines)
         return Held(None, "syntax-error", one.lines) if self.index.broken(one.extent) else one
@@ -360,6 +368,11 @@ def flat(text: str) -> str:
 def tight(text: str) -> str:
     """The same, without white space around operators and brackets, so that `a==b` and `a == b` are one."""
     return _SPACED.sub(r"\1", flat(text))
+
+
+def _is_again(one: Definition, other: Definition) -> bool:
+    """Whether a definition is another, or a function that another one of the same name replaces or is replaced by."""
+    return one is other or (one.path == other.path and one.sort == other.sort == "function")
 
 
 def _contains(outer: Extent, inner: Extent) -> bool:

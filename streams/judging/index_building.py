@@ -62,6 +62,7 @@ ROLES: Final[Mapping[str, Role]] = {
     "bind": Role.BIND,
     "write": Role.WRITE,
     "keyword": Role.KEYWORD,
+    "alias": Role.ALIAS,
     "imported": Role.IMPORT,
 }
 _STRENGTH: Final = (
@@ -128,6 +129,10 @@ class _Scope(NamedTuple):
     sort: str
     receiver: str
     enumeration: bool
+    static: bool = False
+
+
+_FILE: Final = _Scope((0, 0), (), "", "", False)
 
 
 class _Subject:
@@ -175,7 +180,7 @@ class _Building:
         if errors is None or not self._capture(query):
             return None
         definitions = self._definitions()
-        calls = tuple(self._calls())
+        calls = tuple(self._calls([one for one in definitions if one.sort == "function"]))
         imports = tuple(self._imports())
         raises = tuple(self._raises())
         returns = tuple(self._returns())
@@ -259,7 +264,13 @@ class _Building:
     def _definitions(self) -> tuple[Definition, ...]:
         self._adopt_keys()
         self.decorations = {node.id for node in self.bare.get("decoration", ())}
-        wanted = [one for sort in _DEFINING for one in self.by_sort.get(sort, ()) if one.first("name") is not None]
+        wanted = [
+            one
+            for sort in _DEFINING
+            for one in self.by_sort.get(sort, ())
+            if one.first("name") is not None or sort in ("function", "type", "space")
+        ]
+        bodies = {node.id for one in wanted if one.first("name") is not None for node in one.parts.get("body", ())}
         wanted.sort(key=lambda one: (_whole(one)[0], -_whole(one)[1]))
         parameters = self._parameters([one for one in wanted if one.sort == "function"])
         around: list[_Scope] = []
@@ -268,14 +279,30 @@ class _Building:
             whole = _whole(one)
             while around and around[-1].extent[1] <= whole[0]:
                 around.pop()
+            if one.first("name") is None:
+                if one.node.id not in bodies:
+                    around.append(self._nameless(one, whole, around[-1] if around else _FILE))
+                continue
             made = self._definition(one, whole, around, parameters)
             if made is None:
                 continue
             if one.sort in ("function", "type", "space"):
-                around.append(_Scope(whole, made.path, one.sort, made.receiver, "enumeration" in made.kinds))
+                sort, static = "impl" if "impl" in made.kinds else one.sort, "static" in made.kinds
+                around.append(_Scope(whole, made.path, sort, made.receiver, "enumeration" in made.kinds, static))
             found.append(made)
         found.sort(key=lambda one: (one.extent[0], one.at))
         return tuple(found)
+
+    def _nameless(self, one: _Subject, whole: Extent, outer: _Scope) -> _Scope:
+        """The scope that something without a name makes: a part of what is around it, or a thing of its own."""
+        if one.sort == "space":
+            return outer._replace(
+                extent=whole,
+                sort="function" if "apart" in one.settings else outer.sort,
+                static="static" in one.settings or outer.static,
+            )
+        self.regions.append(Region("lambda", whole))
+        return _Scope(whole, (*outer.path, f"<{whole[0]}>"), one.sort, "", False)
 
     def _adopt_keys(self) -> None:
         """Keys belong to the table that they stand in, where that has a name; others are left aside."""
@@ -302,7 +329,11 @@ class _Building:
             holder = next((scope for scope in reversed(around) if scope.sort == "function"), None)
             source = one.first("from")
             own = (holder.receiver,) if holder is not None and holder.receiver else self.language.own
-            if holder is None or len(holder.path) < 2 or source is None or self._text(source) not in own:
+            if holder is None or len(holder.path) < 2 or holder is not around[-1]:
+                return None
+            if "own" in one.settings and (holder.static or holder.path[-1].startswith("<")):
+                return None
+            if "own" not in one.settings and (source is None or self._text(source) not in own):
                 return None
             path = holder.path[:-1]
         elif one.sort == "value" and sort == "function":
@@ -317,10 +348,11 @@ class _Building:
             path = (*path, *owners) if owners != path[-len(owners) :] else path
         if not name:
             return None
-        method = one.sort == "function" and (sort == "type" or owner is not None)
+        method = one.sort == "function" and (sort in ("type", "impl") or owner is not None)
         kinds = {*one.settings.get("kind", ())} or {"variable" if one.sort == "value" else "field"}
         if one.sort == "function":
             kinds = {"method" if method else "function", *one.settings.get("kind", ())}
+            kinds |= {"static"} if around and around[-1].static and sort != "function" else set()
         elif one.sort in ("type", "space", "key"):
             kinds = {one.sort, *one.settings.get("kind", ())}
         elif one.sort == "value" and sort == "type":
@@ -366,7 +398,8 @@ class _Building:
         found = None if content is None else read(self.reading, content)
         if content is None or found is None or not self.language.fits(declared, found.value):
             return "", False
-        return literal_of(found.value), content.type in self.language.mutable
+        mutable = content.type in self.language.mutable and not self.language.fixed(self.reading, content)
+        return literal_of(found.value), mutable
 
     def _members(self, content: Node | None) -> str:
         found = None if content is None else self.language.members(self.reading, content)
@@ -399,17 +432,20 @@ class _Building:
 
     # ------------------------------------------------------------ the rest
 
-    def _calls(self) -> Iterable[Call]:
+    def _calls(self, functions: Sequence[Definition]) -> Iterable[Call]:
         for one in sorted(self.by_sort.get("call", ()), key=lambda one: one.node.start_byte):
-            name = one.first("name")
-            if name is None:
+            name, source = one.first("name"), one.first("from")
+            at = one.node.start_byte
+            if name is not None:
+                at = name.start_byte
+                self._mark(name, Role.CALL)
+            inside = [] if name is not None else [each for each in functions if each.extent[0] <= at < each.extent[1]]
+            if name is None and not inside:
                 continue
-            source = one.first("from")
-            self._mark(name, Role.CALL)
             yield Call(
-                name=self._name(name),
+                name=inside[-1].name if name is None else self._name(name),
                 receiver="" if source is None else self._squeezed(source) or "?",
-                at=name.start_byte,
+                at=at,
                 lines=_lines(one.node),
                 extent=_extent(one.node),
                 arguments=tuple(map(_extent, _listed(one, "argument", "arguments"))),
@@ -458,6 +494,8 @@ class _Building:
     def _branches(self) -> Iterable[Branch]:
         leaving = {one.node.id for sort in ("return", "raise") for one in self.by_sort.get(sort, ())}
         ends = self._block_ends(leaving)
+        stops = {node.id for one in self.by_sort.get("branch", ()) for node in one.parts.get("else", ())}
+        stops |= {one.node.id for one in self.by_sort.get("elif", ())}
         # The innermost ones first: an arm may leave because a branch at its end does.
         for one in sorted(self.by_sort.get("branch", ()), key=lambda one: (-one.node.start_byte, one.node.end_byte)):
             for child in one.node.named_children:
@@ -468,14 +506,15 @@ class _Building:
             if not conditions or len(conditions) != len(arms):
                 continue
             otherwise = one.first("else")
-            leaves = tuple(_leaves(arm, leaving) for arm in arms)
+            ends_of = [_last(arm, stops) if "spread" in one.settings else arm for arm in arms]
+            leaves = tuple(_leaves(arm, leaving) for arm in ends_of)
             if all(leaves) and otherwise is not None and _leaves(otherwise, leaving):
                 leaving.add(one.node.id)
             end = ends.get(one.node.id)
             yield Branch(
                 extent=_extent(one.node),
                 conditions=tuple(map(_extent, conditions)),
-                arms=tuple(map(_extent, arms)),
+                arms=tuple((arm.start_byte, last.end_byte) for arm, last in zip(arms, ends_of, strict=True)),
                 leaves=leaves,
                 otherwise=None if otherwise is None else _extent(otherwise),
                 rest=None if end is None else (one.node.end_byte, end),
@@ -512,6 +551,14 @@ class _Building:
     def _joined(self, one: _Subject, part: str) -> str:
         node = one.first(part)
         return "" if node is None else self._squeezed(node)
+
+
+def _last(arm: Node, stops: set[int]) -> Node:
+    """The last of the statements that begin with one, where no node holds all of them."""
+    node = arm.next_named_sibling
+    while node is not None and node.id not in stops:
+        arm, node = (arm if "comment" in node.type else node), node.next_named_sibling
+    return arm
 
 
 def _leaves(arm: Node, leaving: set[int]) -> bool:

@@ -54,6 +54,10 @@ def _fits(declared: str, value: Value) -> bool:
     return True
 
 
+def _never(reading: Reading, node: Node) -> bool:
+    return False
+
+
 def _no_members(reading: Reading, node: Node) -> Found | None:
     return None
 
@@ -70,6 +74,7 @@ class Language(NamedTuple):
         queries: the files under `queries/`, without their ending, that are read as one query.
         values: how a literal is read, by node type.
         mutable: node types of literals whose items can be changed where they stand.
+        fixed: whether a literal of such a type cannot be changed after all.
         bounded: whole numbers wrap around at some size.
         fits: whether a value stays what it is written as under a declared type.
         members: reads the items or keys of a whole literal list, set or mapping.
@@ -81,6 +86,11 @@ class Language(NamedTuple):
         declaring: decorators that make a definition a mere declaration.
         parent: texts of a receiver that means the base (`super()`).
         bare_members: a method calls another one of its own type by the plain name.
+        ambient: plain names that mean one thing in every file where nothing else is made of them, as a regular expression
+            for the whole name.
+        tails: marks that the last character of a name may be.
+        making: names through which code may make or replace methods that are not written as such.
+        refutes: a check may be exactly false by syntax; else it is only ever proved by what is there.
         roots: types that every type has as a base without saying so.
         implicit: names that the language calls by itself, as a regular expression for the whole name.
         dynamic: names through which code may reach another by a name that is computed.
@@ -102,6 +112,7 @@ class Language(NamedTuple):
     queries: tuple[str, ...] = ()
     values: Mapping[str, Reader] = {}
     mutable: frozenset[str] = frozenset()
+    fixed: Callable[[Reading, Node], bool] = _never
     bounded: bool = True
     fits: Callable[[str, Value], bool] = _fits
     members: Callable[[Reading, Node], Found | None] = _no_members
@@ -113,6 +124,10 @@ class Language(NamedTuple):
     declaring: frozenset[str] = frozenset()
     parent: frozenset[str] = frozenset(("super",))
     bare_members: bool = False
+    ambient: str = r"(?!)"
+    tails: str = ""
+    making: frozenset[str] = frozenset()
+    refutes: bool = True
     roots: frozenset[str] = frozenset()
     implicit: str = ""
     dynamic: frozenset[str] = frozenset()
@@ -127,7 +142,7 @@ class Language(NamedTuple):
 
     def bare(self, name: str) -> str:
         """A name as names are compared: in NFKC, and without the marks of its language."""
-        name = name.lstrip(self.sigils) if self.sigils else name
+        name = name.strip(self.sigils) if self.sigils else name
         return name if name.isascii() else nfkc(name)
 
     def parts(self, symbol: str) -> tuple[str, ...]:
@@ -161,18 +176,6 @@ _ROWS: Final = (
         (".cc", ".cpp", ".cxx", ".c++", ".C", ".hh", ".hpp", ".hxx", ".h++", ".H", ".ipp", ".tpp", ".inl"),
     ),
     Language("c-sharp", "tree_sitter_c_sharp", (".cs", ".csx")),
-    Language(
-        "ruby",
-        "tree_sitter_ruby",
-        (".rb", ".rake", ".gemspec", ".ru"),
-        ("Rakefile", "Gemfile", "Vagrantfile", "Podfile", "Guardfile"),
-    ),
-    Language(
-        "shell",
-        "tree_sitter_bash",
-        (".sh", ".bash"),
-        (".bashrc", ".bash_profile", ".bash_aliases", ".profile", "PKGBUILD"),
-    ),
 )
 """Languages whose queries are not written yet."""
 
@@ -181,8 +184,10 @@ _ROWS: Final = (
 def languages() -> Mapping[str, Language]:
     """Every listed language, by its name. Each module `language_*.py` has the rows of its own."""
     from .language_python import PYTHON
+    from .language_ruby import RUBY
+    from .language_shell import SHELL
 
-    return {row.name: row for row in (*_ROWS, PYTHON)}
+    return {row.name: row for row in (*_ROWS, PYTHON, RUBY, SHELL)}
 
 
 def language_of(name: str) -> Language:
