@@ -48,13 +48,13 @@ def verify_uses(view: View) -> Held:
     if not parts:
         return NOT_FOUND
     for at in view.occurrences(parts[-1], one.body):
-        own = view.data[at - 1 : at] == b"@"  # a variable of the instance
-        if view.is_cut(at, parts[-1]) or (own and view.check.text("used")[:1] != "@"):
+        own = view.is_other(at)
+        if view.is_cut(at, parts[-1]) or (own and view.check.text("used")[:1] not in ("@", "$")):
             continue
         if view.index.role(at) in READS and view.is_direct(one, at) and view.has_line(view.line(at)):
             match = _BEFORE.search(view.data, max(0, at - 200), at)
             receiver = match[1].decode("utf-8", "replace") if match else "" if not _is_member(view, at) else "?"
-            if (own and len(parts) == 1) or _means(view, one, receiver, parts, mention=True):
+            if (len(parts) == 1 and (own or _is_global(view, at))) or _means(view, one, receiver, parts, mention=True):
                 under = view.under(at, one)
                 line = view.line(at)
                 return Held(True, lines=(line, line), under=under.texts, narrowed=under.narrowed)
@@ -181,8 +181,10 @@ def _is_ambient(view: View, one: Definition, name: str) -> bool:
     if not re.fullmatch(view.language.ambient, name):
         return False
     there = view.index.by_name.get(name, ())
-    return len(there) < 2 and all(one.path[: len(each.path) - 1] == each.path[:-1] for each in there) and (
-        view.is_steady(name, one)
+    return (
+        len(there) < 2
+        and all(one.path[: len(each.path) - 1] == each.path[:-1] for each in there)
+        and (view.is_steady(name, one))
     )
 
 
@@ -300,6 +302,11 @@ def _is_imported(view: View, one: Definition, receiver: str, parts: tuple[str, .
         and view.is_steady(root, one)
         and not any(each.path == (root,) for each in view.index.by_name.get(root, ()))
     )
+
+
+def _is_global(view: View, at: int) -> bool:
+    """Whether a name is a variable of a language whose variables are those of the whole program."""
+    return not view.language.separators and view.index.role(at) is Role.LOOK
 
 
 def _is_member(view: View, at: int) -> bool:

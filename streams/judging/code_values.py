@@ -36,7 +36,7 @@ def verify_defines(view: View) -> Held:
     here = [one for one in there if view.holds(one)]
     for one in here:
         if not kind or kind in one.kinds:
-            if view.index.broken(one.extent):
+            if view.is_broken(one) or view.index.broken(one.extent):
                 return Held(None, "syntax-error", one.lines)
             under = view.under(one.at)
             return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed)

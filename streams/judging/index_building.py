@@ -253,8 +253,12 @@ class _Building:
         name = self._text(node)[:_MAX_NAME].lstrip(self.language.sigils or None)
         return name if name.isascii() else nfkc(name)
 
+    def _at(self, node: Node) -> int:
+        """The first byte of a name behind the marks of its language."""
+        return node.start_byte + len(self._text(node)) - len(self._text(node).lstrip(self.language.sigils or None))
+
     def _mark(self, node: Node, role: Role) -> None:
-        at = node.start_byte + len(self._text(node)) - len(self._text(node).lstrip(self.language.sigils or None))
+        at = self._at(node)
         known = self.roles.get(at)
         if known is None or _RANK[known] < _RANK[role]:
             self.roles[at] = role
@@ -369,7 +373,7 @@ class _Building:
             path=(*path, name)[-_MAX_PATH:],
             sort="declared" if declared else one.sort,
             kinds=frozenset(kinds),
-            at=named.start_byte,
+            at=self._at(named),
             line=named.start_point.row + 1,
             lines=_lines(one.parts["whole"][0] if "whole" in one.parts else one.node),
             extent=whole,
@@ -395,11 +399,12 @@ class _Building:
         return tuple(self._squeezed(node) for node in (*around, *_sorted(one, "decorator")))
 
     def _literal(self, content: Node | None, declared: str) -> tuple[str, bool]:
-        found = None if content is None else read(self.reading, content)
-        if content is None or found is None or not self.language.fits(declared, found.value):
+        if content is None:
             return "", False
-        mutable = content.type in self.language.mutable and not self.language.fixed(self.reading, content)
-        return literal_of(found.value), mutable
+        found, reading = read(self.reading, content), self.reading
+        mutable = content.type in self.language.mutable and not self.language.fixed(reading, content)
+        known = found is not None and self.language.fits(declared, found.value)
+        return literal_of(found.value) if found is not None and known else "", mutable
 
     def _members(self, content: Node | None) -> str:
         found = None if content is None else self.language.members(self.reading, content)

@@ -144,7 +144,9 @@ RUBY: Final = Language(
     ambient=r"[A-Z]\w*",
     tails="?!",
     making=frozenset(_MAKING.split()),
-    dynamic=frozenset((*_MAKING.split(), *"send public_send __send__ method instance_method try delegate".split())),
+    dynamic=frozenset(
+        (*_MAKING.split(), *["send", "public_send", "__send__", "method", "instance_method", "try", "delegate"])
+    ),
     changing=frozenset(_CHANGING.split()),
     negations=("!", "not "),
     conjunctions=("&&", " and "),

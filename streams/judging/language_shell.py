@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from .checks import Value
 from .languages import Language, as_path
-from .literal_values import Found, Reading, listed, parts_of, read
+from .literal_values import Found, Reading, listed, parts_of
 from .string_escapes import SHELL as ESCAPES
 from .string_escapes import decode
 from .values import Text, value_of_text

@@ -86,8 +86,7 @@ class Language(NamedTuple):
         declaring: decorators that make a definition a mere declaration.
         parent: texts of a receiver that means the base (`super()`).
         bare_members: a method calls another one of its own type by the plain name.
-        ambient: plain names that mean one thing in every file where nothing else is made of them, as a regular expression
-            for the whole name.
+        ambient: plain names that mean one thing in every file that makes nothing else of them, as a regular expression.
         tails: marks that the last character of a name may be.
         making: names through which code may make or replace methods that are not written as such.
         refutes: a check may be exactly false by syntax; else it is only ever proved by what is there.

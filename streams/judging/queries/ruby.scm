@@ -168,8 +168,10 @@
   (#any-of? @_require "require" "require_relative" "load"))
 ((call !receiver method: (identifier) @_require arguments: (argument_list . (simple_symbol) . (string) @module .)) @import
   (#eq? @_require "autoload"))
+((call method: (identifier) @_require arguments: (argument_list . (_) . (_) @_module)) @import
+  (#eq? @_require "autoload") (#not-match? @_module "^('[^']*'|\"[^\"#]*\")$") (#set! "relative"))
 ((call method: (identifier) @_require arguments: (argument_list . (_) @_module)) @import
-  (#any-of? @_require "require" "require_relative" "load" "autoload" "import")
+  (#any-of? @_require "require" "require_relative" "load")
   (#not-match? @_module "^('[^']*'|\"[^\"#]*\")$") (#set! "relative"))
 
 ; ---------------------------------------------------------------- conditions and flow
@@ -249,7 +251,9 @@
 (hash_key_symbol) @keyword
 (binary left: (_) operator: ["==" "!=" "<" ">" "<=" ">=" "===" "=~" "!~" "<=>" "*" "/" "%" "-"] right: [(constant) @look (instance_variable) @look])
 (binary left: [(constant) @look (instance_variable) @look] operator: ["==" "!=" "<" ">" "<=" ">=" "===" "=~" "!~" "<=>" "*" "/" "%" "-"])
-(interpolation [(constant) @look (instance_variable) @look])
+(binary left: (element_reference object: (constant) @look) operator: ["==" "!=" "<" ">" "<=" ">=" "===" "*" "/" "%" "-" "+"])
+(binary right: (element_reference object: (constant) @look))
+(interpolation [(constant) @look (instance_variable) @look (element_reference object: (constant) @look)])
 (if condition: [(constant) @look (instance_variable) @look])
 (unless condition: [(constant) @look (instance_variable) @look])
 (if_modifier condition: [(constant) @look (instance_variable) @look])

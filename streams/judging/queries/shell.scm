@@ -51,12 +51,13 @@
 
 ; ---------------------------------------------------------------- conditions and flow
 
-((if_statement . "if" . condition: (_) @condition . condition: _ . "then" . (_) @then) @branch (#set! "spread"))
-((if_statement . "if" . condition: (_) @condition . "then" . (_) @then) @branch (#set! "spread"))
-(if_statement condition: (_) condition: (_)) @case
-((elif_clause "elif" . (_) @condition . ";" . "then" . (_) @then) @elif)
-((elif_clause "elif" . (_) @condition . "then" . (_) @then) @elif)
-(if_statement [(elif_clause) (else_clause)] @else) @branch
+; Of several commands the last one decides.
+((if_statement (_) @condition . ";" . "then" . (_) @then) @branch (#set! "spread"))
+((if_statement (_) @condition . "then" . (_) @then) @branch (#set! "spread"))
+(elif_clause) @elif
+(elif_clause (_) @condition . ";" . "then" . (_) @then) @elif
+(elif_clause (_) @condition . "then" . (_) @then) @elif
+(if_statement (else_clause) @else) @branch
 (list . (_) @condition . "&&" . (_) @then .) @branch
 ((list . (_) @condition . "||" . (_) @then .) @branch (#set! "turned"))
 (while_statement . "while" . condition: (_) @header body: (do_group) @loop)

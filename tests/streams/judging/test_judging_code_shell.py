@@ -1,0 +1,308 @@
+"""Checks by syntax on shell scripts: what holds, and what stays undecided. Nothing is ever refuted.
+
+Each row is a small program with a trap in it, as an emitter, an observer or a repository would set it.
+"""
+
+from __future__ import annotations
+
+import pytest
+from judged_programs import decided, held
+
+from sluice.streams.judging.code import parse_code
+from sluice.streams.judging.results import Source
+
+PROGRAMS = r"""
+g() { :; }
+f() {
+  g 1 "a b"
+  docker run image
+  echo g2
+  cat file | grep -v x
+  r="$(h)"
+  xargs kill_all
+  inner() { nested; }
+}
+function k { f; }
++ calls(f, g)
++ calls(f, g, argument="1")
++ calls(f, docker)
+? calls(f, g2)
+? calls(f, kill_all)
++ calls(f, grep)
++ calls(f, h)
+? calls(f, nested)
+? calls(f, missing)
++ calls(k, f)
++ reaches(k, g)
++ defines(f, function)
+? defines(f, method)
+? defines(nothing)
+
+TIMEOUT=30
+NAME="pool"
+SINGLE='a $b'
+readonly MAX=100
+declare -r LEVEL=2
+declare -i N=1+1
+export REGION=eu
+HOSTS=(a b)
+PORT="${PORT:-8080}"
+MIXED="a$NAME"
+OUTPUT=$(date)
+COUNT=1
+COUNT+=1
+if [ -n "$DEBUG" ]; then
+  VERBOSE=1
+fi
+[ -z "$MODE" ] && MODE=fast
+f() { echo "$TIMEOUT" ${#NAME}; }
++ equals(TIMEOUT, 30)
++ equals(TIMEOUT, "30")
+? equals(TIMEOUT, 31)
+? not equals(TIMEOUT, 31)
++ equals(NAME, pool)
++ equals(SINGLE, "a $b")
++ equals(MAX, 100)
++ equals(LEVEL, 2)
+? equals(N, "1+1")
++ equals(REGION, eu)
++ equals(HOSTS, [a, b])
++ members(HOSTS, [a, b])
+? members(HOSTS, [a])
+? equals(PORT, 8080)
+? equals(MIXED, apool)
+? equals(OUTPUT, date)
+? equals(COUNT, 1)
++ equals(VERBOSE, 1)
++ equals(MODE, fast)
++ compare(TIMEOUT, <, 31)
+? compare(TIMEOUT, >, 31)
++ uses(f, TIMEOUT)
++ defines(MAX, constant)
+
+X=1
+read X
+? equals(X, 1)
+
+X=1
+printf -v X 2
+? equals(X, 1)
+
+X=1
+printf -v "$name" 2
+? equals(X, 1)
+
+X=1
+for X in 2; do :; done
+? equals(X, 1)
+
+X=1 g
+? equals(X, 1)
+
+X=1
+((X++))
+? equals(X, 1)
+
+X=1
+unset X
+? equals(X, 1)
+
+X=1; X=2
+? equals(X, 1)
+
+X=1
+f() { X=2; }
+? equals(X, 1)
+
+X=1
+source other.sh
+? equals(X, 1)
+
+X=1
+eval "$code"
+? equals(X, 1)
+
+X=1
+: "${X:=2}"
+? equals(X, 1)
+
+(X=1)
+? equals(X, 1)
+
+echo a | X=1
+? equals(X, 1)
+
+Y=$(X=1)
+? equals(X, 1)
+
+cat <<EOF
+X=1
+f() { :; }
+EOF
+? equals(X, 1)
+? defines(f)
+
+# X=1
+? equals(X, 1)
+
+X=1
+X[1]=2
+? equals(X, 1)
+
+X=1
+export X=2
+? equals(X, 1)
+
+X=1
+let X=2
+? equals(X, 1)
+
+X=1
+set_it X 2
+? equals(X, 1)
+
+X=1
+declare "$n=2"
+? equals(X, 1)
+
+X=010
+? equals(X, 8)
+
+X=1
+while read -r X; do :; done
+? equals(X, 1)
+
+X=1
+local -n ref=X
+? equals(X, 1)
+
+f() {
+  local depth=4
+  echo $depth
+  return 3
+}
+g() {
+  if [ -n "$a" ]; then
+    return 1
+  fi
+  go
+  return 2
+}
++ uses(f, depth)
++ returns(f, 3)
+? returns(f, 4)
++ returns(g, 1)
++ returns(g, 2)
++ unless(g, "[ -n \"$a\" ]", "go")
+? when(g, "[ -n \"$a\" ]", "go")
+
+f() {
+  if a; then
+    b
+    c
+  elif d; then
+    e
+  else
+    h
+    i
+  fi
+  j && k
+  l || m
+  ! n && o
+  if p; q; then r; fi
+}
++ when(f, a, b)
++ when(f, a, c)
+? when(f, a, e)
++ when(f, d, e)
++ unless(f, a, e)
++ unless(f, d, i)
+? when(f, a, i)
++ when(f, j, k)
++ unless(f, l, m)
++ unless(f, n, o)
+? when(f, p, r)
++ when(f, q, r)
+
+f() {
+  a
+  b
+  for x in y; do c; done
+  trap d EXIT
+}
++ before(f, a, b)
+? before(f, b, a)
+? before(f, b, c)
+
+source ./lib/common.sh
+. lib/other.sh
++ imports(./lib/common.sh)
++ imports(lib/other.sh)
+? imports(common.sh)
+? imports(missing.sh)
+
+alias g=h
+g() { :; }
+f() { g; }
+? calls(f, g)
+
+g() { :; }
+f() { unset -f g; g; }
+? calls(f, g)
+
+g() { :; }
+f() { (g); }
++ calls(f, g)
+
+g() { :; }
+f() { g; }
+f() { :; }
+? calls(f, g)
+
+f() {
+  exit 0
+  g
+}
+? calls(f, g)
+
+f() { false && g; }
+? calls(f, g)
+"""
+
+
+@pytest.mark.parametrize(("program", "check", "expected"), decided(PROGRAMS))
+def test_shell(program: str, check: str, expected: bool | None) -> None:
+    """Each row comes to what it says, and its denial to the opposite."""
+    assert held(check, program, "bin/start.sh").holds is expected
+    if not check.startswith("not "):
+        assert held(f"not {check}", program, ".bashrc").holds is (None if expected is None else not expected)
+
+
+@pytest.mark.parametrize(
+    ("program", "check", "under", "narrowed"),
+    [
+        ("f() { if a; then b; fi; }\n", "calls(f, b)", ("a",), False),
+        ("f() { if a; then b; else c; fi; }\n", "calls(f, c)", ("not (a)",), False),
+        ("f() { a && b; }\n", "calls(f, b)", ("a",), False),
+        ("f() { a || b; }\n", "calls(f, b)", ("not (a)",), False),
+        ("f() { for x in y; do b; done; }\n", "calls(f, b)", ("x",), False),
+        ("f() { case $x in a) b ;; esac; }\n", "calls(f, b)", ("a",), False),
+        ("if a; then X=1; fi\n", "equals(X, 1)", ("a",), True),
+        ("[ -z $X ] && X=1\n", "equals(X, 1)", ("[ -z $X ]",), True),
+        ("f() { if a; then return 1; fi; return 2; }\n", "returns(f, 2)", ("not (a)",), True),
+    ],
+)
+def test_conditions_are_told(program: str, check: str, under: tuple[str, ...], narrowed: bool) -> None:
+    """What stands under a condition says so, and is narrowed where that makes it say less."""
+    found = held(check, program, "a.sh")
+    assert (found.holds, found.under, found.narrowed) == (True, under, narrowed)
+
+
+@pytest.mark.parametrize(
+    "text", ["X=1\n" * 3_000, "f " + "a " * 5_000 + "\n", "if a; then\n" + "b\n" * 3_000 + "fi\n", "a | " * 300 + "b\n"]
+)
+def test_large_files_are_read(text: str) -> None:
+    """Many things of one kind are read in the time that their number takes."""
+    index = parse_code(Source("a.sh", text))
+    assert index is not None
+    assert index.problem is None
