@@ -438,7 +438,11 @@ class _Building:
     # ------------------------------------------------------------ the rest
 
     def _calls(self, functions: Sequence[Definition]) -> Iterable[Call]:
-        for one in sorted(self.by_sort.get("call", ()), key=lambda one: one.node.start_byte):
+        subjects = self.by_sort.get("call", ())
+        named = {node.id for one in subjects for node in one.parts.get("name", ()) if node.id != one.node.id}
+        for one in sorted(subjects, key=lambda one: one.node.start_byte):
+            if one.node.id in named:
+                continue  # it is the name in a call
             name, source = one.first("name"), one.first("from")
             at = one.node.start_byte
             if name is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from .languages import Language, as_path
+from .languages import Language, as_path, unbound
 from .literal_values import (
     Found,
     Reading,
@@ -151,6 +151,6 @@ RUBY: Final = Language(
     negations=("!", "not "),
     conjunctions=("&&", " and "),
     imported=as_path,
-    binding=lambda _: "",
+    binding=unbound,
     by_path=True,
 )

@@ -46,6 +46,11 @@ def as_path(module: str, name: str) -> Iterable[str]:
     yield module
 
 
+def unbound(module: str) -> str:
+    """The name that an import introduces where it introduces none."""
+    return ""
+
+
 def _first(module: str) -> str:
     return module.split(".")[0]
 

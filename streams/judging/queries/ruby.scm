@@ -11,8 +11,8 @@
 (singleton_class value: (self)) @space
 ((singleton_class value: (self)) @space (#set! "static"))
 ((singleton_class value: (_) @_of) @type (#not-eq? @_of "self"))
-(alias name: (identifier) @name) @function
-(alias alias: (identifier) @read)
+(alias name: [(identifier) (simple_symbol)] @name) @function
+(alias alias: (identifier) @alias)
 ((call !receiver method: (identifier) @_define arguments: (argument_list . (simple_symbol) @name) block: (_) @body) @function
   (#eq? @_define "define_method") (#set! "open"))
 
@@ -103,6 +103,11 @@
 (exception_variable [(identifier) @bind (instance_variable) @write (constant) @write (global_variable) @write
   (call method: (identifier) @write)])
 (undef (identifier) @write)
+[(array_pattern (identifier) @bind) (find_pattern (identifier) @bind) (as_pattern name: (identifier) @bind)
+  (parenthesized_pattern (identifier) @bind) (keyword_pattern key: (hash_key_symbol) @bind)]
+(in_clause pattern: (identifier) @bind)
+(keyword_pattern value: (identifier) @bind)
+[(test_pattern pattern: (identifier) @bind) (match_pattern pattern: (identifier) @bind)]
 (block_parameters (identifier) @bind)
 (block_parameters locals: (identifier) @bind)
 (lambda_parameters (identifier) @bind)
@@ -120,49 +125,8 @@
 (super) @call @from
 
 ; A plain name is a call, unless it is bound: then it is a variable.
-(body_statement (identifier) @name @call)
-(block_body (identifier) @name @call)
-(program (identifier) @name @call)
-(then (identifier) @name @call)
-(else (identifier) @name @call)
-(ensure (identifier) @name @call)
-(begin (identifier) @name @call)
-(do (identifier) @name @call)
-(parenthesized_statements (identifier) @name @call)
-(argument_list (identifier) @name @call)
-(right_assignment_list (identifier) @name @call)
-(splat_argument (identifier) @name @call)
-(hash_splat_argument (identifier) @name @call)
-(block_argument (identifier) @name @call)
-(array (identifier) @name @call)
-(pair value: (identifier) @name @call)
-(interpolation (identifier) @name @call)
-(binary [left: (identifier) @name @call right: (identifier) @name @call])
-(unary operand: (identifier) @name @call)
-(range (identifier) @name @call)
-(call receiver: (identifier) @name @call)
-(element_reference (identifier) @name @call)
-(assignment right: (identifier) @name @call)
-(operator_assignment right: (identifier) @name @call)
-(if condition: (identifier) @name @call)
-(elsif condition: (identifier) @name @call)
-(unless condition: (identifier) @name @call)
-(while condition: (identifier) @name @call)
-(until condition: (identifier) @name @call)
-(if_modifier [body: (identifier) @name @call condition: (identifier) @name @call])
-(unless_modifier [body: (identifier) @name @call condition: (identifier) @name @call])
-(while_modifier [body: (identifier) @name @call condition: (identifier) @name @call])
-(until_modifier [body: (identifier) @name @call condition: (identifier) @name @call])
-(rescue_modifier (identifier) @name @call)
-(conditional (identifier) @name @call)
-(case value: (identifier) @name @call)
-(pattern (identifier) @name @call)
-(in (identifier) @name @call)
-(method !parameters body: (identifier) @name @call)
-(method parameters: (_) body: (identifier) @name @call)
-(singleton_method body: (identifier) @name @call)
-(optional_parameter value: (identifier) @name @call)
-(keyword_parameter value: (identifier) @name @call)
+(identifier) @name @call
+(unary "defined?" operand: (_) @lambda)
 
 ((call !receiver method: (identifier) @_require arguments: (argument_list . (string) @module .)) @import
   (#any-of? @_require "require" "require_relative" "load"))
@@ -185,8 +149,8 @@
 (if_modifier body: (_) @then condition: (_) @condition) @branch
 ((unless_modifier body: (_) @then condition: (_) @condition) @branch (#set! "turned"))
 (conditional condition: (_) @condition consequence: (_) @then alternative: (_) @else) @branch
-(binary left: (_) @condition operator: ["&&" "and"] right: (_) @then) @branch
-((binary left: (_) @condition operator: ["||" "or"] right: (_) @then) @branch (#set! "turned"))
+((binary left: (_) @condition operator: _ @_and right: (_) @then) @branch (#match? @_and "^(&&|and)$"))
+((binary left: (_) @condition operator: _ @_or right: (_) @then) @branch (#match? @_or "^([|][|]|or)$") (#set! "turned"))
 ((operator_assignment left: (_) @header operator: ["||=" "&&="] @header right: (_) @case))
 (while condition: (_) @header body: (do) @loop)
 (until "until" @header condition: (_) @header body: (do) @loop)
@@ -249,39 +213,17 @@
 ; What changes them is captured above, and counts for more.
 [(constant) (instance_variable) (class_variable) (global_variable)] @read
 (hash_key_symbol) @keyword
-(binary left: (_) operator: ["==" "!=" "<" ">" "<=" ">=" "===" "=~" "!~" "<=>" "*" "/" "%" "-"] right: [(constant) @look (instance_variable) @look])
-(binary left: [(constant) @look (instance_variable) @look] operator: ["==" "!=" "<" ">" "<=" ">=" "===" "=~" "!~" "<=>" "*" "/" "%" "-"])
-(binary left: (element_reference object: (constant) @look) operator: ["==" "!=" "<" ">" "<=" ">=" "===" "*" "/" "%" "-" "+"])
-(binary right: (element_reference object: (constant) @look))
+((binary [(constant) (instance_variable)] @look operator: _ @_operator)
+  (#match? @_operator "^([=!]=|[<>]=?|===|=~|!~|<=>|[*/%-])$"))
+((binary (element_reference object: (constant) @look) operator: _ @_operator)
+  (#match? @_operator "^([=!]=|[<>]=?|===|=~|!~|<=>|[*/%+-])$"))
 (interpolation [(constant) @look (instance_variable) @look (element_reference object: (constant) @look)])
-(if condition: [(constant) @look (instance_variable) @look])
-(unless condition: [(constant) @look (instance_variable) @look])
-(if_modifier condition: [(constant) @look (instance_variable) @look])
-(unless_modifier condition: [(constant) @look (instance_variable) @look])
 (pattern [(constant) @look (splat_argument (constant) @look)])
 ((call receiver: [(constant) @look (instance_variable) @look] method: (identifier) @_look !block)
-  (#any-of? @_look
-    "include?" "member?" "key?" "has_key?" "value?" "size" "length" "count" "empty?" "any?" "index" "join" "inspect"
-    "to_s" "to_sym" "to_i" "hash" "frozen?" "nil?" "is_a?" "match?" "start_with?" "end_with?" "upcase" "downcase"
-    "freeze" "class" "bytesize" "zero?" "positive?"))
-; A symbol may name anything. Here it does not change what it names.
-(element_reference (simple_symbol) @alias)
-(pair key: (simple_symbol) @alias)
-(pair value: (simple_symbol) @alias)
-(pattern (simple_symbol) @alias)
-(binary (simple_symbol) @alias)
-(array (simple_symbol) @alias)
-(assignment right: (simple_symbol) @alias)
-(optional_parameter value: (simple_symbol) @alias)
-(keyword_parameter value: (simple_symbol) @alias)
-(block_argument (simple_symbol) @alias)
-(conditional (simple_symbol) @alias)
-(body_statement (simple_symbol) @alias)
-(then (simple_symbol) @alias)
-((call method: (identifier) @_with arguments: (argument_list (simple_symbol) @alias))
-  (#any-of? @_with
-    "private" "public" "protected" "private_class_method" "public_class_method" "module_function" "attr_reader" "send"
-    "public_send" "__send__" "respond_to?" "method" "instance_method" "public_method" "raise" "fetch" "dig" "key?"
-    "include?" "delete" "new" "puts" "p" "throw" "catch" "to_proc" "try"))
+  (#match? @_look "^(include|member|key|has_key|value|empty|any|frozen|nil|is_a|match|start_with|end_with)[?]$|^(size|length|count|index|join|inspect|to_s|to_sym|to_i|hash|upcase|downcase|freeze|class|bytesize)$"))
+; A symbol may name anything. Where a call that is not known takes it, it may change what it names.
+((simple_symbol) @alias (#not-match? @alias "^:[A-Z]"))
+((call method: (identifier) @_with arguments: (argument_list (simple_symbol) @write))
+  (#not-match? @_with "^(private|public|protected|(private|public)_class_method|module_function|attr_reader|attr_accessor|send|public_send|__send__|method|instance_method|public_method|raise|fetch|dig|delete|new|puts|p|throw|catch|try|(private|public)_constant)$|[?]$"))
 ((call method: (identifier) @_with arguments: (argument_list (simple_symbol) @read))
   (#any-of? @_with "private_constant" "public_constant"))

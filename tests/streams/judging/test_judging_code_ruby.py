@@ -882,9 +882,229 @@ end
 + calls(C.h, C.g)
 """
 
+BINDINGS = r"""
+class C
+  def g; end
+  def f; defined?(g); end
+  def h(x)
+    case x
+    in { g: } then g
+    end
+  end
+  def i(x) x => { a: g }; g; end
+  def j(x) x => g; g; end
+  def k(x)
+    case x
+    in [Integer, g] | [g] then g
+    end
+  end
+  def l(x)
+    case x
+    in Integer => g then g
+    end
+  end
+  def m(x) x in { a: [*, g] }; g; end
+  def n(x) x => { **g }; g; end
+  def o(x) x => [*g]; g; end
+  def p(x)
+    case x
+    in g then g
+    end
+  end
+  def q(x)
+    case x
+    in C(g) then g
+    end
+  end
+  def r; x.map(&:g); end
+  def s(x) x.g { g }; end
+  def t; foo(g: 1); end
+  def u; foo(g:); end
+  def v; `g`; end
+  def w; BEGIN { g }; end
+  def y; %w[g]; end
+  def z; "#{g}"; end
+end
+? calls(C.f, C.g)
+? calls(C.h, C.g)
+? calls(C.i, C.g)
+? calls(C.j, C.g)
+? calls(C.k, C.g)
+? calls(C.l, C.g)
+? calls(C.m, C.g)
+? calls(C.n, C.g)
+? calls(C.o, C.g)
+? calls(C.p, C.g)
+? calls(C.q, C.g)
+? calls(C.r, C.g)
+? calls(C.s, C.g)
+? calls(C.t, C.g)
+? calls(C.u, C.g)
+? calls(C.v, C.g)
+? calls(C.w, C.g)
+? calls(C.y, C.g)
+
+class C
+  def g; end
+  def f; "#{g}"; end
+  def h; [g, { a: g }]; end
+  def i; x = g || 1; end
+  def j; foo g; end
+  def k; g.x; end
+  def l; g ? 1 : 2; end
+  def m; return g; end
+  def n; !g; end
+  def o; x rescue g; end
+  def p; case g when 1 then 2 end; end
+  def q(a = g) end
+end
++ calls(C.f, C.g)
++ calls(C.h, C.g)
++ calls(C.i, C.g)
++ calls(C.j, C.g)
++ calls(C.k, C.g)
++ calls(C.l, C.g)
++ calls(C.m, C.g)
++ calls(C.n, C.g)
++ calls(C.o, C.g)
++ calls(C.p, C.g)
+? calls(C.q, C.g)
+
+X = [1]
+Y = X || []
+Y << 2
+? equals(X, [1])
+
+X = [1]
+X.concat([2])
+? equals(X, [1])
+
+X = [1]
+X += [2]
+? equals(X, [1])
+
+X = 1
+module M; X = 1; end
+M.send(:remove_const, "X")
+? equals(X, 1)
+
+X = 1
+eval("X = 2")
+? equals(X, 1)
+
+class C
+  X = 1
+  class << self
+    X = 2
+  end
+end
+? equals(X, 1)
+? equals(C.X, 1)
+
+describe "a" do
+  X = 1
+  def helper; g; end
+  def g; end
+end
+? equals(X, 2)
+? calls(C.helper, C.g)
+
+class C < D
+  def x; super; end
+end
+class D < E
+end
+? calls(C.x, D.x)
+? calls(C.x, E.x)
++ extends(C, D)
+? extends(C, E)
+? extends(D, C)
+
+class C
+  def a; b; end
+  def b; c(1) { d }; end
+  def c(x) yield; end
+  def d; end
+end
++ reaches(C.a, C.c)
+? reaches(C.a, C.d)
+? reaches(C.d, C.a)
+
+class A
+  def go; self.end_it; end
+  def end_it; end
+end
+class B
+  def run(a) a.go; end
+end
+? reaches(B.run, A.end_it)
+? calls(B.run, A.go)
+
+def f(x)
+  return 0 unless x
+  go
+end
++ when(f, x, "go")
+? unless(f, x, "go")
++ unless(f, x, "return 0")
+
+def f(x)
+  raise E if x
+  go
+ensure
+  y
+end
++ unless(f, x, "go")
+
+def f(x)
+  if x
+    # go
+    log "go"
+    -> { go }
+  end
+end
+? when(f, x, "go")
+
+def f(x)
+  y = if x then a else b end
+  a2 while x
+end
++ when(f, x, "a")
++ unless(f, x, "b")
+? when(f, x, "a2")
+
+def f
+  until ready
+    go
+  end
+end
+? when(f, ready, go)
+? unless(f, ready, go)
+
+class C
+  attr_reader :x
+  def x; 1; end
+  def m; x; end
+end
+? returns(C.m, 1)
++ returns(C.x, 1)
+
+class C
+  def f(a) a; end
+  def g(a) @a; end
+  def h(a) a.b; end
+end
++ uses(C.f, a)
+? uses(C.g, a)
++ uses(C.g, "@a")
+? uses(C.h, b)
+- uses(C.h, nothing)
+"""
+
 
 @pytest.mark.parametrize(
-    ("program", "check", "expected"), [row for rows in (CALLS_AND_FLOW, VALUES, TRAPS) for row in decided(rows)]
+    ("program", "check", "expected"),
+    [row for rows in (CALLS_AND_FLOW, VALUES, TRAPS, BINDINGS) for row in decided(rows)],
 )
 def test_ruby(program: str, check: str, expected: bool | None) -> None:
     """Each row comes to what it says, and its denial to the opposite."""
