@@ -5,21 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from . import literal_values as literals
 from .languages import Language, as_path, unbound
-from .literal_values import (
-    Found,
-    Reading,
-    arithmetic,
-    constant,
-    inside,
-    items,
-    joined,
-    number,
-    parts_of,
-    read,
-    signed,
-    text_found,
-)
+from .literal_values import Found, Reading, read, text_found
 from .string_escapes import QUOTED_ONCE, decode
 from .string_escapes import RUBY as ESCAPES
 
@@ -28,21 +16,17 @@ if TYPE_CHECKING:
 
 _FROZEN: Final = re.compile(rb"(?:#[^\n]*\n)*?#(?: *-\*-)? *frozen[_-]string[_-]literal: *true\b", re.IGNORECASE)
 """The comment at the top of a file that makes every string in it one that cannot be changed."""
-_FIXED: Final = frozenset(("integer", "float", "true", "false", "nil", "simple_symbol", "unary", "binary"))
 _COLLECTIONS: Final = frozenset(("array", "string_array", "symbol_array"))
+_EVALS: Final = "eval class_eval module_eval instance_eval class_exec module_exec instance_exec"
 _MAKING: Final = (
-    "prepend refine define_method define_singleton_method class_eval module_eval instance_eval class_exec module_exec "
-    "instance_exec eval remove_method undef_method alias_method method_missing"
+    f"{_EVALS} prepend refine define_method define_singleton_method remove_method undef_method alias_method"
 )
-_CHANGING: Final = (
-    "const_set remove_const eval instance_eval class_eval module_eval instance_exec class_exec module_exec "
-    "instance_variable_set class_variable_set const_missing replace_const ObjectSpace TOPLEVEL_BINDING"
-)
+_CHANGING: Final = f"{_EVALS} const_set remove_const const_missing instance_variable_set class_variable_set ObjectSpace"
 _CALLED: Final = (
     r"initialize\w*|new|allocate|call|each|to_\w+|inspect|hash|coerce|succ|begin|end|exception|message|method_missing|"
-    r"respond_to_missing\?|respond_to\?|(?:const|method|singleton_method)_(?:missing|added|removed|undefined)|inherited|"
-    r"(?:included|extended|prepended|using)|marshal_\w+|_dump|_load|deconstruct(?:_keys)?|eql\?|equal\?|write|"
-    r"\w+=|\W+|full_message|backtrace|at_exit|encode_with|init_with|yaml_\w+|as_json|then|main"
+    r"respond_to(_missing)?\?|(const|method|singleton_method)_(missing|added|removed|undefined)|inherited|included|"
+    r"extended|prepended|marshal_\w+|_dump|_load|deconstruct(_keys)?|eql\?|equal\?|write|\w+=|\W+|full_message|backtrace|"
+    r"at_exit|(encode|init)_with|yaml_\w+|as_json|then|main"
 )
 
 
@@ -75,32 +59,30 @@ def _thawed(code: Reading, node: Node) -> Node | None:
 
 
 def _frozen(code: Reading, node: Node, depth: int) -> Found | None:
-    receiver = _thawed(code, node)
-    return None if receiver is None else read(code, receiver, depth + 1)
+    return None if (receiver := _thawed(code, node)) is None else read(code, receiver, depth + 1)
 
 
 def _is_fixed(code: Reading, node: Node, depth: int = 0) -> bool:
     """Whether nothing can change what a literal is, nor what is in it."""
-    thawed = _thawed(code, node)
+    thawed, found = _thawed(code, node), read(code, node)
     frozen = _FROZEN.match(code.data) is not None
-    if node.type in _FIXED or (frozen and node.type == "string"):
+    plain = found is not None and not isinstance(found.value, (str, tuple))
+    if plain or node.type == "simple_symbol" or (frozen and node.type == "string"):
         return True
     if thawed is None or depth > 2:
         return False
     if thawed.type in ("string", "symbol_array") or (frozen and thawed.type == "string_array"):
         return True
-    inner = [child.child_by_field_name("value") or child for child in parts_of(thawed)]
+    inner = [child.child_by_field_name("value") or child for child in literals.parts_of(thawed)]
     return thawed.type in ("array", "hash") and all(_is_fixed(code, each, depth + 1) for each in inner)
 
 
 def _members(code: Reading, node: Node) -> Found | None:
     """The items of an array, the keys of a hash."""
     given = _thawed(code, node) or node
-    if given.type in _COLLECTIONS:
-        return read(code, given)
     if given.type != "hash":
-        return None
-    pairs = parts_of(given)
+        return read(code, given) if given.type in _COLLECTIONS else None
+    pairs = literals.parts_of(given)
     keys = [read(code, key) for pair in pairs if (key := pair.child_by_field_name("key")) is not None]
     found = [key.value for key in keys if key is not None]
     return Found(tuple(found)) if len(found) == len(pairs) == len(set(map(repr, found))) else None
@@ -113,39 +95,34 @@ RUBY: Final = Language(
     ("Rakefile", "Gemfile", "Vagrantfile", "Podfile", "Guardfile"),
     queries=("ruby",),
     values={
-        "integer": number(zero="octal"),
-        "float": number(),
+        "integer": literals.number(zero="octal"),
+        "float": literals.number(),
         "string": _string,
-        "chained_string": joined,
-        "simple_symbol": _symbol,
-        "hash_key_symbol": _symbol,
-        "string_array": _words,
-        "symbol_array": _words,
-        "true": constant(True),
-        "false": constant(False),
-        "nil": constant(None),
-        "array": items,
-        "unary": signed,
-        "binary": arithmetic,
-        "parenthesized_statements": inside(),
+        "chained_string": literals.joined,
+        **dict.fromkeys(("simple_symbol", "hash_key_symbol"), _symbol),
+        **dict.fromkeys(("string_array", "symbol_array"), _words),
+        **{name: literals.constant(value) for name, value in (("true", True), ("false", False), ("nil", None))},
+        "array": literals.items,
+        "unary": literals.signed,
+        "binary": literals.arithmetic,
+        "parenthesized_statements": literals.inside(),
         "call": _frozen,
     },
-    mutable=frozenset(("string", "chained_string", "array", "string_array", "symbol_array", "hash", "call")),
+    mutable=_COLLECTIONS | {"string", "chained_string", "hash", "call", "binary", "parenthesized_statements"},
     fixed=_is_fixed,
     bounded=False,
     members=_members,
     naming=frozenset(("constant", "scope_resolution")),
     sigils="@$:&",
     own=("self",),
-    parent=frozenset(("super",)),
     bare_members=True,
     roots=frozenset(("Object", "BasicObject", "Kernel")),
     implicit=_CALLED,
     ambient=r"[A-Z]\w*",
     tails="?!",
-    making=frozenset(_MAKING.split()),
+    making=frozenset(f"{_MAKING} method_missing".split()),
     dynamic=frozenset(
-        (*_MAKING.split(), *["send", "public_send", "__send__", "method", "instance_method", "try", "delegate"])
+        f"{_MAKING} method_missing send public_send __send__ method instance_method try delegate".split()
     ),
     changing=frozenset(_CHANGING.split()),
     negations=("!", "not "),
