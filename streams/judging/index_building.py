@@ -503,6 +503,7 @@ class _Building:
     def _branches(self) -> Iterable[Branch]:
         leaving = {one.node.id for sort in ("return", "raise") for one in self.by_sort.get(sort, ())}
         ends = self._block_ends(leaving)
+        blocks = {node.id for node in self.bare.get("block", ())}
         stops = {node.id for one in self.by_sort.get("branch", ()) for node in one.parts.get("else", ())}
         stops |= {one.node.id for one in self.by_sort.get("elif", ())}
         # The innermost ones first: an arm may leave because a branch at its end does.
@@ -516,8 +517,8 @@ class _Building:
                 continue
             otherwise = one.first("else")
             ends_of = [_last(arm, stops) if "spread" in one.settings else arm for arm in arms]
-            leaves = tuple(_leaves(arm, leaving) for arm in ends_of)
-            if all(leaves) and otherwise is not None and _leaves(otherwise, leaving):
+            leaves = tuple(_leaves(arm, leaving, blocks) for arm in ends_of)
+            if all(leaves) and otherwise is not None and _leaves(otherwise, leaving, blocks):
                 leaving.add(one.node.id)
             end = ends.get(one.node.id)
             yield Branch(
@@ -570,9 +571,9 @@ def _last(arm: Node, stops: set[int]) -> Node:
     return arm
 
 
-def _leaves(arm: Node, leaving: set[int]) -> bool:
-    if arm.id in leaving:
-        return True
+def _leaves(arm: Node, leaving: set[int], blocks: set[int]) -> bool:
+    if arm.id in leaving or arm.id not in blocks:
+        return arm.id in leaving
     last = next((child for child in reversed(arm.named_children) if "comment" not in child.type), None)
     return last is not None and last.id in leaving
 

@@ -18,9 +18,7 @@ _FROZEN: Final = re.compile(rb"(?:#[^\n]*\n)*?#(?: *-\*-)? *frozen[_-]string[_-]
 """The comment at the top of a file that makes every string in it one that cannot be changed."""
 _COLLECTIONS: Final = frozenset(("array", "string_array", "symbol_array"))
 _EVALS: Final = "eval class_eval module_eval instance_eval class_exec module_exec instance_exec"
-_MAKING: Final = (
-    f"{_EVALS} prepend refine define_method define_singleton_method remove_method undef_method alias_method"
-)
+_MAKING: Final = f"{_EVALS} prepend refine define_method define_singleton_method undef_method method_missing"
 _CHANGING: Final = f"{_EVALS} const_set remove_const const_missing instance_variable_set class_variable_set ObjectSpace"
 _CALLED: Final = (
     r"initialize\w*|new|allocate|call|each|to_\w+|inspect|hash|coerce|succ|begin|end|exception|message|method_missing|"
@@ -120,10 +118,8 @@ RUBY: Final = Language(
     implicit=_CALLED,
     ambient=r"[A-Z]\w*",
     tails="?!",
-    making=frozenset(f"{_MAKING} method_missing".split()),
-    dynamic=frozenset(
-        f"{_MAKING} method_missing send public_send __send__ method instance_method try delegate".split()
-    ),
+    making=frozenset(f"{_MAKING} remove_method alias_method".split()),
+    dynamic=frozenset(f"{_MAKING} send public_send __send__ method instance_method try delegate".split()),
     changing=frozenset(_CHANGING.split()),
     negations=("!", "not "),
     conjunctions=("&&", " and "),

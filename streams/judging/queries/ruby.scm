@@ -206,7 +206,7 @@
 ; ---------------------------------------------------------------- text
 
 [(comment) (uninterpreted)] @comment
-[(string) (bare_string) (heredoc_body) (character)] @string
+[(string) (string_array) (heredoc_body) (character)] @string
 
 ; ---------------------------------------------------------------- names that are provably only read
 

@@ -36,7 +36,6 @@
 ((command name: (command_name (word) @_command) argument: (word) @alias) (#not-match? @_command "^(un)?alias$|^eval$|^trap$"))
 (case_item (word) @alias)
 (for_statement value: (word) @alias)
-(string_content) @string
 
 ((command name: (command_name (word) @_source) . argument: (_) @module) @import
   (#any-of? @_source "source" ".") (#set! "everything"))
@@ -71,12 +70,12 @@
 (command name: (command_name (word) @_return) . argument: (_) @content (#eq? @_return "return")) @return
 (command name: (command_name (word) @_exit) (#eq? @_exit "exit")) @raise
 ((command name: (command_name (word) @_leave)) @leave (#any-of? @_leave "break" "continue" "exec"))
-[(program) (compound_statement) (do_group) (subshell) (else_clause)] @block
+[(program) (compound_statement) (do_group) (else_clause)] @block
 
 ; ---------------------------------------------------------------- text
 
 (comment) @comment
-[(raw_string) (heredoc_body) (string_content) (ansi_c_string)] @string
+[(raw_string) (heredoc_redirect) (string) (ansi_c_string)] @string
 
 ; ---------------------------------------------------------------- names of which the value is taken
 

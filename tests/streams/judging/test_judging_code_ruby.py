@@ -988,6 +988,63 @@ end
 - uses(C.h, nothing)
 """
 
+LEAVING = r"""
+def f(a)
+  x = %w[go] if a
+  y = ?a if a
+  z(<<~E) if a
+    go
+  E
+end
+? when(f, a, "go")
+
+def f(a)
+  if a
+    x && (return 1)
+  end
+  go
+end
+? unless(f, a, "go")
+
+def f(a)
+  if a then x { return 1 } end
+  go
+end
+? unless(f, a, "go")
+
+def f(a)
+  if a
+    x && return
+  end
+  go
+  return 1 if b unless a
+  b2
+end
+? unless(f, a, "go")
+? unless(f, a, "b2")
+
+def f(a)
+  (return 1; 2) if a
+  go
+end
+? when(f, a, "go")
+
+def f(a)
+  x && return if a
+  go
+end
+? unless(f, a, "go")
+
+def f(a)
+  if a
+    b
+    return
+  end
+  go
+end
++ unless(f, a, "go")
+"""
+
 NOT_ONE = [
     "=begin\nX = 1\n=end",
     "X = <<~E\n  1\nE",
@@ -1017,7 +1074,7 @@ def each(rows: str) -> list[tuple[str, str, bool | None]]:
 
 @pytest.mark.parametrize(
     ("program", "check", "expected"),
-    [row for rows in (CALLS_AND_FLOW, VALUES, TRAPS, BINDINGS) for row in each(rows)],
+    [row for rows in (CALLS_AND_FLOW, VALUES, TRAPS, BINDINGS, LEAVING) for row in each(rows)],
 )
 def test_ruby(program: str, check: str, expected: bool | None) -> None:
     """Each row comes to what it says, and its denial to the opposite."""

@@ -183,7 +183,167 @@ f() { false && g; }
 ? calls(f, g)
 """
 
+TRAPS = r"""
+g() { :; }
+f() {
+  cat <<EOF
+g
+EOF
+  echo "g" 'g'
+  # g
+  x=g
+  g=1
+  $x
+  "g" 1
+}
+? calls(f, g)
+
+g() { :; }
+f() { echo `g`; }
+h() { x=$(g 1) || return 1; }
+i() { g | sort; }
+j() { ! g; }
+k() { if g; then :; fi; }
+l() { while g; do :; done; }
+m() { g & }
+n() { { g; } 2>/dev/null; }
+o() { case "$(g)" in a) ;; esac; }
+p() { local x; x="$(g)"; }
+q() { A=1 g; }
+r() { time g; }
+s() { sudo g; }
+t() { command g; }
+u() { function g { :; }; g; }
++ calls(f, g)
++ calls(h, g)
++ calls(i, g)
++ calls(j, g)
++ calls(k, g)
++ calls(l, g)
++ calls(m, g)
++ calls(n, g)
++ calls(o, g)
++ calls(p, g)
++ calls(q, g)
+? calls(s, g)
+? calls(t, g)
+
+if [ "$1" = a ]; then
+  f() { g; }
+else
+  f() { h; }
+fi
+? calls(f, g)
+
+if [ "$1" = a ]; then
+  f() { g; }
+fi
++ calls(f, g)
++ defines(f)
+
+X=1 Y=2
+echo $X
+? equals(X, 2)
+
+X=~/a
+Y=a{b,c}
+Z=*.txt
+W=a\ b
+V=$'a\n'
+U=
+? equals(X, "~/a")
+? equals(Y, "a{b,c}")
+? equals(Z, "*.txt")
+? equals(W, "a b")
+? equals(V, "a\n")
+
+X="a\$b"
+Y="a\nb"
++ equals(X, "a$b")
++ equals(Y, "a\\nb")
+
+A=(a "b c" $d)
+B=(a "b c")
+declare -A C=([k]=v)
+D=(a *)
+? members(A, [a, "b c"])
++ members(B, [a, "b c"])
+? members(C, [k])
+? members(D, [a, "*"])
+
+B=(a b)
+f() { B+=(c); }
+? members(B, [a, b])
+
+B=(a b)
+B[2]=c
+? members(B, [a, b])
+
+f() {
+  [ -f x ] || return 1
+  go
+  cd a && rm b
+  test -n "$y" || { log; exit 1; }
+  end
+}
++ unless(f, "[ -f x ]", "return 1")
++ when(f, "[ -f x ]", "go")
++ when(f, "cd a", "rm b")
+? unless(f, "[ -f x ]", "go")
+
+f() {
+  if [ -f x ]; then
+    # go
+    echo "go"
+  fi
+}
+? when(f, "[ -f x ]", "go")
+
+f() {
+  (exit 1)
+  if a; then (return 1); fi
+  go
+}
+? unless(f, a, "go")
+
+f() {
+  for x in y; do
+    if a; then return 1; fi
+    go
+  done
+}
+? unless(f, a, "go")
+
+f() {
+  if a; then b && return 1; fi
+  go
+}
+? unless(f, a, "go")
+
+f() {
+  if a; then { return 1; }; fi
+  go
+}
+? when(f, a, "go")
+
+f() {
+  if a; then
+    cat <<EOF
+go
+EOF
+  fi
+}
+? when(f, a, "go")
+
+f() { a || { b; return 1; }; go; }
++ when(f, a, "go")
++ unless(f, a, "b")
+"""
+
 NOT_ONE = [
+    "X=1\nf() { local X=2; g; }",
+    "f() { local X=1; }",
+    "f() { X=1; }",
     "X=1\nread X",
     "X=1\nprintf -v X 2",
     'X=1\nprintf -v "$name" 2',
@@ -210,7 +370,7 @@ NOT_ONE = [
 ]
 
 
-@pytest.mark.parametrize(("program", "check", "expected"), decided(PROGRAMS))
+@pytest.mark.parametrize(("program", "check", "expected"), [*decided(PROGRAMS), *decided(TRAPS)])
 def test_shell(program: str, check: str, expected: bool | None) -> None:
     """Each row comes to what it says, and its denial to the opposite."""
     assert held(check, program, "bin/start.sh").holds is expected
