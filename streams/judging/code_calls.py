@@ -16,8 +16,6 @@ from .code_view import NOT_FOUND, View, tight
 from .index import READS, Call, Definition, Role
 from .results import Held
 
-_BOUND: Final = frozenset(("static", "rebound"))
-"""Kinds of methods whose own instance is another thing: the type, or what a parameter says."""
 MAX_HOPS: Final = 6
 _MAX_VISITED: Final = 500
 _MAX_BASES: Final = 12
@@ -56,6 +54,7 @@ def verify_uses(view: View) -> Held:
         if view.index.role(at) in READS and view.is_direct(one, at) and view.has_line(view.line(at)):
             match = _BEFORE.search(view.data, max(0, at - 200), at)
             receiver = match[1].decode("utf-8", "replace") if match else "" if not _is_member(view, at) else "?"
+            receiver = "?" if receiver == "new" else receiver  # a variable
             # Where a method needs no receiver, the plain name in a call is a method, and any other one is not.
             called = view.language.bare_members and not view.language.making and view.index.role(at) is Role.CALL
             alone = len(parts) == 1 and (own or _is_global(view, at))
@@ -308,8 +307,11 @@ def is_closed(view: View, owner: Definition, depth: int = 0) -> bool:
 
 def _base(view: View, text: str) -> Definition | None:
     """The type of the file that a base provably names."""
-    types = [each for each in view.found(text) if each.sort == "type"]
+    there = view.found(text)
+    types = [each for each in there if each.sort == "type"]
     root = view.language.parts(text)[:1]
+    if any(each.path == one.path and each.sort in ("value", "function") for one in types for each in there):
+        return None  # the name may be given to another thing
     if len(types) != 1 or any(root[0] in each.binds for each in view.index.imports):
         return None
     return types[0] if view.is_steady(root[0], types[0]) else None

@@ -146,6 +146,16 @@ def f(os): os.getcwd()
 ? calls(f, os.getcwd)
 
 def g(): pass
+def f(new): new.g()
+? calls(f, g)
+? uses(f, g)
+
+class A: pass
+A = object
+class B(A): pass
+? extends(B, C)
+
+def g(): pass
 h = g
 def f(): h()
 ? calls(f, g)

@@ -133,6 +133,18 @@ end
 - calls(D.m, D.q)
 ? extends(D, E)
 
+def g; end
+def f = -> { g }
+def h = g
+? calls(f, g)
++ calls(h, g)
+
+def f
+  return 1 if x and a || return
+  go
+end
+? unless(f, x, "go")
+
 module M
   def g; end
   def f; g; end
