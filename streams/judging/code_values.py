@@ -108,6 +108,8 @@ def _enumerated(view: View, types: list[Definition], wanted: tuple[Value, ...]) 
     if len(types) > 1:
         return ambiguous(types)
     one = types[0]
+    if not view.source.whole:
+        return Held(None, "not-whole", one.lines)
     if view.index.broken(one.extent):
         return Held(None, "syntax-error", one.lines)
     path = one.path
