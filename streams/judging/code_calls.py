@@ -48,12 +48,17 @@ def verify_uses(view: View) -> Held:
     if not parts:
         return NOT_FOUND
     for at in view.occurrences(parts[-1], one.body):
+        own = view.is_other(at)
+        if view.is_cut(at, parts[-1]) or (own and view.check.text("used")[:1] not in ("@", "$")):
+            continue
         if view.index.role(at) in READS and view.is_direct(one, at) and view.has_line(view.line(at)):
             match = _BEFORE.search(view.data, max(0, at - 200), at)
             receiver = match[1].decode("utf-8", "replace") if match else "" if not _is_member(view, at) else "?"
+            receiver = "?" if receiver == "new" else receiver  # a variable
             # Where a method needs no receiver, the plain name in a call is a method, and any other one is not.
-            called = view.language.bare_members and view.index.role(at) is Role.CALL
-            if _means(view, one, receiver, parts, mention=not called):
+            called = view.language.bare_members and not view.language.making and view.index.role(at) is Role.CALL
+            alone = len(parts) == 1 and (own or _is_global(view, at))
+            if alone or _means(view, one, receiver, parts, mention=not called):
                 under = view.under(at, one)
                 line = view.line(at)
                 return Held(True, lines=(line, line), under=under.texts, narrowed=under.narrowed)
@@ -104,7 +109,9 @@ def is_function(one: Definition) -> bool:
 def _calls(view: View, one: Definition, parts: tuple[str, ...]) -> Iterator[Call]:
     """The calls in a body, nested functions left out, that provably are of what the parts name."""
     for call in view.index.calls_of.get(parts[-1], ()) if parts else ():
-        if view.is_direct(one, call.at) and _means(view, one, call.receiver, parts, mention=False):
+        variable = call.receiver == "new" and _is_member(view, call.at)
+        receiver = "?" if variable else call.receiver
+        if view.is_direct(one, call.at) and _means(view, one, receiver, parts, mention=False):
             yield call
 
 
@@ -127,11 +134,13 @@ def _means(view: View, one: Definition, receiver: str, parts: tuple[str, ...], *
         mention: a mention is asked about, which may be of any definition; else a call.
     """
     name = parts[-1]
+    if len(parts) > 1 and view.mentions(view.language.making):
+        return False
     if receiver in ("", "new") and _is_bound(view, one, name, parts):
         return True
     if not receiver:
-        plain = len(parts) == 1 and mention and _is_plain(view, one, name)
-        return plain or _is_sibling(view, one, parts, mention)
+        plain = len(parts) == 1 and ((mention and _is_plain(view, one, name)) or _is_ambient(view, one, name))
+        return plain or ((len(parts) > 1 or not view.language.making) and _is_sibling(view, one, parts, mention))
     if len(parts) == 1:
         return receiver == "new" and mention and _is_plain(view, one, name)
     owner = _type_of(view, one)
@@ -148,6 +157,8 @@ def _means(view: View, one: Definition, receiver: str, parts: tuple[str, ...], *
         target = _of_type(view, one, receiver, name, mention)
         if target is None:
             return _is_imported(view, one, receiver, parts)
+        if view.language.making and "static" not in target.kinds:
+            return False
     if target is None or not ((view.language.apart and not mention) or view.is_steady(name, None)):
         return False
     return _is_named(view, target, parts, mention)
@@ -166,7 +177,7 @@ def _is_bound(view: View, one: Definition, name: str, parts: tuple[str, ...]) ->
     """Whether a plain name is one that the file binds by definition or import, and binds to nothing else."""
     bound = [each for each in view.index.by_name.get(name, ()) if each.path[:-1] == _seen(view, one, each)]
     outer = [each for each in bound if each.sort != "type" and each.path[: len(one.path)] != one.path]
-    if view.language.bare_members and "method" in one.kinds and outer:
+    if view.language.bare_members and "method" in one.kinds and (outer or view.language.making):
         owner = _type_of(view, one)
         if owner is None or not is_closed(view, owner) or _member(view, owner, name, True) is not None:
             return False  # a member of that name would come first
@@ -180,11 +191,23 @@ def _is_bound(view: View, one: Definition, name: str, parts: tuple[str, ...]) ->
     return view.is_steady(name, one)
 
 
+def _is_ambient(view: View, one: Definition, name: str) -> bool:
+    """Whether a plain name means the one thing that it means in every file, or what stands around a function."""
+    if not re.fullmatch(view.language.ambient, name):
+        return False
+    there = view.index.by_name.get(name, ())
+    return (
+        len(there) < 2
+        and all(one.path[: len(each.path) - 1] == each.path[:-1] for each in there)
+        and (view.is_steady(name, one))
+    )
+
+
 def _seen(view: View, one: Definition, other: Definition) -> tuple[str, ...]:
     """The path that a definition must stand in to be seen by its plain name in a function."""
     around = other.path[:-1]
     holder = view.around(other.extent[0] - 1) if around else None
-    if around and around == one.path[: len(around)] and holder is None:
+    if around and around == one.path[: len(around)] and holder is None and "method" not in other.kinds:
         return around  # a namespace
     if around and around == one.path[: len(around)] and holder is not None and holder.sort == "function":
         return around
@@ -213,7 +236,10 @@ def _is_sibling(view: View, one: Definition, parts: tuple[str, ...], mention: bo
     hiding = ((parts[-1],), (*one.path, parts[-1]))
     if target is None or any(each.path in hiding for each in view.index.by_name[parts[-1]]):
         return False
-    if (mention and target.sort != "value") or target.type.rpartition(".")[2] == parts[-1]:
+    if view.language.making:
+        if target.sort == "function" and target.kinds & _BOUND != one.kinds & _BOUND:
+            return False
+    elif (mention and target.sort != "value") or target.type.rpartition(".")[2] == parts[-1]:
         return False  # the type of that name may be meant
     return view.is_steady(parts[-1], one) and _is_named(view, target, parts, mention)
 
@@ -243,9 +269,11 @@ def _member(view: View, owner: Definition, name: str, mention: bool, depth: int 
     if view.language.apart and not mention:
         own = [each for each in own if each.sort == "function"]
     if own:
-        if len({chr(view.data[each.at]) in view.language.sigils for each in own}) > 1:
+        if len({view.data[each.at - 1 : each.at] == b"#" for each in own}) > 1:
             return None  # `#name` and `name` are two
         fits = mention or all(each.sort in ("function", "declared") for each in own)
+        if view.language.making and len({"static" in each.kinds for each in own if each.sort == "function"}) > 1:
+            return None  # one of the type, and one of its instances
         return own[0] if fits else None
     return _inherited(view, owner, name, mention, depth)
 
@@ -279,8 +307,11 @@ def is_closed(view: View, owner: Definition, depth: int = 0) -> bool:
 
 def _base(view: View, text: str) -> Definition | None:
     """The type of the file that a base provably names."""
-    types = [each for each in view.found(text) if each.sort == "type"]
+    there = view.found(text)
+    types = [each for each in there if each.sort == "type"]
     root = view.language.parts(text)[:1]
+    if any(each.path == one.path and each.sort in ("value", "function") for one in types for each in there):
+        return None  # the name may be given to another thing
     if len(types) != 1 or any(root[0] in each.binds for each in view.index.imports):
         return None
     return types[0] if view.is_steady(root[0], types[0]) else None
@@ -305,10 +336,15 @@ def _is_imported(view: View, one: Definition, receiver: str, parts: tuple[str, .
     root = parts[0]
     bound = any(root in each.binds and _reaches(view, one, each.extent[0]) for each in view.index.imports)
     return (
-        bound
+        (bound or re.fullmatch(view.language.ambient, root) is not None)
         and view.is_steady(root, one)
         and not any(each.path == (root,) for each in view.index.by_name.get(root, ()))
     )
+
+
+def _is_global(view: View, at: int) -> bool:
+    """Whether a name is a variable of a language whose variables are those of the whole program."""
+    return not view.language.separators and view.index.role(at) is Role.LOOK
 
 
 def _is_member(view: View, at: int) -> bool:

@@ -42,7 +42,7 @@ def verify_defines(view: View) -> Held:
     here = [one for one in there if view.holds(one)]
     for one in here:
         if not kind or kind in one.kinds:
-            if view.index.broken(one.extent):
+            if view.is_broken(one) or view.index.broken(one.extent):
                 return Held(None, "syntax-error", one.lines)
             under = view.under(one.at)
             return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed)
@@ -65,11 +65,13 @@ def verify_defines(view: View) -> Held:
 
 def _is_made(view: View, parts: tuple[str, ...]) -> bool:
     """Whether a definition may be there without being written: by the language, or by marks of a type or field."""
-    owner = ".".join(parts[:-1])
-    types = view.found(owner) if owner else view.index.scopes
-    marked = any(one.sort == "value" and one.decorators for one in view.index.definitions)
-    opened = any(one.open and one.sort == "type" and one.body is not None for one in types)
-    return marked or opened or view.index.generated or _is_implicit(view, parts[-1])
+    if view.language.marking:
+        owner = ".".join(parts[:-1])
+        types = view.found(owner) if owner else view.index.scopes
+        marked = any(one.sort == "value" and one.decorators for one in view.index.definitions)
+        if marked or any(one.open and one.sort == "type" and one.body is not None for one in types):
+            return True
+    return view.index.generated or view.mentions(view.language.making) or _is_implicit(view, parts[-1])
 
 
 # ---------------------------------------------------------------- values
@@ -106,6 +108,8 @@ def _enumerated(view: View, types: list[Definition], wanted: tuple[Value, ...]) 
     if len(types) > 1:
         return ambiguous(types)
     one = types[0]
+    if not view.source.whole:
+        return Held(None, "not-whole", one.lines)
     if view.index.broken(one.extent):
         return Held(None, "syntax-error", one.lines)
     path = one.path
@@ -170,7 +174,8 @@ def _is_kept(view: View, one: Definition) -> bool:
         return False
     if one.fixed:
         return not any(role is Role.WRITE for _, role in view.roles(one.path[-1]))
-    if len(one.path) == 1 and any(each.everything and each.extent[0] > one.at for each in view.index.imports):
+    later = [each for each in view.index.imports if each.everything]
+    if len(one.path) == 1 and any(each.extent[0] > one.at or view.around(each.extent[0]) for each in later):
         return False
     name, mutable = one.path[-1], one.mutable
     if one.sort == "key":

@@ -105,13 +105,25 @@ class View:
     def occurrences(self, name: str, extent: Extent | None = None) -> Iterator[int]:
         """The first byte of each whole word that is a name; look-alikes in other characters are left out."""
         word, data = name.encode("utf-8", "replace"), self.data
+        edge = _EDGE - {ord(mark) for mark in self.language.sigils}
         start, end = extent or (0, len(data))
         at = data.find(word, start, end) if word else -1
         while at >= 0:
             past = at + len(word)
-            if not (at and data[at - 1] in _EDGE) and not (past < len(data) and data[past] in _EDGE):
+            if not (at and data[at - 1] in edge) and not (past < len(data) and data[past] in _EDGE):
                 yield at
             at = data.find(word, past, end)
+
+    def is_other(self, at: int) -> bool:
+        """Whether a mark in front of a name makes it a variable of the instance, or of the whole program."""
+        mark = self.data[at - 1 : at]
+        return mark in (b"@", b"$") and self.language.sigils.startswith("@$")
+
+    def is_cut(self, at: int, name: str) -> bool:
+        """Whether a name at a byte is only the beginning of a longer one, which ends in a mark (`ready?`)."""
+        past = at + len(name.encode("utf-8", "replace"))
+        mark = self.data[past : past + 1].decode("latin-1")
+        return mark != "" and mark in self.language.tails and self.data[past + 1 : past + 2] != b"="
 
     def mentions(self, names: Iterable[str], extent: Extent | None = None) -> bool:
         """Whether one of some names stands in the code."""
@@ -192,9 +204,19 @@ class View:
         one = here[0]
         if len(here) > 1:
             return ambiguous(here)
+        if len(again := [each for each in self.index.by_name[one.name] if _is_again(one, each)]) > 1:
+            return ambiguous(again)
         if not self.source.whole:
             return Held(None, "not-whole", one.lines)
-        return Held(None, "syntax-error", one.lines) if self.index.broken(one.extent) else one
+        return Held(None, "syntax-error", one.lines) if self.is_broken(one) else one
+
+    def is_broken(self, one: Definition) -> bool:
+        """Whether something does not parse in a definition, or in one around it, whose parts may then be others."""
+        return bool(self.index.errors) and any(
+            self.index.broken(each.extent)
+            for each in self.index.definitions
+            if _contains(each.extent, one.extent) and each.sort in ("function", "type", "space")
+        )
 
     def touches(self, one: Definition) -> bool:
         """Whether a definition, or a part of it, is in the scope."""
@@ -313,6 +335,8 @@ class View:
             texts: a string that is the name counts too.
         """
         for at, role in self.roles(name):
+            if self.is_other(at):
+                continue
             if role is None:
                 if texts or not self.is_text(at):
                     return False
@@ -372,6 +396,11 @@ def flat(text: str) -> str:
 def tight(text: str) -> str:
     """The same, without white space around operators and brackets, so that `a==b` and `a == b` are one."""
     return _SPACED.sub(r"\1", flat(text))
+
+
+def _is_again(one: Definition, other: Definition) -> bool:
+    """Whether a definition is another, or a function that another one of the same name replaces or is replaced by."""
+    return one is other or (one.path == other.path and one.sort == other.sort == "function")
 
 
 def _contains(outer: Extent, inner: Extent) -> bool:

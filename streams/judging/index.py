@@ -19,6 +19,7 @@ import msgspec
 
 from .checks import Value
 from .results import HeldReason
+from .values import Text
 
 Extent = tuple[int, int]
 """First byte, and the byte behind the last."""
@@ -314,7 +315,7 @@ def packed_roles(roles: dict[int, Role]) -> bytes:
 
 
 def literal_of(value: Value) -> str:
-    """A value as an index keeps it, exactly: JSON, with the digits of a number in an object."""
+    """A value as an index keeps it, exactly: JSON, with the digits of a number, and a `Text`, in an object."""
     return msgspec.json.encode(_plain(value)).decode()
 
 
@@ -326,6 +327,8 @@ def value_of(literal: str) -> Value:
 def _plain(value: Value) -> Any:
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, Text):
+        return {"t": str(value)}
     return {"n": str(value)} if isinstance(value, (int, Decimal)) and not isinstance(value, bool) else value
 
 
@@ -333,6 +336,9 @@ def _meant(written: Any) -> Value:
     if isinstance(written, list):
         return tuple(map(_meant, cast("list[Any]", written)))
     if isinstance(written, dict):
-        digits = cast("dict[str, str]", written)["n"]
+        kept = cast("dict[str, str]", written)
+        if "t" in kept:
+            return Text(kept["t"])
+        digits = kept["n"]
         return int(digits) if digits.lstrip("-").isdigit() else Decimal(digits)
     return written

@@ -63,6 +63,7 @@ ROLES: Final[Mapping[str, Role]] = {
     "bind": Role.BIND,
     "write": Role.WRITE,
     "keyword": Role.KEYWORD,
+    "alias": Role.ALIAS,
     "imported": Role.IMPORT,
 }
 _STRENGTH: Final = (
@@ -129,6 +130,10 @@ class _Scope(NamedTuple):
     sort: str
     receiver: str
     enumeration: bool
+    static: bool = False
+
+
+_FILE: Final = _Scope((0, 0), (), "", "", False)
 
 
 class _Subject:
@@ -189,7 +194,7 @@ class _Building:
         plain = {one.name for one in definitions if "macro" in one.kinds and one.literal}
         known = {one.name for one in definitions if one.sort != "value"}
         self.macros |= {self._text(node) for node in self.bare.get("unsure", ())} - known
-        calls = tuple(self._calls())
+        calls = tuple(self._calls([one for one in definitions if one.sort == "function"]))
         imports = tuple(self._imports())
         raises = tuple(self._raises())
         returns = tuple(self._returns())
@@ -264,8 +269,12 @@ class _Building:
         name = self._text(node)[:_MAX_NAME].lstrip(self.language.sigils or None)
         return name if name.isascii() else nfkc(name)
 
+    def _at(self, node: Node) -> int:
+        """The first byte of a name behind the marks of its language."""
+        return node.start_byte + len(self._text(node)) - len(self._text(node).lstrip(self.language.sigils or None))
+
     def _mark(self, node: Node, role: Role) -> None:
-        at = node.start_byte + len(self._text(node)) - len(self._text(node).lstrip(self.language.sigils or None))
+        at = self._at(node)
         known = self.roles.get(at)
         if known is None or _RANK[known] < _RANK[role]:
             self.roles[at] = role
@@ -282,8 +291,9 @@ class _Building:
             one
             for sort in _DEFINING
             for one in self.by_sort.get(sort, ())
-            if one.first("name") is not None or sort in ("function", "type")
+            if one.first("name") is not None or sort in ("function", "type", "space")
         ]
+        bodies = {node.id for one in wanted if one.first("name") is not None for node in one.parts.get("body", ())}
         wanted.sort(key=lambda one: (_whole(one)[0], -_whole(one)[1]))
         parameters = self._parameters([one for one in wanted if one.sort == "function"])
         around: list[_Scope] = []
@@ -293,19 +303,30 @@ class _Building:
             while around and around[-1].extent[1] <= whole[0]:
                 around.pop()
             if one.first("name") is None or "unnamed" in one.settings:
-                self.regions.append(Region("lambda", whole))
-                path = (*(around[-1].path if around else ()), f"<{whole[0]}>")
-                around.append(_Scope(whole, path, one.sort, "", False))
+                if one.node.id not in bodies or "block" not in one.settings:
+                    around.append(self._nameless(one, whole, around[-1] if around else _FILE))
                 continue
             made = None if self._is_other(one, around, given) else self._definition(one, whole, around, parameters)
             if made is None:
                 continue
             if one.sort in ("function", "type", "space"):
-                sort = "impl" if "impl" in made.kinds and not made.open else one.sort
-                around.append(_Scope(whole, made.path, sort, made.receiver, "enumeration" in made.kinds))
+                sort = "impl" if made.kinds & {"impl", "mixin"} and not made.open else one.sort
+                static = one.sort == "function" and "static" in made.kinds
+                around.append(_Scope(whole, made.path, sort, made.receiver, "enumeration" in made.kinds, static))
             found.append(made)
         found.sort(key=lambda one: (one.extent[0], one.at))
         return tuple(found)
+
+    def _nameless(self, one: _Subject, whole: Extent, outer: _Scope) -> _Scope:
+        """The scope that something without a name makes: a part of what is around it, or a thing of its own."""
+        if one.sort == "space":
+            return outer._replace(
+                extent=whole,
+                sort="function" if "apart" in one.settings else outer.sort,
+                static="static" in one.settings or outer.static,
+            )
+        self.regions.append(Region("lambda", whole))
+        return _Scope(whole, (*outer.path, f"<{whole[0]}>"), one.sort, "", False)
 
     def _adopt_keys(self) -> None:
         """Keys belong to the table that they stand in, where that has a name; others are left aside."""
@@ -352,7 +373,9 @@ class _Building:
             holder = next((scope for scope in reversed(around) if scope.sort == "function"), None)
             source = one.first("from")
             own = (holder.receiver,) if holder is not None and holder.receiver else self.language.own
-            if holder is None or len(holder.path) < 2 or holder.path[-1].startswith("<"):
+            if holder is None or len(holder.path) < 2 or holder is not around[-1] or holder.path[-1].startswith("<"):
+                return None
+            if "own" in one.settings and holder.static:
                 return None
             if "own" not in one.settings and (source is None or self._text(source) not in own):
                 return None
@@ -373,6 +396,7 @@ class _Building:
         kinds = {*one.settings.get("kind", ())} or {"variable" if one.sort == "value" else "field"}
         if one.sort == "function":
             kinds = {"method" if method else "function", *one.settings.get("kind", ())}
+            kinds |= {"static"} if around and around[-1].static and sort != "function" else set()
         elif one.sort in ("type", "space", "key"):
             kinds = {one.sort, *one.settings.get("kind", ())}
         elif one.sort == "value" and sort == "type":
@@ -389,7 +413,7 @@ class _Building:
             path=(*path, name)[-_MAX_PATH:],
             sort="declared" if declared else one.sort,
             kinds=frozenset(kinds),
-            at=named.start_byte,
+            at=self._at(named),
             line=named.start_point.row + 1,
             lines=_lines(one.parts["whole"][0] if "whole" in one.parts else one.node),
             extent=whole,
@@ -437,6 +461,7 @@ class _Building:
         if content is None:
             return "", False
         found, mutable = read(self.reading, content), content.type in self.language.mutable
+        mutable = mutable and not self.language.frozen(self.reading, content)
         known = found is not None and self.language.fits(declared, found.value)
         return literal_of(found.value) if found is not None and known else "", mutable
 
@@ -471,19 +496,26 @@ class _Building:
 
     # ------------------------------------------------------------ the rest
 
-    def _calls(self) -> Iterable[Call]:
-        for one in sorted(self.by_sort.get("call", ()), key=lambda one: one.node.start_byte):
-            name = one.first("name")
-            if name is None:
+    def _calls(self, functions: Sequence[Definition]) -> Iterable[Call]:
+        subjects = self.by_sort.get("call", ())
+        named = {node.id for one in subjects for node in one.parts.get("name", ()) if node.id != one.node.id}
+        for one in sorted(subjects, key=lambda one: one.node.start_byte):
+            if one.node.id in named:
+                continue  # it is the name in a call
+            name, source = one.first("name"), one.first("from")
+            at = one.node.start_byte
+            if name is not None:
+                at = name.start_byte
+                self._mark(name, Role.CALL)
+            inside = [each for each in functions if "same" in one.settings and each.extent[0] <= at < each.extent[1]]
+            if name is None and not inside:
                 continue
-            source = one.first("from")
-            self._mark(name, Role.CALL)
-            if self._text(name) in self.macros:
+            if name is not None and self._text(name) in self.macros:
                 self.regions.extend(Region("lambda", _extent(node)) for node in _sorted(one, "arguments"))
             yield Call(
-                name=self._name(name),
+                name=inside[-1].name if name is None else self._name(name),
                 receiver="" if source is None else self._squeezed(source) or "?",
-                at=name.start_byte,
+                at=at,
                 lines=_lines(one.node),
                 extent=_extent(one.node),
                 arguments=tuple(map(_extent, _listed(one, "argument", "arguments"))),
@@ -536,6 +568,8 @@ class _Building:
         leaving = {one.node.id for sort in ("return", "raise") for one in self.by_sort.get(sort, ())}
         ends = self._block_ends(leaving)
         blocks = {node.id for node in self.bare.get("block", ())}
+        stops = {node.id for one in self.by_sort.get("branch", ()) for node in one.parts.get("else", ())}
+        stops |= {one.node.id for one in self.by_sort.get("elif", ())}
         # The innermost ones first: an arm may leave because a branch at its end does.
         for one in sorted(self.by_sort.get("branch", ()), key=lambda one: (-one.node.start_byte, one.node.end_byte)):
             for child in one.node.named_children:
@@ -546,14 +580,15 @@ class _Building:
             if not conditions or len(conditions) != len(arms):
                 continue
             otherwise = one.first("else")
-            leaves = tuple(_leaves(arm, leaving, blocks) for arm in arms)
+            ends_of = [_last(arm, stops) if "spread" in one.settings else arm for arm in arms]
+            leaves = tuple(_leaves(arm, leaving, blocks) for arm in ends_of)
             if all(leaves) and otherwise is not None and _leaves(otherwise, leaving, blocks):
                 leaving.add(one.node.id)
             end = ends.get(one.node.id)
             yield Branch(
                 extent=_extent(one.node),
                 conditions=tuple(map(_extent, conditions)),
-                arms=tuple(map(_extent, arms)),
+                arms=tuple((arm.start_byte, last.end_byte) for arm, last in zip(arms, ends_of, strict=True)),
                 leaves=leaves,
                 otherwise=None if otherwise is None else _extent(otherwise),
                 rest=None if end is None else (one.node.end_byte, end),
@@ -602,10 +637,18 @@ class _Building:
         return "".join(map(self._squeezed, _sorted(one, part)))
 
 
+def _last(arm: Node, stops: set[int]) -> Node:
+    """The last of the statements that begin with one, where no node holds all of them."""
+    node = arm.next_named_sibling
+    while node is not None and node.id not in stops:
+        arm, node = (arm if "comment" in node.type else node), node.next_named_sibling
+    return arm
+
+
 def _leaves(arm: Node, leaving: set[int], blocks: set[int]) -> bool:
-    node: Node | None = arm
+    node: Node | None = _unwrapped(arm)
     while node is not None and node.id not in leaving:
-        if node is not arm and node.id not in blocks:
+        if node.id not in blocks and not (node is arm and node.type.endswith("_clause")):
             return False
         node = next((_unwrapped(child) for child in reversed(node.named_children) if "comment" not in child.type), None)
     return node is not None

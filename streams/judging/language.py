@@ -41,12 +41,21 @@ def as_path(module: str, name: str) -> Iterable[str]:
     yield module
 
 
+def unbound(module: str) -> str:
+    """The name that an import introduces where it introduces none."""
+    return ""
+
+
 def _first(module: str) -> str:
     return module.split(".")[0]
 
 
 def _fits(declared: str, value: Value) -> bool:
     return True
+
+
+def _never(reading: Reading, node: Node) -> bool:
+    return False
 
 
 def _no_members(reading: Reading, node: Node) -> Found | None:
@@ -65,6 +74,7 @@ class Language(NamedTuple):
         queries: the files under `queries/`, without their ending, that are read as one query.
         values: how a literal is read, by node type.
         mutable: node types of literals whose items can be changed where they stand.
+        frozen: whether a literal of such a type cannot be changed after all.
         bounded: whole numbers wrap around at some size.
         fits: whether a value stays what it is written as under a declared type.
         members: reads the items or keys of a whole literal list, set or mapping.
@@ -76,6 +86,9 @@ class Language(NamedTuple):
         declaring: decorators that make a definition a mere declaration.
         parent: texts of a receiver that means the base (`super()`).
         bare_members: a method calls another one of its own type by the plain name.
+        ambient: plain names that mean one thing in every file that makes nothing else of them, as a regular expression.
+        tails: marks that the last character of a name may be.
+        making: names through which code may make or replace methods that are not written as such.
         roots: types that every type has as a base without saying so.
         implicit: names that the language calls by itself, as a regular expression for the whole name.
         dynamic: names through which code may reach another by a name that is computed.
@@ -92,6 +105,7 @@ class Language(NamedTuple):
         imported: what an import of a module and a name imports, as checks name it.
         binding: the name that an import of a module introduces where no other is given.
         modules: a file is a module, so that its name may stand in front of what is defined there.
+        marking: marks of a type or field may define others that are not written.
         refutes: a check may be exactly false by syntax; else it is only ever proved by what is there.
         by_path: modules are named as paths, so that only the file itself knows what they are.
     """
@@ -104,6 +118,7 @@ class Language(NamedTuple):
     queries: tuple[str, ...] = ()
     values: Mapping[str, Reader] = {}
     mutable: frozenset[str] = frozenset()
+    frozen: Callable[[Reading, Node], bool] = _never
     bounded: bool = True
     fits: Callable[[str, Value], bool] = _fits
     members: Callable[[Reading, Node], Found | None] = _no_members
@@ -115,6 +130,9 @@ class Language(NamedTuple):
     declaring: frozenset[str] = frozenset()
     parent: frozenset[str] = frozenset(("super",))
     bare_members: bool = False
+    ambient: str = r"(?!)"
+    tails: str = ""
+    making: frozenset[str] = frozenset()
     roots: frozenset[str] = frozenset()
     implicit: str = ""
     dynamic: frozenset[str] = frozenset()
@@ -131,11 +149,12 @@ class Language(NamedTuple):
     binding: Callable[[str], str] = _first
     by_path: bool = False
     modules: bool = True
+    marking: bool = False
     refutes: bool = True
 
     def bare(self, name: str) -> str:
         """A name as names are compared: in NFKC, and without the marks of its language."""
-        name = name.lstrip(self.sigils) if self.sigils else name
+        name = name.strip(self.sigils) if self.sigils else name
         return name if name.isascii() else nfkc(name)
 
     def parts(self, symbol: str) -> tuple[str, ...]:

@@ -103,6 +103,7 @@ def _row(name: str, endings: str, query: str, separator: str, implicit: str) -> 
         naming=frozenset(("type_identifier", "qualified_identifier", "template_type")),
         parent=frozenset(),
         bare_members=name == "cpp",
+        marking=True,
         implicit=implicit,
         dynamic=frozenset(("dlsym", "GetProcAddress", "asm", "__asm__", "__asm")),
         changing=frozenset(("push_macro", "pop_macro", "const_cast")),

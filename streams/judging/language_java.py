@@ -104,6 +104,7 @@ JAVA: Final = Language(
     members=_members,
     naming=frozenset(("type_identifier", "scoped_type_identifier", "generic_type")),
     bare_members=True,
+    marking=True,
     modules=False,
     roots=frozenset(("Object", "Enum", "Record", "Annotation")),
     implicit=r"java\.lang(\.\w+)?|Object|Enum|Record|Throwable|StringBuilder|Objects|requireNonNull|append|toString|"

@@ -15,34 +15,20 @@ from .language_c import CPP, C
 from .language_go import GO
 from .language_java import JAVA
 from .language_python import PYTHON
+from .language_ruby import RUBY
 from .language_rust import RUST
 from .language_script import SCRIPTS
 from .language_sharp import SHARP
+from .language_shell import SHELL
 
 if TYPE_CHECKING:
     from tree_sitter import Language as Parsed
-
-_ROWS: Final = (
-    Language(
-        "ruby",
-        "tree_sitter_ruby",
-        (".rb", ".rake", ".gemspec", ".ru"),
-        ("Rakefile", "Gemfile", "Vagrantfile", "Podfile", "Guardfile"),
-    ),
-    Language(
-        "shell",
-        "tree_sitter_bash",
-        (".sh", ".bash"),
-        (".bashrc", ".bash_profile", ".bash_aliases", ".profile", "PKGBUILD"),
-    ),
-)
-"""Languages whose queries are not written yet."""
 
 
 @cache
 def languages() -> Mapping[str, Language]:
     """Every listed language, by its name. Each module `language_*.py` has the rows of its own."""
-    return {row.name: row for row in (*_ROWS, C, CPP, GO, JAVA, PYTHON, RUST, *SCRIPTS, SHARP)}
+    return {row.name: row for row in (C, CPP, GO, JAVA, PYTHON, RUBY, RUST, *SCRIPTS, SHARP, SHELL)}
 
 
 def language_of(name: str) -> Language:

@@ -146,6 +146,16 @@ def f(os): os.getcwd()
 ? calls(f, os.getcwd)
 
 def g(): pass
+def f(new): new.g()
+? calls(f, g)
+? uses(f, g)
+
+class A: pass
+A = object
+class B(A): pass
+? extends(B, C)
+
+def g(): pass
 h = g
 def f(): h()
 ? calls(f, g)
@@ -804,10 +814,12 @@ def test_an_error_in_the_scope_leaves_it_undecided(check: str, expected: bool | 
     assert held(check, BROKEN).holds is expected
 
 
-@pytest.mark.parametrize("check", ["calls(f, nothing)", "defines(nothing)", "imports(nothing)", "equals(X, 2)"])
+@pytest.mark.parametrize(
+    "check", ["calls(f, nothing)", "defines(nothing)", "imports(nothing)", "equals(X, 2)", "members(E, [A])"]
+)
 def test_a_text_that_was_cut_refutes_nothing(check: str) -> None:
     """Where a file was not read whole, what is missing may stand in the rest."""
-    assert held(check, "X = 1\ndef f():\n    g()\n", whole=False).reason == "not-whole"
+    assert held(check, "X = 1\ndef f():\n    g()\nclass E(Enum):\n    A = 1\n", whole=False).reason == "not-whole"
 
 
 def test_lines_limit_what_is_looked_at() -> None:

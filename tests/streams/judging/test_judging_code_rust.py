@@ -177,7 +177,7 @@ def test_the_sample_has_no_errors() -> None:
         ("extends(Worker, Phantom)", None),
         ("parameter(Worker::new, inner, type=T)", True),
         ("parameter(Worker::get, self)", True),
-        ("parameter(Worker::get, size)", False),
+        ("parameter(Worker::get, depth)", False),
         ("result(Worker::get, usize)", True),
         ("result(Worker::get, bool)", False),
         ("field(Worker, size, type=usize)", True),

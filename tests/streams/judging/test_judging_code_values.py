@@ -24,7 +24,7 @@ FRAMES = {
     "js": "const X = {};\n",
     "ts": "const X = {};\n",
     "java": "class A {{ static final Object X = {}; }}\n",
-    "rs": "const X: T = {};\n",
+    "rs": "const X: {1} = {0};\n",
     "c": "#define X {}\n",
     "cc": "const auto X = {};\n",
     "cs": "class A {{ static readonly object X = {}; }}\n",
@@ -33,11 +33,11 @@ FRAMES = {
 }
 
 
-def worth(written: str, ending: str) -> Found | None:
+def worth(written: str, ending: str, declared: str = "i64") -> Found | None:
     """The value of an expression in a language; None where it is computed."""
     if not languages_of(f"a.{ending}")[0].queries:
         pytest.skip("this language has no queries yet")
-    index = parse_code(Source(f"a.{ending}", FRAMES[ending].format(written)))
+    index = parse_code(Source(f"a.{ending}", FRAMES[ending].format(written, declared)))
     assert index is not None
     assert (index.problem, index.errors) == (None, ()), written
     (one,) = index.by_name["X"]
@@ -185,7 +185,7 @@ def test_python_arithmetic_is_that_of_the_interpreter(written: str) -> None:
 )
 def test_literals_of_each_language(ending: str, written: str, value: object) -> None:
     """Suffixes, bases, separators, quotes and lists as each language writes them."""
-    found = worth(written, ending)
+    found = worth(written, ending, "[i64; 1]" if isinstance(value, tuple) else "i64")
     if value is None:
         assert found is None
         return
@@ -209,7 +209,7 @@ def test_null_is_a_value(ending: str, written: str) -> None:
 )
 def test_fractions_are_read_exactly(ending: str, written: str) -> None:
     """A fraction is what is written, not what a machine would store."""
-    assert worth(written, ending) == Found(Decimal("1.5"))
+    assert worth(written, ending, "f64") == Found(Decimal("1.5"))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,129 @@
+"""Ruby: how its literals are read, and what the judge must know of it (docs/checks.md)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from . import literal_values as literals
+from .language import Language, as_path, unbound
+from .literal_values import Found, Reading, read, text_found
+from .string_escapes import QUOTED_ONCE, decode
+from .string_escapes import RUBY as ESCAPES
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_FROZEN: Final = re.compile(rb"(?:#[^\n]*\n)*?#(?: *-\*-)? *frozen[_-]string[_-]literal: *true\b", re.IGNORECASE)
+"""The comment at the top of a file that makes every string in it one that cannot be changed."""
+_COLLECTIONS: Final = frozenset(("array", "string_array", "symbol_array"))
+_EVALS: Final = "eval class_eval module_eval instance_eval class_exec module_exec instance_exec"
+_MAKING: Final = f"{_EVALS} prepend refine define_method define_singleton_method undef_method method_missing"
+_CHANGING: Final = f"{_EVALS} const_set remove_const const_missing instance_variable_set class_variable_set ObjectSpace"
+_CALLED: Final = (
+    r"initialize\w*|new|allocate|call|each|to_\w+|inspect|hash|coerce|succ|begin|end|exception|message|method_missing|"
+    r"respond_to(_missing)?\?|(const|method|singleton_method)_(missing|added|removed|undefined)|inherited|included|"
+    r"extended|prepended|marshal_\w+|_dump|_load|deconstruct(_keys)?|eql\?|equal\?|write|\w+=|\W+|full_message|backtrace|"
+    r"at_exit|(encode|init)_with|yaml_\w+|as_json|then|main"
+)
+
+
+def _string(code: Reading, node: Node, _: int) -> Found | None:
+    children = node.children
+    if len(children) < 2 or any(one.type == "interpolation" for one in children):
+        return None
+    opening = code.text(children[0])
+    text = code.data[children[0].end_byte : children[-1].start_byte].decode("utf-8", "surrogatepass")
+    once = opening == "'" or opening.startswith("%q")
+    if once and opening != "'" and "\\" in text:
+        return None
+    return text_found(decode(text.replace("\r\n", "\n"), QUOTED_ONCE if once else ESCAPES))
+
+
+def _symbol(code: Reading, node: Node, _: int) -> Found | None:
+    return text_found(code.text(node).lstrip(":"))
+
+
+def _words(code: Reading, node: Node, _: int) -> Found | None:
+    """`%w[a b]` and `%i[a b]`."""
+    texts = [code.text(one) for one in node.named_children]
+    return None if any("\\" in text or "#{" in text for text in texts) else Found(tuple(texts))
+
+
+def _thawed(code: Reading, node: Node) -> Node | None:
+    """What `.freeze` is called on; None for any other call."""
+    method, receiver = node.child_by_field_name("method"), node.child_by_field_name("receiver")
+    return receiver if node.type == "call" and method is not None and code.text(method) == "freeze" else None
+
+
+def _frozen(code: Reading, node: Node, depth: int) -> Found | None:
+    return None if (receiver := _thawed(code, node)) is None else read(code, receiver, depth + 1)
+
+
+def _is_fixed(code: Reading, node: Node, depth: int = 0) -> bool:
+    """Whether nothing can change what a literal is, nor what is in it."""
+    thawed, found = _thawed(code, node), read(code, node)
+    frozen = _FROZEN.match(code.data) is not None
+    plain = found is not None and not isinstance(found.value, (str, tuple))
+    if plain or node.type == "simple_symbol" or (frozen and node.type == "string"):
+        return True
+    if thawed is None or depth > 2:
+        return False
+    if thawed.type in ("string", "symbol_array") or (frozen and thawed.type == "string_array"):
+        return True
+    inner = [child.child_by_field_name("value") or child for child in literals.parts_of(thawed)]
+    return thawed.type in ("array", "hash") and all(_is_fixed(code, each, depth + 1) for each in inner)
+
+
+def _members(code: Reading, node: Node) -> Found | None:
+    """The items of an array, the keys of a hash."""
+    given = _thawed(code, node) or node
+    if given.type != "hash":
+        return read(code, given) if given.type in _COLLECTIONS else None
+    pairs = literals.parts_of(given)
+    keys = [read(code, key) for pair in pairs if (key := pair.child_by_field_name("key")) is not None]
+    found = [key.value for key in keys if key is not None]
+    return Found(tuple(found)) if len(found) == len(pairs) == len(set(map(repr, found))) else None
+
+
+RUBY: Final = Language(
+    "ruby",
+    "tree_sitter_ruby",
+    (".rb", ".rake", ".gemspec", ".ru"),
+    ("Rakefile", "Gemfile", "Vagrantfile", "Podfile", "Guardfile"),
+    queries=("ruby",),
+    values={
+        "integer": literals.number(zero="octal"),
+        "float": literals.number(),
+        "string": _string,
+        "chained_string": literals.joined,
+        **dict.fromkeys(("simple_symbol", "hash_key_symbol"), _symbol),
+        **dict.fromkeys(("string_array", "symbol_array"), _words),
+        **{name: literals.constant(value) for name, value in (("true", True), ("false", False), ("nil", None))},
+        "array": literals.items,
+        "unary": literals.signed,
+        "binary": literals.arithmetic,
+        "parenthesized_statements": literals.inside(),
+        "call": _frozen,
+    },
+    mutable=_COLLECTIONS | {"string", "chained_string", "hash", "call", "binary", "parenthesized_statements"},
+    frozen=_is_fixed,
+    bounded=False,
+    members=_members,
+    naming=frozenset(("constant", "scope_resolution")),
+    sigils="@$:&",
+    own=("self",),
+    bare_members=True,
+    roots=frozenset(("Object", "BasicObject", "Kernel")),
+    implicit=_CALLED,
+    ambient=r"[A-Z]\w*",
+    tails="?!",
+    making=frozenset(f"{_MAKING} remove_method alias_method".split()),
+    dynamic=frozenset(f"{_MAKING} send public_send __send__ method instance_method try delegate".split()),
+    changing=frozenset(_CHANGING.split()),
+    negations=("!", "not "),
+    conjunctions=("&&", " and "),
+    imported=as_path,
+    binding=unbound,
+    by_path=True,
+)

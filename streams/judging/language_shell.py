@@ -1,0 +1,73 @@
+"""Shell scripts, read as bash: how their literals are read, and what the judge must know of them (docs/checks.md).
+
+Everything that a shell assigns is text, which compares as text or as a number. `${X:-value}` says the default of `X`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from .checks import Value
+from .language import Language, as_path, unbound
+from .literal_values import Found, Reading, listed, parts_of
+from .string_escapes import SHELL as ESCAPES
+from .string_escapes import decode
+from .values import Text, value_of_text
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_PATTERNS: Final = frozenset("*?[]{}~\\")
+
+
+def _word(code: Reading, node: Node, _: int) -> Found | None:
+    text = code.text(node)
+    return None if not text or _PATTERNS.intersection(text) else Found(value_of_text(text))
+
+
+def _raw(code: Reading, node: Node, _: int) -> Found | None:
+    text = code.text(node)
+    return Found(Text(text[1:-1])) if len(text) > 1 else None
+
+
+def _string(code: Reading, node: Node, depth: int) -> Found | None:
+    if any(one.type != "string_content" for one in node.named_children):
+        return None
+    text = decode(code.text(node)[1:-1], ESCAPES)
+    return None if text is None else Found(Text(text))
+
+
+def _list(code: Reading, node: Node, depth: int) -> Found | None:
+    return listed(code, parts_of(node), depth)
+
+
+def _members(code: Reading, node: Node) -> Found | None:
+    return _list(code, node, 0) if node.type == "array" else None
+
+
+def _fits(declared: str, value: Value) -> bool:
+    return not declared  # a flag that changes what the value is worth
+
+
+SHELL: Final = Language(
+    "shell",
+    "tree_sitter_bash",
+    (".sh", ".bash"),
+    (".bashrc", ".bash_profile", ".bash_aliases", ".profile", "PKGBUILD"),
+    queries=("shell",),
+    values={"word": _word, "number": _word, "raw_string": _raw, "string": _string, "array": _list},
+    mutable=frozenset(("array",)),
+    fits=_fits,
+    members=_members,
+    separators=False,
+    sigils="$",
+    own=(),
+    parent=frozenset(),
+    ambient=r"[A-Za-z_][\w.+-]*",
+    refutes=False,
+    changing=frozenset(("eval",)),
+    negations=("! ",),
+    imported=as_path,
+    binding=unbound,
+    by_path=True,
+)
