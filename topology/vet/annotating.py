@@ -66,7 +66,7 @@ class Widening(Annotator):
         """See `Annotator`."""
         noted = super().note(text, calls, kind)
         checks = _checks(text, kind)
-        if not checks:
+        if not noted or not checks:
             return noted
         kept = _deciding(without_stale(noted, checks, self._at_hand.committed), checks)
         looked = {path: one.ts for one in noted if (path := _path(one)) is not None}
