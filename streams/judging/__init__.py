@@ -11,7 +11,6 @@ __all__ = [
     "commit_facts",
     "coverage",
     "derivation",
-    "doc_entries",
     "documents",
     "facts",
     "index",
