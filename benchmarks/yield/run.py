@@ -1,228 +1,190 @@
-"""How often is an admission right (`make yield`): statements about real packages, true and false, judged end to end.
+"""Judges what models said about real packages with `sluice vet`, and counts: `make yield` (README.md).
 
-    python benchmarks/yield/run.py [--markdown FILE] [--quick] [--update]
-
-The packages are brought by pip (`packages.txt`), the corpus is ours (README.md). Everything goes through the real
-observers and the real fold in this process. Prints what is admitted of true statements by kind, of false prose by type
-with its 95 % bound (Clopper and Pearson, one-sided), and beside it the rule of before; writes `yield.json` and
-`yield.svg` into `benchmarks/results/`. Exit status: 0 all goals of docs/checks.md are met and no recall is below what
-is stored, 1 that does not hold, 2 wrong usage, 3 the packages are not to be had.
+Exit status 1 where a bound is missed: on true statements that are called false, or on false ones that are admitted.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import platform
+import json
+import multiprocessing
+import re
+import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))  # also where another folder's modules were imported before
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import figures
 import msgspec
-from bounds import percentile
-from cases import Case, attached, cases
-from choosing import number
-from figures import Figures, document, fallen, figures, goals, shipped
-from judge import Judge, Verdict, decoded
-from oracle import package
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from sdists import HERE, SourcesError
-from showing import markdown, svg, tables
-from sources import CACHE, forest, roots
-from statements import Statement, load
+from figures import Judged
+from soundness import fetching
+from statements import CORPUS, HERE, PROPOSERS, Statement, everything, input_hash, readers, repositories
 
-MOST_OF_A_TYPE = 150
-"""Mutations of one type in a full run; there are more, and they would say the same more slowly."""
-QUICK_SHARE, QUICK_MOST = 12, 3
-CHUNK = 150
-"""Cases that a process is given at once."""
-FOREST_FILES = 5000
-FOREST_LOOKS = 150
-"""Statements whose looks are timed in the large repository; each is looked at by three classes."""
-STORED = HERE.parent / "results" / "yield.json"
-SHIPPED = HERE.parents[1] / "topology" / "cli" / "data" / "measured.json"
-"""What `sluice prompt` tells of it."""
-console = Console(stderr=True)
+from sluice.codecs.records import Emission, Observation
+from sluice.codecs.times import format_time
+from sluice.record import Recorded
+from sluice.record.proposing import FileProposer
+from sluice.topology.observers.instruments import Instruments, now
+from sluice.topology.observers.roots import Roots
+from sluice.topology.settings.settings import Settings
+from sluice.topology.vet.at_hand import AtHand
+from sluice.topology.vet.proposed_checks import ProposedChecks
+from sluice.topology.vet.sources import of_answer
+from sluice.topology.vet.vetted_assertions import Verdict
+from sluice.topology.vet.vetting import VETTING_POLICY, Vetter
+
+ROOT = HERE.parents[1]
+RESULTS = ROOT / "benchmarks/results/yield.json"
+SHIPPED = ROOT / "topology/cli/data/measured.json"
+FORMS = "forms"
+_WORDS = re.compile(r"\w+")
+_EMPTY = frozenset("a an and are as at be by does for in is it its not of on or the to with".split())
 
 
-def judged(root: Path, chunk: Sequence[Case]) -> list[Verdict]:
-    """The verdicts on some cases about one repository; what the observers parsed is kept from chunk to chunk."""
-    judge = _JUDGES.get(root)
-    if judge is None:
-        judge = _JUDGES[root] = Judge(root)
-    return [judge.verdict(case) for case in chunk]
+class Watching(Vetter):
+    """A vetter that keeps the observations of the last emission."""
+
+    seen: Sequence[Observation] = ()
+
+    def _looked(self, emission: Emission) -> list[Observation]:
+        found = super()._looked(emission)
+        self.seen = found
+        return found
 
 
-_JUDGES: dict[Path, Judge] = {}
+def answers(statement: Statement, at_hand: AtHand) -> list[Recorded]:
+    """The emissions of a statement: with the annotations that `vet` proposes, behind what stood before it."""
+    before = f"{statement.before} " if statement.before else ""
+    made: list[Recorded] = []
+    for recorded in of_answer(statement.text, at_hand).emissions:
+        record = msgspec.json.decode(recorded.value)
+        record["text"] = before + record["text"]
+        for assertion in record["assertions"]:
+            assertion["span"]["chars"] = [place + len(before) for place in assertion["span"]["chars"]]
+        made.append(recorded._replace(value=msgspec.json.encode(record)))
+    return made
 
 
-def verdicts(found: dict[str, Path], chosen: Sequence[Case], processes: int) -> list[Verdict]:
-    """All verdicts, in the order of the cases."""
-    chunks = list(_chunks(chosen))
-    made: dict[str, Verdict] = {}
-    with progress("judging", len(chosen)) as tell, ProcessPoolExecutor(processes) as pool:
-        waiting = [pool.submit(judged, found[chunk[0].statement.package], chunk) for chunk in chunks]
-        for one in as_completed(waiting):
-            for verdict in one.result():
-                made[verdict.case.id] = verdict
-            tell(len(made))
-    return [made[case.id] for case in chosen]
+def judged(package: tuple[Path, Sequence[Statement], str]) -> list[Judged]:
+    """The verdicts about the statements of a package in one setting.
+
+    Args:
+        package: its repository, the statements, and the setting: `forms`, or the name of a proposer.
+    """
+    folder, statements, setting = package
+    settings = Settings(root=str(folder))
+    with closing(Instruments(settings)) as instruments:
+        at_hand = AtHand(str(folder), settings, instruments, VETTING_POLICY)
+        proposed = None
+        if setting != FORMS:
+            proposed = ProposedChecks(FileProposer(str(_proposals(setting)), now), at_hand)
+        vetter = Watching(settings, Roots.of(settings.root), instruments, VETTING_POLICY, proposed=proposed)
+        made: list[Judged] = []
+        for statement in statements:
+            verdicts, checks = list[Verdict](), list[dict[str, Any]]()
+            for recorded in answers(statement, at_hand):
+                verdicts += vetter.vet(recorded)
+                checks += [check for one in vetter.seen for check in (one.detail or {}).get("checks", ())]
+            made.append(verdict(setting, statement, verdicts, checks))
+        return made
 
 
-def _chunks(chosen: Sequence[Case]) -> Iterator[list[Case]]:
-    by_package: dict[str, list[Case]] = {}
-    for case in chosen:
-        by_package.setdefault(case.statement.package, []).append(case)
-    for ones in by_package.values():
-        for start in range(0, len(ones), CHUNK):
-            yield ones[start : start + CHUNK]
+def verdict(
+    setting: str, statement: Statement, verdicts: Sequence[Verdict], checks: Sequence[dict[str, Any]]
+) -> Judged:
+    """One verdict of what came of the assertions of a statement.
 
-
-def looks(found: dict[str, Path], statements: Sequence[Statement]) -> list[float]:
-    """What single looks with checks take in a repository of 5,000 files, in milliseconds."""
-    root = forest(found, FOREST_FILES)
-    chosen = [one for one in statements if one.label and one.kind != "history"]
-    chosen = sorted(chosen, key=lambda one: number("forest", one.id))[:FOREST_LOOKS]
-    judge = Judge(root)
-    taken: list[float] = []
-    try:
-        with progress("looking", len(chosen)) as tell:
-            for place, one in enumerate(chosen, 1):
-                moved = _below(one)
-                case = Case(
-                    f"{one.id}:forest", moved, "attached", "", one.text, "assertion", attached(moved), moved.checks
-                )
-                emission = decoded(case)
-                for name in dict.fromkeys(each["substrate_class"] for each in case.annotations):
-                    began = time.perf_counter()
-                    judge.observe(emission, name)
-                    taken.append((time.perf_counter() - began) * 1000)
-                tell(place)
-    finally:
-        judge.close()
-    return taken
-
-
-def _below(one: Statement) -> Statement:
-    """The statement about a package that lies in a folder of its name."""
-    checks = [
-        check.replace("path=", f"path={one.package}/").replace("line(", f"line({one.package}/") for check in one.checks
-    ]
-    checks = [
-        check.replace("exists(", f"exists({one.package}/").replace("missing(", f"missing({one.package}/")
+    Args:
+        setting: in which it was judged.
+        statement: as it was said.
+        verdicts: about its assertions, mostly one.
+        checks: that observers told.
+    """
+    statuses = [one.status for one in verdicts] or ["no statement"]
+    status = next((each for each in ("contradicted", "admitted") if each in statuses), statuses[0])
+    whole = set(statuses) == {"admitted"} and all(
+        one.record is not None and one.record.get("coverage") == "whole" for one in verdicts
+    )
+    wrong = {word.casefold() for words in statement.wrong for word in _WORDS.findall(words)} - _EMPTY
+    decided = [check for check in checks if check["holds"] is not None]
+    decidable = any(wrong & _names(str(check.get("check", ""))) for check in decided)
+    told = [
+        f"{check.get('check')}: {check['holds']} {check.get('reason', '')} {check.get('path', '')} {check.get('lines', '')}"
         for check in checks
     ]
-    annotations = [
-        {**each, "locator": {**each["locator"], "path": f"{one.package}/{each['locator'].get('path', '')}"}}
-        for each in one.recorded
-    ]
-    return one._replace(path=f"{one.package}/{one.path}", checks=checks, recorded=annotations)
+    return Judged(setting, statement, status, whole, decidable, tuple(dict.fromkeys(told)))
 
 
-@contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal, nothing in a pipe; takes how many are done."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda done: bar.update(task, completed=done)
+def _names(check: str) -> set[str]:
+    """The words of a check's arguments."""
+    return {word.casefold() for word in _WORDS.findall(check.partition("(")[2])} - _EMPTY
 
 
-def sample(statements: Sequence[Statement]) -> list[Statement]:
-    """A twelfth of the corpus, the same each time."""
-    return [one for one in statements if number("quick", one.id) % QUICK_SHARE == 0]
+def _proposals(setting: str) -> Path:
+    return CORPUS / f"proposals-{setting}.jsonl"
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """The whole run; returns the exit status."""
-    began = time.monotonic()
-    found = roots(arguments.cache)
-    packages = {name: package(root) for name, root in found.items()}
-    statements = load()
-    if arguments.quick:
-        statements = sample(statements)
-    console.print("making the cases", highlight=False)
-    chosen = list(cases(statements, packages, QUICK_MOST if arguments.quick else MOST_OF_A_TYPE))
-    console.print(f"{len(statements)} statements, {len(chosen):,} cases", highlight=False)
-    results = figures(verdicts(found, chosen, arguments.processes))
-    taken = [] if arguments.quick else looks(found, statements)
-    p95 = percentile(taken, 0.95) if taken else None
-    held = goals(results, arguments.quick, p95)
-    true = sum(one.label for one in statements)
-    subtitle = (
-        f"{datetime.now(UTC).date().isoformat()}: {true} true and {len(statements) - true} false statements about "
-        f"{len(found)} packages, {len(chosen):,} cases, {time.monotonic() - began:.0f} s."
-    )
-    shown = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=180)
-    for table in tables(results, held):
-        shown.print(table)
-    if p95 is not None:
-        shown.print(
-            f"a look in {FOREST_FILES:,} files: p50 {percentile(taken, 0.5):.1f} ms, p95 {p95:.1f} ms, of {len(taken)}"
-        )
-    if arguments.markdown is not None:
-        arguments.markdown.write_text(markdown(results, held, subtitle) + "\n", "utf-8")
-    worse = [] if arguments.quick else _store(arguments, results, subtitle, taken)
-    for name in worse:
-        shown.print(f"{name} is below what is stored; --update stores it nevertheless")
-    return int(bool(worse) or not all(one.met for one in held))
+def _work(
+    statements: Iterable[Statement], held: dict[str, tuple[Path, list[str]]]
+) -> Iterator[tuple[Path, list[Statement], str]]:
+    by_package: dict[str, list[Statement]] = {}
+    for one in statements:
+        by_package.setdefault(one.package, []).append(one)
+    for setting in (FORMS, *(name for name in PROPOSERS if _proposals(name).exists())):
+        for package, several in sorted(by_package.items()):
+            yield held[package][0], several, setting
 
 
-def _store(arguments: argparse.Namespace, results: Figures, subtitle: str, taken: Sequence[float]) -> list[str]:
-    """Writes what was found, unless a recall fell; returns those that did."""
-    path = arguments.results / "yield.json"
-    worse = fallen(results, msgspec.json.decode(path.read_bytes())) if path.exists() else []
-    if worse and not arguments.update:
-        return worse
-    arguments.results.mkdir(parents=True, exist_ok=True)
-    p50, p95 = (round(percentile(list(taken), share), 2) for share in (0.5, 0.95))
-    content = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "cores": os.cpu_count(),
-        **document(results),
-        "look_ms": {"value": p95, "cases": len(taken), "bound": 20.0, "p50": p50},
-    }
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(content)) + b"\n")
-    if path == STORED:
-        SHIPPED.write_bytes(msgspec.json.format(msgspec.json.encode(shipped(content))) + b"\n")
-    (arguments.results / "yield.svg").write_text(svg(results, subtitle), "utf-8")
-    return []
+def main(arguments: list[str] | None = None) -> int:
+    """Fetches, judges, prints and writes.
 
-
-def parse(given: list[str] | None = None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="a sample: only what no sample excuses is held to")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables as Markdown")
-    parser.add_argument("--update", action="store_true", help="store the figures although a recall fell")
-    parser.add_argument("--processes", type=int, default=min(2, os.cpu_count() or 1))
-    parser.add_argument("--results", type=Path, default=HERE.parent / "results", metavar="DIR", help="where to write")
-    parser.add_argument("--cache", type=Path, default=CACHE, metavar="DIR", help="where the packages are kept")
-    arguments = parser.parse_args(given)
-    if arguments.processes < 1:
-        parser.error("--processes is from 1 on")
-    if arguments.quick and arguments.update:
-        parser.error("a sample is not stored")
-    return arguments
-
-
-def main() -> int:
-    """Does what the command line says."""
-    arguments = parse()
+    Returns:
+        The exit status.
+    """
+    parser = argparse.ArgumentParser(prog="make yield", description=__doc__)
+    parser.add_argument("--cache", type=Path, default=ROOT / "build/yield")
+    parser.add_argument("--jobs", type=int, default=2, help="processes that judge")
+    parser.add_argument("--package", help="the statements about one package; writes no results")
+    parser.add_argument("--findings", type=Path, help="a file for every wrong verdict")
+    given = parser.parse_args(arguments)
     try:
-        return run(arguments)
-    except SourcesError as error:
-        console.print(f"the packages are not to be had: {error}", highlight=False)
-        return 3
+        held = repositories(given.cache)
+    except (fetching.Missing, fetching.FetchingError) as error:
+        print(f"a package cannot be had: {error}")
+        return 1
+    statements = [one for one in everything() if given.package in (None, one.package)]
+    with multiprocessing.Pool(given.jobs) as pool:
+        made = [one for several in pool.imap_unordered(judged, _work(statements, held)) for one in several]
+    told = figures.figures(sorted(made, key=lambda one: [FORMS, *PROPOSERS].index(one.setting)))
+    wrong = [figures.described(one) for one in figures.worst(made)]
+    print("\n".join([*figures.table(told), "", *figures.by_kind(made, list(told)[-1])]))
+    print("\n".join([f"\n{len(wrong)} wrong verdicts, the worst first:", *wrong[: figures.WORST]]))
+    if given.findings:
+        given.findings.write_text("".join(f"{line}\n" for line in wrong), "utf-8")
+    missed = figures.missed(told)
+    print("\n".join(missed))
+    if given.package is None:
+        _write(told)
+    return int(bool(missed))
+
+
+def _write(told: dict[str, dict[str, figures.Rate]]) -> None:
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    at = format_time(now())
+    stored = {"at": at, "commit": commit, "input": input_hash(), "readers": readers(), "figures": figures.stored(told)}
+    RESULTS.write_text(json.dumps(stored, indent=2) + "\n", "utf-8")
+    SHIPPED.write_text(json.dumps(shipped(stored), indent=2) + "\n", "utf-8")
+
+
+def shipped(stored: dict[str, Any]) -> dict[str, Any]:
+    """What of the results the distribution has: the figures of forms, and of the proposer that covers most."""
+    by_setting = stored["figures"]
+    best = max(by_setting, key=lambda name: by_setting[name]["true whole"]["value"])
+    return {"at": stored["at"], "forms": by_setting[FORMS], "proposer": by_setting[best]}
 
 
 if __name__ == "__main__":

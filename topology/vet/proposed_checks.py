@@ -7,6 +7,7 @@ checks say all of a statement counts here and nowhere else. A statement that a c
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -16,11 +17,14 @@ from ...codecs.decode import assertion_text
 from ...codecs.records import Assertion, Emission
 from ...codecs.signatures import emission_digest, sign_proposal
 from ...record.proposing import Context, FormProposer, Proposer
+from ...streams.judging.checks import Check, parse_check
 from ...streams.judging.claim_forms import claim
 from ...streams.policy.keys import Key
 from ...streams.policy.policy import Policy
 from ...streams.policy.policy import Proposer as Listed
 from ..checkpoints.signing import new_signer
+from .annotating import everywhere, widened
+from .at_hand import AtHand
 
 BEFORE: Final = 300
 """Characters before a statement that the proposer is shown."""
@@ -31,10 +35,11 @@ class ProposedChecks:
 
     Args:
         proposer: says which checks statements have.
+        at_hand: the checkout: where a statement's proposed checks name files, these are looked at as well.
     """
 
-    def __init__(self, proposer: Proposer) -> None:
-        self._proposer = proposer
+    def __init__(self, proposer: Proposer, at_hand: AtHand) -> None:
+        self._proposer, self._at_hand = proposer, at_hand
         self._signer = new_signer("proposer")
 
     def listed(self, policy: Policy) -> Policy:
@@ -69,21 +74,28 @@ class ProposedChecks:
             return assertion
         context = context_of(emission, assertion)
         (proposal,) = self._proposer.propose([assertion_text(emission, assertion)], context, digest)
-        return assertion if proposal is None else replace(assertion, proposal=proposal)
+        if proposal is None:
+            return assertion
+        checks = [check for text in proposal.checks if isinstance(check := parse_check(text), Check)]
+        looks = assertion.annotations
+        if checks and not assertion.checks:
+            # What has neither an id nor a time is no call: it is where `vet` itself would look.
+            noted = [one if one.observation_id or one.ts else everywhere(one) for one in looks]
+            looks = widened(noted, checks, self._at_hand)
+        return replace(assertion, proposal=proposal, provenance=looks)
 
-    def sign(self, emission: Emission, record: dict[str, Any], origin: str) -> None:
+    def sign(self, proposed: Sequence[tuple[Assertion, dict[str, Any]]], record: dict[str, Any], origin: str) -> None:
         """Writes the proposals of an emission into the record that is decided, signed for it.
 
         Args:
-            emission: as `attached` gave it.
-            record: as JSON; its assertions are changed.
+            proposed: its assertions that have one, each with its member of the record.
+            record: the emission as JSON; its assertions are changed.
             origin: the deployment's name.
         """
         digest = emission_digest(record)
-        for assertion, written in zip(emission.assertions or (), record.get("assertions", ()), strict=True):
-            if assertion.proposal is not None:
-                proposal = msgspec.to_builtins(replace(assertion.proposal, digest=digest))
-                written["proposal"] = sign_proposal(proposal, assertion.span_key or "", self._signer, origin)
+        for assertion, member in proposed:
+            said = {**msgspec.to_builtins(assertion.proposal), "digest": digest}
+            member["proposal"] = sign_proposal(said, assertion.span_key or "", self._signer, origin)
 
 
 def context_of(emission: Emission, assertion: Assertion) -> Context:

@@ -18,7 +18,7 @@ import msgspec
 from ...codecs.blocks import MAX_BYTES, MAX_EVENTS
 from ...codecs.decode import assertion_text, decode_emission
 from ...codecs.errors import Fault
-from ...codecs.records import Emission, Observation
+from ...codecs.records import Assertion, Emission, Observation
 from ...codecs.spans import span_key
 from ...codecs.times import parse_time
 from ...codecs.unicode_text import nfkc
@@ -149,9 +149,12 @@ class Vetter:
         """The last record of each span key, and why the emission was refused, if it was."""
         value = msgspec.json.decode(recorded.value)
         value["emitted_at"] = began
+        proposed = _with_proposals(emission, value)
+        for assertion, member in proposed:
+            member["provenance"] = msgspec.to_builtins(assertion.annotations)
         _no_later(value, began)
         if self._proposed is not None:
-            self._proposed.sign(emission, value, self._policy.origin)
+            self._proposed.sign(proposed, value, self._policy.origin)
         end = max([began, *(parse_time(one.observed_at) or 0 for one in seen)])
         horizon = SETTLING_MS + end - began
         policy = settling(self._policy)
@@ -190,6 +193,12 @@ def counting(seen: Sequence[Observation]) -> list[Observation]:
         if (one.detail or {}).get("reason") != OWN_EDIT
         or first.setdefault(span_key(one.subject.span), one.substrate_class) == one.substrate_class
     ]
+
+
+def _with_proposals(emission: Emission, record: dict[str, Any]) -> list[tuple[Assertion, dict[str, Any]]]:
+    """The assertions of an emission that have a proposal, each with its member of the emission's JSON."""
+    pairs = zip(emission.assertions or (), record.get("assertions", ()), strict=False)
+    return [(assertion, member) for assertion, member in pairs if assertion.proposal is not None]
 
 
 def _no_later(emission: dict[str, Any], now: int) -> None:

@@ -203,7 +203,8 @@ def vetted(
             foresee(folder_of(roots), job.settings, instruments)
         said, proposed = told(job, instruments, read, share, end), None
         if job.proposer is not None:
-            said, proposed = list(said), ProposedChecks(job.proposer)
+            at_hand = AtHand(folder_of(roots), job.settings, instruments, job.policy)
+            said, proposed = list(said), ProposedChecks(job.proposer, at_hand)
             yield _asked(said, proposed, job.proposer)
         vetter = Vetter(job.settings, roots, instruments, job.policy, proposed=proposed)
         for one in said:
