@@ -93,7 +93,10 @@ def verify_code(check: Check, index: FileIndex, source: Source) -> Held:
     if index.problem is not None:
         return Held(None, index.problem)
     view = scoped(check, index, source)
-    return view if isinstance(view, Held) else _VERIFIERS[check.name](view)
+    if isinstance(view, Held):
+        return view
+    held = _VERIFIERS[check.name](view)
+    return held._replace(holds=None, reason="not-found") if held.holds is False and not view.language.refutes else held
 
 
 def code_extents(index: FileIndex, name: str) -> list[tuple[int, int]]:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec.structs import replace
+
 from .code_view import NOT_FOUND, View, tight
 from .index import READS, Call, Definition, Role
 from .results import Held
@@ -49,7 +51,9 @@ def verify_uses(view: View) -> Held:
         if view.index.role(at) in READS and view.is_direct(one, at) and view.has_line(view.line(at)):
             match = _BEFORE.search(view.data, max(0, at - 200), at)
             receiver = match[1].decode("utf-8", "replace") if match else "" if not _is_member(view, at) else "?"
-            if _means(view, one, receiver, parts, mention=True):
+            # Where a method needs no receiver, the plain name in a call is a method, and any other one is not.
+            called = view.language.bare_members and view.index.role(at) is Role.CALL
+            if _means(view, one, receiver, parts, mention=not called):
                 under = view.under(at, one)
                 line = view.line(at)
                 return Held(True, lines=(line, line), under=under.texts, narrowed=under.narrowed)
@@ -123,10 +127,13 @@ def _means(view: View, one: Definition, receiver: str, parts: tuple[str, ...], *
         mention: a mention is asked about, which may be of any definition; else a call.
     """
     name = parts[-1]
-    if len(parts) == 1:
-        return not receiver and (_is_bound(view, one, name) or (mention and _is_plain(view, one, name)))
+    if receiver in ("", "new") and _is_bound(view, one, name, parts):
+        return True
     if not receiver:
-        return _is_sibling(view, one, parts)
+        plain = len(parts) == 1 and mention and _is_plain(view, one, name)
+        return plain or _is_sibling(view, one, parts, mention)
+    if len(parts) == 1:
+        return receiver == "new" and mention and _is_plain(view, one, name)
     owner = _type_of(view, one)
     own = (one.receiver,) if one.receiver else view.language.own
     if receiver in view.language.parent:
@@ -141,7 +148,9 @@ def _means(view: View, one: Definition, receiver: str, parts: tuple[str, ...], *
         target = _of_type(view, one, receiver, name, mention)
         if target is None:
             return _is_imported(view, one, receiver, parts)
-    return target is not None and view.is_steady(name, None) and _is_named(view, target, parts, mention)
+    if target is None or not ((view.language.apart and not mention) or view.is_steady(name, None)):
+        return False
+    return _is_named(view, target, parts, mention)
 
 
 def _is_named(view: View, target: Definition, parts: tuple[str, ...], mention: bool) -> bool:
@@ -153,10 +162,19 @@ def _is_named(view: View, target: Definition, parts: tuple[str, ...], mention: b
     return inherited is not None and inherited.path == target.path
 
 
-def _is_bound(view: View, one: Definition, name: str) -> bool:
+def _is_bound(view: View, one: Definition, name: str, parts: tuple[str, ...]) -> bool:
     """Whether a plain name is one that the file binds by definition or import, and binds to nothing else."""
     bound = [each for each in view.index.by_name.get(name, ()) if each.path[:-1] == _seen(view, one, each)]
+    outer = [each for each in bound if each.sort != "type" and each.path[: len(one.path)] != one.path]
+    if view.language.bare_members and "method" in one.kinds and outer:
+        owner = _type_of(view, one)
+        if owner is None or not is_closed(view, owner) or _member(view, owner, name, True) is not None:
+            return False  # a member of that name would come first
     imported = [each for each in view.index.imports if name in each.binds and _reaches(view, one, each.extent[0])]
+    if len(parts) > 1 and (imported or any(each.path[-len(parts) :] != parts for each in bound)):
+        return False
+    if len({each.path for each in bound}) > 1 and any(each.sort == "type" for each in bound):
+        return False
     if (not imported and not bound) or any(each.sort not in ("function", "type", "declared") for each in bound):
         return False
     return view.is_steady(name, one)
@@ -166,6 +184,8 @@ def _seen(view: View, one: Definition, other: Definition) -> tuple[str, ...]:
     """The path that a definition must stand in to be seen by its plain name in a function."""
     around = other.path[:-1]
     holder = view.around(other.extent[0] - 1) if around else None
+    if around and around == one.path[: len(around)] and holder is None:
+        return around  # a namespace
     if around and around == one.path[: len(around)] and holder is not None and holder.sort == "function":
         return around
     return ()
@@ -186,13 +206,16 @@ def _is_plain(view: View, one: Definition, name: str) -> bool:
     return inner != outer and (inner or view.is_steady(name, one))
 
 
-def _is_sibling(view: View, one: Definition, parts: tuple[str, ...]) -> bool:
-    """Whether a plain call means a member of the own type: only where the language needs no receiver for that."""
+def _is_sibling(view: View, one: Definition, parts: tuple[str, ...], mention: bool) -> bool:
+    """Whether a plain name means a member of the own type: only where the language needs no receiver for that."""
     owner = _type_of(view, one) if view.language.bare_members else None
-    target = None if owner is None else _member(view, owner, parts[-1], False)
-    if target is None or any(each.path == (parts[-1],) for each in view.index.definitions):
+    target = None if owner is None else _member(view, owner, parts[-1], mention)
+    hiding = ((parts[-1],), (*one.path, parts[-1]))
+    if target is None or any(each.path in hiding for each in view.index.by_name[parts[-1]]):
         return False
-    return view.is_steady(parts[-1], one) and _is_named(view, target, parts, False)
+    if (mention and target.sort != "value") or target.type.rpartition(".")[2] == parts[-1]:
+        return False  # the type of that name may be meant
+    return view.is_steady(parts[-1], one) and _is_named(view, target, parts, mention)
 
 
 def _type_of(view: View, one: Definition) -> Definition | None:
@@ -202,7 +225,9 @@ def _type_of(view: View, one: Definition) -> Definition | None:
     types = [
         each for each in view.index.by_name.get(one.path[-2], ()) if each.sort == "type" and each.path == one.path[:-1]
     ]
-    return types[0] if len(types) == 1 else None
+    if not types:  # it stands in another file: of its members only those that are here are known
+        return replace(one, path=one.path[:-1], sort="type", bases=(), open=True)
+    return types[0] if len(types) == 1 and not view.index.broken(types[0].extent) else None
 
 
 def _is_kept(view: View, one: Definition) -> bool:
@@ -215,6 +240,8 @@ def _member(view: View, owner: Definition, name: str, mention: bool, depth: int 
     """The definition of a member that a type has, of its own or from a base in the file."""
     path = (*owner.path, name)
     own = [each for each in view.index.by_name.get(name, ()) if each.path == path and not view.is_dead(each.at)]
+    if view.language.apart and not mention:
+        own = [each for each in own if each.sort == "function"]
     if own:
         if len({chr(view.data[each.at]) in view.language.sigils for each in own}) > 1:
             return None  # `#name` and `name` are two
@@ -262,8 +289,11 @@ def _base(view: View, text: str) -> Definition | None:
 def _of_type(view: View, one: Definition, receiver: str, name: str, mention: bool) -> Definition | None:
     """The member of a type of the file that is named itself."""
     parts = view.language.parts(receiver)
-    types = [each for each in view.found(receiver) if each.sort in ("type", "space")] if parts else []
-    if len(types) != 1 or not view.is_steady(parts[0], one):
+    there = [each for each in view.found(receiver) if each.sort in ("type", "space")] if parts else []
+    types = [each for each in there if each.sort == "type"] or there[:1]
+    if len(types) != 1 or any(each.path != types[0].path for each in there) or not view.is_steady(parts[0], one):
+        return None
+    if any(each.sort == "value" for each in view.index.by_name.get(parts[0], ())):
         return None
     return _member(view, types[0], name, mention)
 
@@ -297,6 +327,10 @@ def _missing(view: View, one: Definition, parts: tuple[str, ...]) -> Held:
         return whole
     if re.fullmatch(view.language.implicit or r"(?!)", name):
         return NOT_FOUND
+    if len(parts) > 1 and parts[-2] == name:
+        return NOT_FOUND  # a constructor
+    if view.mentions(view.index.macros, one.body):
+        return NOT_FOUND  # what it is replaced by may name anything
     refuted = Held(False, "differs", one.lines, found=view.found_at(one.line))
     if view.is_absent(name):
         return refuted

@@ -29,6 +29,8 @@ def verify_returns(view: View) -> Held:
         return one
     if any(view.is_direct(one, each.extent[0]) for each in view.index.regions if each.sort == "yield"):
         return NOT_FOUND
+    if view.mentions(view.index.macros, one.body):
+        return NOT_FOUND  # what it is replaced by may return
     wanted = _forms(view.check.text("quote"))
     returns = [each for each in view.index.returns if _is_of(view, one, each)]
     hits = [each for each in returns if each.value is not None and _forms(view.written(each.value)) & wanted]
@@ -76,6 +78,8 @@ def verify_raises(view: View) -> Held:
     if isinstance(one, Held):
         return one
     parts = view.language.parts(view.check.text("error"))
+    if view.language.errors and not re.search(view.language.errors, one.result):
+        return NOT_FOUND
     caught = False
     for each in view.index.raises:
         at = each.extent[0]
@@ -85,7 +89,7 @@ def verify_raises(view: View) -> Held:
         if {"try", "with"} & set(view.sorts_around(one, at).values()):
             caught = True
             continue
-        if not view.is_steady(named[0], one):
+        if not view.is_steady(named[0], one) or {*named} & {*view.index.macros}:
             continue
         under = view.under(at, one, flow=True)
         return Held(True, lines=each.lines, under=under.texts, narrowed=under.narrowed or bool(under.texts))

@@ -34,7 +34,11 @@ def verify_defines(view: View) -> Held:
     parts = view.language.parts(symbol)
     if kind in OTHER_KINDS or not parts:
         return NOT_FOUND
-    there = [one for one in view.found(symbol) if one.sort in ("function", "type", "space", "value")]
+    there = [
+        one
+        for one in view.found(symbol)
+        if one.sort in ("function", "type", "space", "value") and "impl" not in one.kinds
+    ]
     here = [one for one in there if view.holds(one)]
     for one in here:
         if not kind or kind in one.kinds:
@@ -45,17 +49,27 @@ def verify_defines(view: View) -> Held:
     whole = view.whole
     if whole is not None:
         return whole
-    if view.is_absent(parts[-1]):
-        return Held(False, "differs")
+    name = parts[-1]
+    if view.is_absent(name):
+        return NOT_FOUND if _is_made(view, parts) else Held(False, "differs")
     if (
         here
         and len(here) == len(there)
         and all(one.sort in _SHARP and _ALSO.get(kind) not in one.kinds for one in here)
     ):
         places = {one.at for one in here}
-        if all(at in places or role in READS or role is Role.IMPORT for at, role in view.roles(parts[-1])):
+        if all(at in places or role in READS or role is Role.IMPORT for at, role in view.roles(name)):
             return Held(False, "differs", here[0].lines, found=view.found_at(here[0].line))
     return NOT_FOUND
+
+
+def _is_made(view: View, parts: tuple[str, ...]) -> bool:
+    """Whether a definition may be there without being written: by the language, or by marks of a type or field."""
+    owner = ".".join(parts[:-1])
+    types = view.found(owner) if owner else view.index.scopes
+    marked = any(one.sort == "value" and one.decorators for one in view.index.definitions)
+    opened = any(one.open and one.sort == "type" and one.body is not None for one in types)
+    return marked or opened or view.index.generated or _is_implicit(view, parts[-1])
 
 
 # ---------------------------------------------------------------- values
@@ -148,8 +162,14 @@ def _valued(view: View, name: str) -> tuple[Definition, str] | Held:
 
 def _is_kept(view: View, one: Definition) -> bool:
     """Whether every occurrence of a value's name but its definition provably only reads it."""
+    if one.decorators:
+        return False
+    if view.language.fixed and "constant" in one.kinds and not one.mutable:
+        return True
     if view.mentions(view.language.changing):
         return False
+    if one.fixed:
+        return not any(role is Role.WRITE for _, role in view.roles(one.path[-1]))
     if len(one.path) == 1 and any(each.everything and each.extent[0] > one.at for each in view.index.imports):
         return False
     name, mutable = one.path[-1], one.mutable
@@ -179,7 +199,10 @@ def _compared(view: View, one: Definition, there: Value) -> Held:
         return Held(None, "incomparable", one.lines, found=view.found_at(one.line))
     if holds:
         return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed or bool(under.texts))
-    if under.texts:
+    local = len(view.language.parts(check.text("name"))) == 1 and any(
+        role is Role.BIND for _, role in view.roles(one.path[-1])
+    )
+    if under.texts or local:  # a local variable of that name may be meant
         return Held(None, "ambiguous", one.lines, found=view.found_at(one.line), under=under.texts)
     return Held(False, "differs", one.lines, found=view.found_at(one.line))
 
@@ -208,11 +231,12 @@ def verify_imports(view: View) -> Held:
     whole = view.whole
     if whole is not None:
         return whole
-    last = re.split(r"[./:\\]", asked.rstrip("/"))[-1]
+    last = re.split(r"[/\\]" if language.by_path else r"[./:\\]", asked.rstrip("/"))[-1]
     relative = any(one.relative for one in view.index.imports)
     if language.by_path:
         relative = any(one.relative and _FOLDER.search(name) for one in view.index.imports for name in one.names)
-    unclear = relative or view.mentions(language.dynamic) or not last
+    everything = not language.by_path and any(one.everything for one in view.index.imports)
+    unclear = relative or everything or view.mentions(language.dynamic) or not last or _is_implicit(view, asked)
     return NOT_FOUND if unclear or not view.is_absent(last) else Held(False, "differs")
 
 
@@ -231,6 +255,11 @@ def _resolved(view: View, one: Import) -> list[str]:
     return names
 
 
+def _is_implicit(view: View, name: str) -> bool:
+    """Whether a name is there without being written, as the language makes it."""
+    return bool(view.language.implicit) and re.fullmatch(view.language.implicit, name) is not None
+
+
 def _is_type(one: Definition) -> bool:
     return one.sort == "type"
 
@@ -241,14 +270,22 @@ def verify_extends(view: View) -> Held:
     if isinstance(one, Held):
         return one
     wanted = view.language.parts(view.check.text("base"))
-    for base in one.bases:
-        if view.is_named_by(wanted, view.language.parts(base)):
-            under = view.under(one.at)
-            return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed)
+    spaces = [each for each in view.index.by_name[one.name] if each.sort == "space" and each.path == one.path]
+    for each, base in [(holder, base) for holder in (one, *spaces) for base in holder.bases]:
+        named = view.language.parts(base)
+        if view.is_named_by(wanted, named) and not {*named} & {*view.index.macros}:
+            under = view.under(each.at)
+            return Held(True, lines=each.lines, under=under.texts, narrowed=under.narrowed)
     whole = view.whole
     if whole is not None:
         return whole
-    if not wanted or wanted[-1] in view.language.roots or one.decorators or not is_closed(view, one):
+    if (
+        not wanted
+        or view.language.implements
+        or wanted[-1] in view.language.roots
+        or one.decorators
+        or not is_closed(view, one)
+    ):
         return NOT_FOUND
     if any(wanted[-1] == view.language.parts(base)[-1] for base in _bases(view, one)):
         return NOT_FOUND
@@ -274,6 +311,7 @@ def verify_parameter(view: View) -> Held:
     sure = view.whole is None and not one.decorators and not one.open
     if not given:
         closed = sure and not any(each.variadic for each in one.parameters)
+        closed = closed and view.lacks((one.extent[0], (one.body or one.extent)[0]), name)
         return Held(False, "differs", one.lines, found=view.found_at(one.line)) if closed else NOT_FOUND
     if len(given) > 1:
         return Held(None, "ambiguous", one.lines)

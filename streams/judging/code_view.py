@@ -156,7 +156,7 @@ class View:
         for cut in range(1, len(parts) if not there else 0):
             if self._is_module(parts[:cut]) and (there := self._with_path(parts[cut:])):
                 exact = [one for one in there if one.path == parts[cut:]]
-                return exact or there
+                return exact or (there if self.language.modules else [])
         return there
 
     def is_named_by(self, parts: tuple[str, ...], written: tuple[str, ...]) -> bool:
@@ -176,12 +176,15 @@ class View:
     def _is_module(self, parts: tuple[str, ...]) -> bool:
         folders = [one for one in self.source.path.split("/") if one]
         stem = folders.pop().split(".")[0] if folders else ""
-        names = tuple(folders) if stem in _FOLDERS else (*folders, stem)
+        names = tuple(folders) if stem in _FOLDERS or not self.language.modules else (*folders, stem)
         return any(one and one[-len(parts) :] == parts for one in (names, tuple(folders), self.index.package))
 
     def only(self, symbol: str, fits: Callable[[Definition], bool]) -> Definition | Held:
         """The one definition that a symbol means, among those that fit; else why there is none."""
         there = [one for one in self.found(symbol) if fits(one)]
+        bodies = [one for one in there if one.sort != "declared"]
+        if len(bodies) == 1 and all(_announces(one, bodies[0]) for one in there):
+            there = bodies
         here = [one for one in there if self.touches(one)]
         if not here:
             return NOT_FOUND
@@ -350,6 +353,14 @@ def ambiguous(definitions: Sequence[Definition]) -> Held:
     """Undecided, since a symbol means several definitions."""
     names = tuple(f"{'.'.join(one.path)} (line {one.line})" for one in definitions[:5])
     return Held(None, "ambiguous", definitions[0].lines, candidates=names)
+
+
+def _announces(one: Definition, other: Definition) -> bool:
+    """Whether a definition is the other, or declares what the other defines."""
+    if one is other:
+        return True
+    types = [[each.type for each in some.parameters] for some in (one, other)]
+    return one.sort == "declared" and one.path == other.path and types[0] == types[1] and one.result == other.result
 
 
 def flat(text: str) -> str:

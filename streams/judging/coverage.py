@@ -8,15 +8,17 @@ bounded: a sentence beyond the bounds is at most `part`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
-from .checks import Check, Unknown, canonical, parse_check
+from .checks import OPERATORS, Check, Unknown, canonical, parse_check
 from .claim_forms import Claim, claim
 from .coverage_tokens import Token, tokens_of
 from .guard import Compared, compare
 from .lexicon import SYMBOLIC
 from .mentions import proves
+from .text_checks import find_quote, flat
 
 Level = Literal["whole", "part", "none"]
 Scope = Literal["file", "repository", "channel"]
@@ -103,7 +105,7 @@ def cover(
         return Coverage("part" if known else "none", everything)
     compared = compare(tokens, known, path, confirmed.kinds)
     opposed = tuple(places[number] for number in sorted(compared.opposed))
-    if opposed or not compared.present:
+    if opposed or not (compared.present or any(_stands(check, sentence) for check in known)):
         return Coverage("none", everything, "", opposed)
     if len(known) == len(checks):
         claimed = claim(sentence)
@@ -154,6 +156,14 @@ def _unchecked(tokens: Sequence[Token], compared: Compared, commit: str | None) 
             for token, left in zip(tokens, compared.left, strict=True)
         ],
     )
+
+
+def _stands(check: Check, sentence: str) -> bool:
+    """Whether an argument of a check stands in the sentence as a word, whatever it means there."""
+    text = flat(sentence)
+    values = [*check.arguments, *(value for _, value in check.named)]
+    words = [flat(str(value)) for value in values if isinstance(value, (str, int, Decimal)) and value not in OPERATORS]
+    return any(word and find_quote(word, text) for word in words)
 
 
 def _everything(sentence: str) -> tuple[tuple[int, int], ...]:

@@ -87,6 +87,7 @@ class Definition(msgspec.Struct, frozen=True, array_like=True, gc=False):
         members: the items or keys of a value that is a whole literal list, set or mapping, see `literal_of`.
         mutable: the literal is a container that can be changed where it stands.
         test: it is test-only.
+        fixed: what it is worth cannot be changed after its definition.
     """
 
     path: tuple[str, ...]
@@ -109,6 +110,7 @@ class Definition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     members: str = ""
     mutable: bool = False
     test: bool = False
+    fixed: bool = False
 
     @property
     def name(self) -> str:
@@ -236,6 +238,8 @@ class FileIndex(msgspec.Struct, frozen=True, array_like=True, dict=True):
         comments: extents of comments.
         errors: extents of what does not parse.
         roles: the first byte of each identifier that has a `Role`, times 16, plus that role; sorted, 8 bytes each.
+        macros: names whose text is replaced before anything is compiled, as far as the file tells.
+        generated: macros may define names that are not written there.
         weight: bytes of memory it takes, roughly.
     """
 
@@ -253,6 +257,8 @@ class FileIndex(msgspec.Struct, frozen=True, array_like=True, dict=True):
     comments: tuple[Extent, ...] = ()
     errors: tuple[Extent, ...] = ()
     roles: bytes = b""
+    macros: tuple[str, ...] = ()
+    generated: bool = False
     weight: int = 500
 
     @cached_property

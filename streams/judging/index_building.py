@@ -78,7 +78,7 @@ _STRENGTH: Final = (
 """Which role a name has that is captured as several: the last of these."""
 _RANK: Final = {role: rank for rank, role in enumerate(_STRENGTH)}
 _WORDS: Final = re.compile(r"[^\w.]")
-_ARGUMENTS_OF_TYPES: Final = re.compile(r"[\[<].*", re.DOTALL)
+_ARGUMENTS_OF_TYPES: Final = re.compile(r"[\[<](?!.*[>\]]\.).*", re.DOTALL)
 
 
 def build_index(language: str, data: bytes) -> FileIndex:
@@ -167,14 +167,27 @@ class _Building:
         self.bare: dict[str, list[Node]] = {}
         self.roles: dict[int, Role] = {}
         self.regions: list[Region] = []
+        self.macros: set[str] = set()
         self.decorations: set[int] = set()
+        self.adorned: dict[int, Node] = {}
+        self.adorning: dict[int, list[Node]] = {}
 
     def index(self, query: Query) -> FileIndex | None:
         """All of it; None where that is beyond a bound."""
         errors = _errors(self.root) if _is_bounded(self.root) else None
         if errors is None or not self._capture(query):
             return None
+        self._adorn()
+        self.macros = {self._text(node) for node in self.bare.get("macro", ())}
+        unbroken = set(map(_extent, self.bare.get("unbroken", ())))
+        errors = [*(one for one in errors if one not in unbroken), *map(_extent, self.bare.get("error", ()))]
+        if self.macros & self.language.keywords:
+            errors.append(_extent(self.root))
         definitions = self._definitions()
+        errors.extend((one.at, one.at + 1) for one in definitions if self._is_replaced(one))
+        plain = {one.name for one in definitions if "macro" in one.kinds and one.literal}
+        known = {one.name for one in definitions if one.sort != "value"}
+        self.macros |= {self._text(node) for node in self.bare.get("unsure", ())} - known
         calls = tuple(self._calls())
         imports = tuple(self._imports())
         raises = tuple(self._raises())
@@ -204,6 +217,8 @@ class _Building:
             comments=comments,
             errors=tuple(errors),
             roles=roles,
+            macros=tuple(sorted(self.macros - plain)),
+            generated=bool(self.bare.get("makes")),
             weight=1_000 + len(roles) + 100 * count,
         )
 
@@ -226,7 +241,7 @@ class _Building:
                 for name, nodes in captured.items():
                     self.bare.setdefault(name, []).extend(nodes)
                 continue
-            for name in captured.keys() & ROLES.keys():
+            for name in captured.keys() & (ROLES.keys() | {"macro", "unsure", "makes"}):
                 self.bare.setdefault(name, []).extend(captured[name])
         return True
 
@@ -276,7 +291,7 @@ class _Building:
             whole = _whole(one)
             while around and around[-1].extent[1] <= whole[0]:
                 around.pop()
-            if one.first("name") is None:
+            if one.first("name") is None or "unnamed" in one.settings:
                 self.regions.append(Region("lambda", whole))
                 path = (*(around[-1].path if around else ()), f"<{whole[0]}>")
                 around.append(_Scope(whole, path, one.sort, "", False))
@@ -285,7 +300,8 @@ class _Building:
             if made is None:
                 continue
             if one.sort in ("function", "type", "space"):
-                around.append(_Scope(whole, made.path, one.sort, made.receiver, "enumeration" in made.kinds))
+                sort = "impl" if "impl" in made.kinds and not made.open else one.sort
+                around.append(_Scope(whole, made.path, sort, made.receiver, "enumeration" in made.kinds))
             found.append(made)
         found.sort(key=lambda one: (one.extent[0], one.at))
         return tuple(found)
@@ -329,7 +345,8 @@ class _Building:
     ) -> Definition | None:
         named = one.parts["name"][-1]
         name = self._name(named)
-        path, sort = (around[-1].path, around[-1].sort) if around else ((), "")
+        placed = around and "macro" not in one.settings.get("kind", ())  # a macro stands in nothing
+        path, sort = (around[-1].path, around[-1].sort) if placed else ((), "")
         if one.sort == "attribute":
             holder = next((scope for scope in reversed(around) if scope.sort == "function"), None)
             source = one.first("from")
@@ -344,21 +361,21 @@ class _Building:
                 self._mark(named, Role.BIND)
                 return None
         else:
-            self._mark(named, Role.DEFINITION)
+            self._mark(named, Role.READ if "impl" in one.settings.get("kind", ()) else Role.DEFINITION)
         owner = one.first("owner")
         if owner is not None:
             owners = self.language.parts(_ARGUMENTS_OF_TYPES.sub("", self._text(owner)))
             path = (*path, *owners) if owners != path[-len(owners) :] else path
         if not name:
             return None
-        method = one.sort == "function" and (sort == "type" or owner is not None)
+        method = one.sort == "function" and (sort in ("type", "impl") or owner is not None)
         kinds = {*one.settings.get("kind", ())} or {"variable" if one.sort == "value" else "field"}
         if one.sort == "function":
             kinds = {"method" if method else "function", *one.settings.get("kind", ())}
         elif one.sort in ("type", "space", "key"):
             kinds = {one.sort, *one.settings.get("kind", ())}
         elif one.sort == "value" and sort == "type":
-            kinds |= {"field", "member"} if around[-1].enumeration else {"field"}
+            kinds |= {"field", "member"} if around[-1].enumeration and "field" not in kinds else {"field"}
         decorators = self._decorators(one)
         words = {_WORDS.split(text.removeprefix("@"))[0].rpartition(".")[2] for text in decorators}
         static = "static" in one.settings or bool(words & self.language.static)
@@ -388,12 +405,31 @@ class _Building:
             members=self._members(content),
             mutable=mutable,
             test="test" in one.settings,
+            fixed="fixed" in one.settings,
         )
 
+    def _adorn(self) -> None:
+        """Which part of a row each decoration stands in front of, comments and others of its sort aside."""
+        subjects = [one for sort in _REGIONS for one in self.by_sort.get(sort, ()) if "next" in one.settings]
+        sorts = {node.type for node in (*self.bare.get("decoration", ()), *(one.node for one in subjects))}
+        for row in self.bare.get("row", ()):
+            part: Node | None = None
+            for child in reversed(row.named_children):
+                if child.type in sorts and part is not None:
+                    self.adorned[child.id] = part
+                    self.adorning.setdefault(part.id, []).append(child)
+                elif "comment" not in child.type:
+                    part = child
+
+    def _is_replaced(self, one: Definition) -> bool:
+        """Whether a macro of the file makes another name of a definition's."""
+        return one.name in self.macros and "macro" not in one.kinds
+
     def _decorators(self, one: _Subject) -> tuple[str, ...]:
-        """The texts of what is captured as a decorator in the whole of a definition, or as a part of it."""
+        """The texts of what is captured as a decorator in the whole of a definition, in front of it, or as its part."""
         whole = one.first("whole")
-        around = [] if whole is None else [child for child in whole.named_children if child.id in self.decorations]
+        around = [*reversed(self.adorning.get(one.node.id, ())), *([] if whole is None else whole.named_children)]
+        around = [node for node in around if node.id in self.decorations]
         return tuple(self._squeezed(node) for node in (*around, *_sorted(one, "decorator")))
 
     def _literal(self, content: Node | None, declared: str) -> tuple[str, bool]:
@@ -441,6 +477,8 @@ class _Building:
                 continue
             source = one.first("from")
             self._mark(name, Role.CALL)
+            if self._text(name) in self.macros:
+                self.regions.extend(Region("lambda", _extent(node)) for node in _sorted(one, "arguments"))
             yield Call(
                 name=self._name(name),
                 receiver="" if source is None else self._squeezed(source) or "?",
@@ -477,8 +515,7 @@ class _Building:
             )
 
     def _part(self, captured: Mapping[str, list[Node]], name: str) -> str:
-        nodes = captured.get(name)
-        return "".join(self._name(nodes[0]).split()) if nodes else ""
+        return ".".join("".join(self._name(node).split()) for node in captured.get(name, ()))
 
     def _raises(self) -> Iterable[Raise]:
         for one in sorted(self.by_sort.get("raise", ()), key=lambda one: one.node.start_byte):
@@ -497,6 +534,7 @@ class _Building:
     def _branches(self) -> Iterable[Branch]:
         leaving = {one.node.id for sort in ("return", "raise") for one in self.by_sort.get(sort, ())}
         ends = self._block_ends(leaving)
+        blocks = {node.id for node in self.bare.get("block", ())}
         # The innermost ones first: an arm may leave because a branch at its end does.
         for one in sorted(self.by_sort.get("branch", ()), key=lambda one: (-one.node.start_byte, one.node.end_byte)):
             for child in one.node.named_children:
@@ -507,8 +545,8 @@ class _Building:
             if not conditions or len(conditions) != len(arms):
                 continue
             otherwise = one.first("else")
-            leaves = tuple(_leaves(arm, leaving) for arm in arms)
-            if all(leaves) and otherwise is not None and _leaves(otherwise, leaving):
+            leaves = tuple(_leaves(arm, leaving, blocks) for arm in arms)
+            if all(leaves) and otherwise is not None and _leaves(otherwise, leaving, blocks):
                 leaving.add(one.node.id)
             end = ends.get(one.node.id)
             yield Branch(
@@ -522,19 +560,25 @@ class _Building:
             )
 
     def _block_ends(self, leaving: set[int]) -> dict[int, int]:
-        """Where the block of each statement ends. What stands behind a leaving one, up to a label, is never reached."""
+        """Where the block of each statement ends, or a label lets others in.
+
+        What stands behind a leaving statement, up to a label, is never reached.
+        """
         leaves = leaving | {node.id for node in self.bare.get("leave", ())}
         hoisted = {node.id for node in self.bare.get("hoisted", ())}
         labels = hoisted | {node.id for node in self.bare.get("label", ())}
+        starts = sorted(node.start_byte for node in self.bare.get("label", ()))
         ends: dict[int, int] = {}
         for block in self.bare.get("block", ()):
             dead = 0
             for child in block.named_children:
-                ends[child.id] = block.end_byte
+                label = bisect_right(starts, child.end_byte - 1)
+                end = min([block.end_byte, *starts[label : label + 1]])
+                ends[child.id] = ends[_unwrapped(child).id] = end
                 if dead and child.id in labels:
                     self.regions.append(Region("dead", (dead, child.start_byte)))
                     dead = child.end_byte if child.id in hoisted else 0
-                dead = dead or (child.end_byte if child.id in leaves else 0)
+                dead = dead or (child.end_byte if _unwrapped(child).id in leaves else 0)
             if dead and dead + 1 < block.end_byte:
                 self.regions.append(Region("dead", (dead, block.end_byte)))
         return ends
@@ -542,23 +586,34 @@ class _Building:
     def _regions(self) -> None:
         for sort in _REGIONS:
             for one in self.by_sort.get(sort, ()):
+                if "always" in one.settings:
+                    continue
                 header = _sorted(one, "header")
                 extent = (header[0].start_byte, header[-1].end_byte) if header else None
-                self.regions.append(Region(sort, _extent(one.node), extent))
+                last = one.node.parent if "rest" in one.settings else self.adorned.get(one.node.id)
+                end = one.node.end_byte if last is None else last.end_byte
+                self.regions.append(Region(sort, (one.node.start_byte, end), extent))
 
     def _squeezed(self, node: Node) -> str:
         return "".join(self._text(node).split())
 
     def _joined(self, one: _Subject, part: str) -> str:
-        node = one.first(part)
-        return "" if node is None else self._squeezed(node)
+        return "".join(map(self._squeezed, _sorted(one, part)))
 
 
-def _leaves(arm: Node, leaving: set[int]) -> bool:
-    if arm.id in leaving:
-        return True
-    last = next((child for child in reversed(arm.named_children) if "comment" not in child.type), None)
-    return last is not None and last.id in leaving
+def _leaves(arm: Node, leaving: set[int], blocks: set[int]) -> bool:
+    node: Node | None = arm
+    while node is not None and node.id not in leaving:
+        if node is not arm and node.id not in blocks:
+            return False
+        node = next((_unwrapped(child) for child in reversed(node.named_children) if "comment" not in child.type), None)
+    return node is not None
+
+
+def _unwrapped(statement: Node) -> Node:
+    """The expression that is all of a statement, else the statement."""
+    inner = statement.named_children if statement.type == "expression_statement" else ()
+    return inner[0] if len(inner) == 1 else statement
 
 
 def _settings(query: Query) -> list[dict[str, str | None]]:

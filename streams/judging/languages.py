@@ -86,11 +86,18 @@ class Language(NamedTuple):
         dynamic: names through which code may reach another by a name that is computed.
         changing: the same, where it may also change what that one is worth.
         plain_types: the language's own names of types, which mean nothing else.
-        errors: whether errors are returned, so that returning one counts as raising it.
+        keywords: words that mean something else where a macro has one of them as its name.
+        errors: where errors are returned, so that returning one counts as raising it: what the declared result of such
+            a function has in it, as a regular expression.
+        apart: what is called behind a receiver is always a method: no field, and nothing that can be changed.
+        fixed: what is defined as a constant keeps what it is worth.
+        implements: what a type extends is told by `impl` blocks, in any file.
         negations: how a condition is turned, as prefixes.
         conjunctions: what joins conditions that must all be met.
         imported: what an import of a module and a name imports, as checks name it.
         binding: the name that an import of a module introduces where no other is given.
+        modules: a file is a module, so that its name may stand in front of what is defined there.
+        refutes: a check may be exactly false by syntax; else it is only ever proved by what is there.
         by_path: modules are named as paths, so that only the file itself knows what they are.
     """
 
@@ -118,12 +125,18 @@ class Language(NamedTuple):
     dynamic: frozenset[str] = frozenset()
     changing: frozenset[str] = frozenset()
     plain_types: frozenset[str] = frozenset()
-    errors: bool = False
+    keywords: frozenset[str] = frozenset()
+    errors: str = ""
+    apart: bool = False
+    fixed: bool = False
+    implements: bool = False
     negations: tuple[str, ...] = ("!",)
     conjunctions: tuple[str, ...] = ("&&",)
     imported: Callable[[str, str], Iterable[str]] = dotted
     binding: Callable[[str], str] = _first
     by_path: bool = False
+    modules: bool = True
+    refutes: bool = True
 
     def bare(self, name: str) -> str:
         """A name as names are compared: in NFKC, and without the marks of its language."""
@@ -148,16 +161,6 @@ class Language(NamedTuple):
 
 
 _ROWS: Final = (
-    Language("go", "tree_sitter_go", (".go",)),
-    Language("java", "tree_sitter_java", (".java",)),
-    Language("rust", "tree_sitter_rust", (".rs",)),
-    Language("c", "tree_sitter_c", (".c", ".h")),
-    Language(
-        "cpp",
-        "tree_sitter_cpp",
-        (".cc", ".cpp", ".cxx", ".c++", ".C", ".hh", ".hpp", ".hxx", ".h++", ".H", ".ipp", ".tpp", ".inl"),
-    ),
-    Language("c-sharp", "tree_sitter_c_sharp", (".cs", ".csx")),
     Language(
         "ruby",
         "tree_sitter_ruby",
@@ -177,10 +180,15 @@ _ROWS: Final = (
 @cache
 def languages() -> Mapping[str, Language]:
     """Every listed language, by its name. Each module `language_*.py` has the rows of its own."""
+    from .language_c import CPP, C
+    from .language_go import GO
+    from .language_java import JAVA
     from .language_python import PYTHON
+    from .language_rust import RUST
     from .language_script import SCRIPTS
+    from .language_sharp import SHARP
 
-    return {row.name: row for row in (*_ROWS, PYTHON, *SCRIPTS)}
+    return {row.name: row for row in (*_ROWS, C, CPP, GO, JAVA, PYTHON, RUST, *SCRIPTS, SHARP)}
 
 
 def language_of(name: str) -> Language:

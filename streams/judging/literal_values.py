@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
+from struct import pack, unpack
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...codecs.unicode_text import nfkc
@@ -261,3 +262,39 @@ def _computed(sign: str, a: int, b: int) -> int | None:
 def parts_of(node: Node) -> list[Node]:
     """The named parts of a node, without comments."""
     return [child for child in node.named_children if "comment" not in child.type]
+
+
+# ---------------------------------------------------------------- declared types
+
+
+def is_short(value: int | Decimal) -> bool:
+    """Whether a `float` keeps a number exactly."""
+    try:
+        return Decimal(unpack("f", pack("f", float(value)))[0]) == value
+    except OverflowError:
+        return False
+
+
+def fitting(bits: Mapping[str, int], texts: Iterable[str], fractions: Iterable[str]) -> Callable[[str, Value], bool]:
+    """Whether a value stays what it is written as under a declared type.
+
+    Args:
+        bits: those of whole numbers that a type keeps; negative for one that has no numbers below zero.
+        texts: types of texts.
+        fractions: types that keep 15 digits.
+    """
+
+    def fits(declared: str, value: Value) -> bool:
+        declared = declared.removesuffix("?")
+        if isinstance(value, tuple):
+            return declared.endswith("[]") and all(fits(declared[:-2], item) for item in value)
+        if isinstance(value, bool) or value is None:
+            return True
+        if isinstance(value, str):
+            return declared in texts
+        if isinstance(value, Decimal):
+            return declared in fractions or (declared == "float" and is_short(value))
+        size = bits.get(declared, 0)
+        return abs(value) < 2 ** abs(size) and (size > 0 or value >= 0) and size != 0
+
+    return fits

@@ -288,7 +288,7 @@ def f():
     X = 2
     return X
 + equals(X, 1)
-- equals(X, 2)
+? equals(X, 2)
 
 X = 1
 for X in y: pass

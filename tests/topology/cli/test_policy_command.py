@@ -100,7 +100,9 @@ def test_a_window_that_outlasts_max_validity_is_an_error(check, tmp_path: Path) 
     result = check(text)
 
     (line,) = lines_of(result, tmp_path)
-    assert line.startswith("2: error: admissibility.max_validity: is less than horizon, late_horizon and window together")
+    assert line.startswith(
+        "2: error: admissibility.max_validity: is less than horizon, late_horizon and window together"
+    )
     assert line.endswith(": substrate.grep")
     assert result.exit_code == 1
 

@@ -81,7 +81,10 @@ def test_a_bad_policy_is_reported_as_policy_check_tells_it(what_if):
     assert (wrong.exit_code, unusable.exit_code) == (2, 2)
     assert "new.toml:2: admissibility.horizon: expected a duration" in wrong.stderr
     assert "new.toml:4: privacy.ids: unknown key" in wrong.stderr
-    assert "new.toml:2: admissibility.max_validity: is less than horizon, late_horizon and window together" in unusable.stderr
+    assert (
+        "new.toml:2: admissibility.max_validity: is less than horizon, late_horizon and window together"
+        in unusable.stderr
+    )
 
 
 def test_what_is_unwise_is_a_warning(what_if):

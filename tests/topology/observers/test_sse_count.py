@@ -218,7 +218,9 @@ def test_a_change_is_heard(asking: Any, events: Events):
 def test_checks_decide(asking: Any, check: str, kind: str, outcome: str):
     """Only the count of subscribers is the channel's to decide."""
     number = "1400" if "1400" in check else "14"
-    text = f"The channel has {number} subscribers, 15, or at least 10 or at most 14 people."
+    text = f"The channel has {number} subscribers, or at least 10 or at most 14 people."
+    if check.startswith("not"):
+        text = "The channel does not have 14 or 15 subscribers."
     assert asking()(text, kind=kind, checks=[check]).outcome == outcome
 
 

@@ -1,0 +1,114 @@
+"""Rust: how its literals are read, and what the judge must know of it (docs/checks.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from .checks import Value
+from .languages import Language, dotted
+from .literal_values import (
+    Found,
+    Reading,
+    arithmetic,
+    inside,
+    items,
+    number,
+    quoted,
+    signed,
+    text_found,
+    words,
+)
+from .string_escapes import RUST as ESCAPES
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_SUFFIX: Final = "_*(?:[iu](?:8|16|32|64|128|size)|f32|f64)"
+_RANGES: Final = {
+    f"{sign}{size}": (-(2 ** (bits - 1)), 2 ** (bits - 1)) if sign == "i" else (0, 2**bits)
+    for size, bits in {"8": 8, "16": 16, "32": 32, "64": 64, "128": 128, "size": 64}.items()
+    for sign in "iu"
+}
+_TEXTS: Final = frozenset(("&str", "&'staticstr"))
+
+
+def _fits(declared: str, value: Value) -> bool:
+    """Another type may be any: an alias of a narrow one, for example."""
+    if isinstance(value, bool):
+        return declared == "bool"
+    if isinstance(value, int):
+        low, high = _RANGES.get(declared, (-(2**53), 2**53) if declared == "f64" else (0, 0))
+        return low <= value < high
+    if isinstance(value, str):
+        return declared in _TEXTS or declared == "char"
+    if isinstance(value, Decimal):
+        return declared == "f64"
+    return not isinstance(value, tuple) or declared.startswith(("[", "&[", "&'static[", "("))
+
+
+def _raw(code: Reading, node: Node, _: int) -> Found | None:
+    text = code.text(node)
+    if not text.startswith("r"):
+        return None
+    marks = len(text) - len(text[1:].lstrip("#")) - 1
+    return text_found(text[2 + marks : -1 - marks])
+
+
+def _array(code: Reading, node: Node, depth: int) -> Found | None:
+    """`[1, 2]`; `[0; 9]` repeats, and an attribute may leave an item out."""
+    if node.child_by_field_name("length") is not None or any(part.type == "attribute_item" for part in node.children):
+        return None
+    return items(code, node, depth)
+
+
+def _members(code: Reading, node: Node) -> Found | None:
+    inner = node.child_by_field_name("value") if node.type == "reference_expression" else node
+    return _array(code, inner, 1) if inner is not None and inner.type == "array_expression" else None
+
+
+def _imported(module: str, name: str) -> Iterable[str]:
+    return dotted(module.removeprefix("::").replace("::", "."), name)
+
+
+def _binding(module: str) -> str:
+    return module.replace("::", ".").rpartition(".")[2]
+
+
+RUST: Final = Language(
+    "rust",
+    "tree_sitter_rust",
+    (".rs",),
+    queries=("rust",),
+    values={
+        "integer_literal": number(_SUFFIX, radix_suffix="_*[iu](?:8|16|32|64|128|size)", zero="decimal"),
+        "float_literal": number(_SUFFIX),
+        "string_literal": quoted(ESCAPES, '"'),
+        "raw_string_literal": _raw,
+        "char_literal": quoted(ESCAPES, "'"),
+        "boolean_literal": words(true=True, false=False),
+        "identifier": words(**{"None": None}),
+        "parenthesized_expression": inside(),
+        "reference_expression": inside("value"),
+        "unary_expression": signed,
+        "binary_expression": arithmetic,
+        "array_expression": _array,
+        "tuple_expression": items,
+    },
+    fits=_fits,
+    members=_members,
+    naming=frozenset(("type_identifier", "scoped_type_identifier", "generic_type")),
+    own=("self", "Self"),
+    parent=frozenset(),
+    apart=True,
+    fixed=True,
+    implements=True,
+    implicit=r"drop|deref(_mut)?|index(_mut)?|\w+_assign|add|sub|mul|div|rem|neg|not|bit(and|or|xor)|sh[lr]|next|into_iter"
+    r"|(try_)?(from|into)|as_ref|as_mut|borrow(_mut)?|to_owned|to_string|fmt|clone|copy|eq|ne|(partial_)?cmp|l[te]|g[te]"
+    r"|hash|call(_mut|_once)?|poll|into_future|branch|default|main|extend|from_iter|sum|product|write_str|source",
+    plain_types=frozenset((*_RANGES, "bool", "char", "f32", "f64", "String", "&str")) - {"String"},
+    errors="Result",
+    imported=_imported,
+    binding=_binding,
+)
