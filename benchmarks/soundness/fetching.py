@@ -157,9 +157,9 @@ def _cargo(package: Package, folder: Path) -> Iterator[Path]:
 
 
 def _sdist(package: Package, folder: Path) -> Iterator[Path]:
-    """pip asks a build backend for the metadata, which may run code of the package: a stand-in tells what PKG-INFO does.
+    """pip asks a build backend for metadata, which may run code of the package: a stand-in tells what PKG-INFO says.
 
-    (A distribution that brings its own backend, by `backend-path`, would still be run: none of the tables may name one.)
+    (A distribution that brings its own backend, by `backend-path`, would still be run: no table may name one.)
     """
     stands = folder / "stands"
     for name in BACKENDS:

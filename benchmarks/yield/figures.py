@@ -18,6 +18,8 @@ GOALS = {
     "true whole": ">= 20 % with a proposer, >= 2 % by forms",
 }
 WORST = 10
+FORMS = "forms"
+"""The setting without a proposer."""
 
 
 class Judged(NamedTuple):
@@ -164,3 +166,10 @@ def stored(told: dict[str, dict[str, Rate]]) -> dict[str, Any]:
         }
         for setting, rates in told.items()
     }  # fmt: skip
+
+
+def shipped(stored: dict[str, Any]) -> dict[str, Any]:
+    """What of the results the distribution has: the figures of forms, and of the proposer that covers most."""
+    by_setting = stored["figures"]
+    best = max(by_setting, key=lambda name: by_setting[name]["true whole"]["value"])
+    return {"at": stored["at"], "forms": by_setting[FORMS], "proposer": by_setting[best]}

@@ -46,7 +46,8 @@ VERB = re.compile(
 )
 DEFINED = {
     "function": re.compile(
-        r"\b(?:def|fn|function|func(?: \([^)]*\))?) +(\w+)|^[ \t]+(?:[\w<>\[\].*]+ +)*(?!if|for|while|switch|catch)(\w+)\([^;{}]*\)[^;{}()]*\{",
+        r"\b(?:def|fn|function|func(?: \([^)]*\))?) +(\w+)|"
+        r"^[ \t]+(?:[\w<>\[\].*]+ +)*(?!if|for|while|switch|catch)(\w+)\([^;{}]*\)[^;{}()]*\{",
         re.M,
     ),
     "type": re.compile(r"\b(?:class|struct|enum|trait|interface|type) +(\w+)"),
@@ -147,7 +148,7 @@ def mutations(text: str, texts: Texts, random: Random) -> Iterator[Mutation]:
     """
     if text.endswith("?"):
         return
-    spans = [span for span in SPAN.finditer(text)]
+    spans = list(SPAN.finditer(text))
     named = {match[1]: span for span in spans if (match := NAME.fullmatch(span[1])) and texts.places(match[1])}
     words = {word for span in spans for word in WORD.findall(span[1]) if texts.places(word)}
     home = texts.home(words)

@@ -40,9 +40,10 @@ from sluice.topology.vet.vetting import VETTING_POLICY, Vetter
 ROOT = HERE.parents[1]
 RESULTS = ROOT / "benchmarks/results/yield.json"
 SHIPPED = ROOT / "topology/cli/data/measured.json"
-FORMS = "forms"
 _WORDS = re.compile(r"\w+")
-_EMPTY = frozenset("a an and are as at be by does for in is it its not of on or the to with".split())
+_EMPTY = frozenset(
+    ("a", "an", "and", "are", "as", "at", "be", "by", "does", "for", "in", "is", "it", "not", "of", "the")
+)
 
 
 class Watching(Vetter):
@@ -80,7 +81,7 @@ def judged(package: tuple[Path, Sequence[Statement], str]) -> list[Judged]:
     with closing(Instruments(settings)) as instruments:
         at_hand = AtHand(str(folder), settings, instruments, VETTING_POLICY)
         proposed = None
-        if setting != FORMS:
+        if setting != figures.FORMS:
             proposed = ProposedChecks(FileProposer(str(_proposals(setting)), now), at_hand)
         vetter = Watching(settings, Roots.of(settings.root), instruments, VETTING_POLICY, proposed=proposed)
         made: list[Judged] = []
@@ -113,8 +114,7 @@ def verdict(
     decided = [check for check in checks if check["holds"] is not None]
     decidable = any(wrong & _names(str(check.get("check", ""))) for check in decided)
     told = [
-        f"{check.get('check')}: {check['holds']} {check.get('reason', '')} {check.get('path', '')} {check.get('lines', '')}"
-        for check in checks
+        " ".join(str(check.get(name, "")) for name in ("check", "holds", "reason", "path", "lines")) for check in checks
     ]
     return Judged(setting, statement, status, whole, decidable, tuple(dict.fromkeys(told)))
 
@@ -134,7 +134,7 @@ def _work(
     by_package: dict[str, list[Statement]] = {}
     for one in statements:
         by_package.setdefault(one.package, []).append(one)
-    for setting in (FORMS, *(name for name in PROPOSERS if _proposals(name).exists())):
+    for setting in (figures.FORMS, *(name for name in PROPOSERS if _proposals(name).exists())):
         for package, several in sorted(by_package.items()):
             yield held[package][0], several, setting
 
@@ -159,7 +159,7 @@ def main(arguments: list[str] | None = None) -> int:
     statements = [one for one in everything() if given.package in (None, one.package)]
     with multiprocessing.Pool(given.jobs) as pool:
         made = [one for several in pool.imap_unordered(judged, _work(statements, held)) for one in several]
-    told = figures.figures(sorted(made, key=lambda one: [FORMS, *PROPOSERS].index(one.setting)))
+    told = figures.figures(sorted(made, key=lambda one: [figures.FORMS, *PROPOSERS].index(one.setting)))
     wrong = [figures.described(one) for one in figures.worst(made)]
     print("\n".join([*figures.table(told), "", *figures.by_kind(made, list(told)[-1])]))
     print("\n".join([f"\n{len(wrong)} wrong verdicts, the worst first:", *wrong[: figures.WORST]]))
@@ -177,14 +177,7 @@ def _write(told: dict[str, dict[str, figures.Rate]]) -> None:
     at = format_time(now())
     stored = {"at": at, "commit": commit, "input": input_hash(), "readers": readers(), "figures": figures.stored(told)}
     RESULTS.write_text(json.dumps(stored, indent=2) + "\n", "utf-8")
-    SHIPPED.write_text(json.dumps(shipped(stored), indent=2) + "\n", "utf-8")
-
-
-def shipped(stored: dict[str, Any]) -> dict[str, Any]:
-    """What of the results the distribution has: the figures of forms, and of the proposer that covers most."""
-    by_setting = stored["figures"]
-    best = max(by_setting, key=lambda name: by_setting[name]["true whole"]["value"])
-    return {"at": stored["at"], "forms": by_setting[FORMS], "proposer": by_setting[best]}
+    SHIPPED.write_text(json.dumps(figures.shipped(stored), indent=2) + "\n", "utf-8")
 
 
 if __name__ == "__main__":
