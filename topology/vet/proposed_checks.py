@@ -14,11 +14,10 @@ import msgspec
 from msgspec.structs import replace
 
 from ...codecs.decode import assertion_text
-from ...codecs.records import Annotation, Assertion, Emission
+from ...codecs.records import Assertion, Emission
 from ...codecs.signatures import emission_digest, sign_proposal
-from ...record.looks import READ
 from ...record.proposing import Context, FormProposer, Proposer
-from ...streams.judging.checks import Check, parse_check
+from ...streams.judging.checks import Check, canonical, parse_check
 from ...streams.judging.claim_forms import claim
 from ...streams.judging.lexicon import SYMBOLIC
 from ...streams.policy.keys import Key
@@ -37,8 +36,8 @@ class ProposedChecks:
 
     Args:
         proposer: says which checks statements have.
-        at_hand: the checkout. The files that a statement's checks name, or that alone define their symbols, are looked
-            at as well.
+        at_hand: the checkout. A check on a symbol that names no file gets the one that alone defines the symbol, and
+            the files of all checks are looked at.
     """
 
     def __init__(self, proposer: Proposer, at_hand: AtHand) -> None:
@@ -79,22 +78,22 @@ class ProposedChecks:
         (proposal,) = self._proposer.propose([assertion_text(emission, assertion)], context, digest)
         if proposal is None:
             return assertion
-        checks = [check for text in proposal.checks if isinstance(check := parse_check(text), Check)]
+        checks = [self._at_home(check) for text in proposal.checks if isinstance(check := parse_check(text), Check)]
         looks = assertion.annotations
         if checks and not assertion.checks:
             # What has neither an id nor a time is no call: it is where `vet` itself would look.
             noted = [one if one.observation_id or one.ts else everywhere(one) for one in looks]
-            homes = dict.fromkeys(path for check in checks if (path := self._home(check)) is not None)
-            looks = widened(
-                [*noted, *(Annotation(READ, None, None, {"path": path}) for path in homes)], checks, self._at_hand
-            )
+            looks = widened(noted, checks, self._at_hand)
+            proposal = replace(proposal, checks=list(map(canonical, checks)))
         return replace(assertion, proposal=proposal, provenance=looks)
 
-    def _home(self, check: Check) -> str | None:
-        """The file to look at for a check on a symbol that names none."""
+    def _at_home(self, check: Check) -> Check:
+        """A check on a symbol that names no file, with the one that alone defines the symbol."""
         if check.path is not None or check.name not in SYMBOLIC:
-            return None
-        return self._at_hand.home(str(check.arguments[0]))
+            return check
+        home = self._at_hand.home(str(check.arguments[0]))
+        placed = None if home is None else parse_check(f"{canonical(check)[:-1]}, path={home})")
+        return placed if isinstance(placed, Check) else check
 
     def sign(self, proposed: Sequence[tuple[Assertion, dict[str, Any]]], record: dict[str, Any], origin: str) -> None:
         """Writes the proposals of an emission into the record that is decided, signed for it.
