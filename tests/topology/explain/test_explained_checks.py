@@ -345,7 +345,7 @@ async def test_every_check_of_an_observation_is_reported(tmp_path: Path):
         ("check-fails", "what a check asks for was not found"),
         ("check-undecided", "no check of it could be decided"),
         ("check-not-bound", "its checks speak of nothing in the sentence, or say the opposite"),
-        ("outside-locator", "a check holds, but not where the annotation says that it was looked"),
+        ("outside-locator", "what decides it stands outside of what the annotation says was looked at"),
         ("changed-since", "a check is false now, but the file has changed since"),
         ("path-missing", "the file is not there"),
         ("terms-missing", "its words are not there"),
