@@ -14,7 +14,7 @@ __all__ = [
     "documents",
     "facts",
     "index",
-    "index_building",
+    "languages",
     "lexicon",
     "literals",
     "matching",

@@ -17,7 +17,8 @@ from typing import Final, NamedTuple
 from ...codecs.unicode_text import nfkc
 from .checks import Check
 from .index import Branch, Definition, Extent, FileIndex, Role
-from .languages import Language, language_of
+from .language import Language
+from .languages import language_of
 from .results import Held, Source
 
 NOT_FOUND: Final = Held(None, "not-found")

@@ -12,8 +12,7 @@ import tomllib
 from collections.abc import Callable
 from datetime import date, datetime, time
 from functools import cache
-from importlib import import_module
-from pathlib import Path
+from importlib import import_module, resources
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from .doc_entries import CONSTANTS, MAX_DEPTH, MAX_ENTRIES, Kind, Rows, Scalar, Unreadable, number, text
@@ -113,7 +112,8 @@ def _grammar(name: str) -> tuple[Language, Query]:
 
     grammar: object = import_module(f"tree_sitter_{name}").language()
     language = Language(grammar)
-    return language, Query(language, (Path(__file__).parent / "queries" / f"{name}.scm").read_text())
+    queries = resources.files("sluice.streams.judging").joinpath("queries")
+    return language, Query(language, queries.joinpath(f"{name}.scm").read_text("utf-8"))
 
 
 _HEADERS: Final = ("table", "element")

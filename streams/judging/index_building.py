@@ -30,7 +30,8 @@ from .index import (
     literal_of,
     packed_roles,
 )
-from .languages import Language, grammar_of, language_of
+from .language import Language
+from .languages import grammar_of, language_of
 from .literal_values import Reading, read
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from . import literal_values as literals
 from .checks import Value
-from .languages import Language, as_path, grammar_of
+from .language import Language, as_path, load_grammar
 from .literal_values import Found, Reader, Reading
 from .string_escapes import C as ESCAPES
 
@@ -57,7 +57,7 @@ def _macro(code: Reading, node: Node, depth: int) -> Found | None:
     from tree_sitter import Parser
 
     data = re.sub(rb"\\\r?\n", b" ", b"int x = " + code.text(node).encode("utf-8", "surrogatepass") + b"\n;")
-    root = Parser(grammar_of("c") or grammar_of("cpp")).parse(data).root_node
+    root = Parser(load_grammar("tree_sitter_c") or load_grammar("tree_sitter_cpp")).parse(data).root_node
     declared = root.named_children[0].child_by_field_name("declarator")
     value = None if declared is None else declared.child_by_field_name("value")
     if root.has_error or root.named_child_count != 1 or value is None or not _SINGLE.fullmatch(value.type):

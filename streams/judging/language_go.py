@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from .checks import Value
-from .languages import Language, as_path
+from .language import Language, as_path
 from .literal_values import (
     Found,
     Reading,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from .languages import Language
+from .language import Language
 from .literal_values import (
     Found,
     Reading,

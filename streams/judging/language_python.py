@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .languages import Language
+from .language import Language
 from .literal_values import (
     Found,
     Reading,

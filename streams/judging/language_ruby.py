@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from . import literal_values as literals
-from .languages import Language, as_path, unbound
+from .language import Language, as_path, unbound
 from .literal_values import Found, Reading, read, text_found
 from .string_escapes import QUOTED_ONCE, decode
 from .string_escapes import RUBY as ESCAPES

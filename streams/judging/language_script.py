@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from .languages import Language
+from .language import Language
 from .literal_values import Found, Reading, arithmetic, constant, listed, number, parts_of, quoted, read, signed
 from .string_escapes import SCRIPT
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .languages import Language, as_path
+from .language import Language, as_path
 from .literal_values import (
     Found,
     Reading,

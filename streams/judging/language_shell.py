@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from .checks import Value
-from .languages import Language, as_path, unbound
+from .language import Language, as_path, unbound
 from .literal_values import Found, Reading, listed, parts_of
 from .string_escapes import SHELL as ESCAPES
 from .string_escapes import decode

@@ -1,5 +1,4 @@
-"""The languages that checks by syntax speak of: how a file is known, and what the judge must know of a language besides
-what the queries capture (docs/checks.md).
+"""The languages that checks by syntax speak of, and how a file's language is known (docs/checks.md).
 
 A table. A grammar's package is loaded when the first file of its language is parsed; one that is not installed is no
 error here, but the reason `no-grammar` of every check on such a file.
@@ -7,191 +6,28 @@ error here, but the reason `no-grammar` of every check on such a file.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
-from ...codecs.unicode_text import nfkc
-from .checks import Value
-from .literal_values import Found, Reader, Reading
+from .language import Language, load_grammar
+from .language_c import CPP, C
+from .language_go import GO
+from .language_java import JAVA
+from .language_python import PYTHON
+from .language_ruby import RUBY
+from .language_rust import RUST
+from .language_script import SCRIPTS
+from .language_sharp import SHARP
+from .language_shell import SHELL
 
 if TYPE_CHECKING:
     from tree_sitter import Language as Parsed
-    from tree_sitter import Node
-
-_PARTS: Final = re.compile(r"::|->|[.#]")
-_ARGUMENTS: Final = re.compile(r"\([^()]*\)$")
-_RECEIVER: Final = re.compile(r"^\(?[*&]?([^()*&]+)\)?")
-_GENERIC: Final = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
-_MAX_PARTS: Final = 12
-
-
-def dotted(module: str, name: str) -> Iterable[str]:
-    """What `from MODULE import NAME` imports, as checks name it: each module on the way, and the name in the last."""
-    if module.startswith("."):
-        yield module
-        if name:
-            yield f"{module}{name}" if module.endswith(".") else f"{module}.{name}"
-        return
-    parts = module.split(".")[:32]
-    yield from (".".join(parts[: place + 1]) for place in range(len(parts)))
-    if name:
-        yield f"{module}.{name}"
-
-
-def as_path(module: str, name: str) -> Iterable[str]:
-    """What an import by path imports: the path as it stands there."""
-    yield module
-
-
-def unbound(module: str) -> str:
-    """The name that an import introduces where it introduces none."""
-    return ""
-
-
-def _first(module: str) -> str:
-    return module.split(".")[0]
-
-
-def _fits(declared: str, value: Value) -> bool:
-    return True
-
-
-def _never(reading: Reading, node: Node) -> bool:
-    return False
-
-
-def _no_members(reading: Reading, node: Node) -> Found | None:
-    return None
-
-
-class Language(NamedTuple):
-    """One row.
-
-    Attributes:
-        name: what it is called here.
-        package: the module that has its grammar.
-        endings: of file names; the letter case counts where both are listed, and nowhere else.
-        names: of whole files.
-        entry: the function of that module that hands the grammar out.
-        queries: the files under `queries/`, without their ending, that are read as one query.
-        values: how a literal is read, by node type.
-        mutable: node types of literals whose items can be changed where they stand.
-        frozen: whether a literal of such a type cannot be changed after all.
-        bounded: whole numbers wrap around at some size.
-        fits: whether a value stays what it is written as under a declared type.
-        members: reads the items or keys of a whole literal list, set or mapping.
-        naming: node types of a base that is a name; any other one may be anything.
-        separators: whether a symbol of this language has parts.
-        sigils: marks in front of a name that are none of it (`@x`, `$x`, `#x`).
-        own: words for a method's own instance or type (`this`).
-        static: decorators that take a method's own instance away.
-        declaring: decorators that make a definition a mere declaration.
-        parent: texts of a receiver that means the base (`super()`).
-        bare_members: a method calls another one of its own type by the plain name.
-        ambient: plain names that mean one thing in every file that makes nothing else of them, as a regular expression.
-        tails: marks that the last character of a name may be.
-        making: names through which code may make or replace methods that are not written as such.
-        roots: types that every type has as a base without saying so.
-        implicit: names that the language calls by itself, as a regular expression for the whole name.
-        dynamic: names through which code may reach another by a name that is computed.
-        changing: the same, where it may also change what that one is worth.
-        plain_types: the language's own names of types, which mean nothing else.
-        keywords: words that mean something else where a macro has one of them as its name.
-        errors: where errors are returned, so that returning one counts as raising it: what the declared result of such
-            a function has in it, as a regular expression.
-        apart: what is called behind a receiver is always a method: no field, and nothing that can be changed.
-        fixed: what is defined as a constant keeps what it is worth.
-        implements: what a type extends is told by `impl` blocks, in any file.
-        negations: how a condition is turned, as prefixes.
-        conjunctions: what joins conditions that must all be met.
-        imported: what an import of a module and a name imports, as checks name it.
-        binding: the name that an import of a module introduces where no other is given.
-        modules: a file is a module, so that its name may stand in front of what is defined there.
-        marking: marks of a type or field may define others that are not written.
-        refutes: a check may be exactly false by syntax; else it is only ever proved by what is there.
-        by_path: modules are named as paths, so that only the file itself knows what they are.
-    """
-
-    name: str
-    package: str
-    endings: tuple[str, ...]
-    names: tuple[str, ...] = ()
-    entry: str = "language"
-    queries: tuple[str, ...] = ()
-    values: Mapping[str, Reader] = {}
-    mutable: frozenset[str] = frozenset()
-    frozen: Callable[[Reading, Node], bool] = _never
-    bounded: bool = True
-    fits: Callable[[str, Value], bool] = _fits
-    members: Callable[[Reading, Node], Found | None] = _no_members
-    naming: frozenset[str] = frozenset()
-    separators: bool = True
-    sigils: str = ""
-    own: tuple[str, ...] = ("this",)
-    static: frozenset[str] = frozenset()
-    declaring: frozenset[str] = frozenset()
-    parent: frozenset[str] = frozenset(("super",))
-    bare_members: bool = False
-    ambient: str = r"(?!)"
-    tails: str = ""
-    making: frozenset[str] = frozenset()
-    roots: frozenset[str] = frozenset()
-    implicit: str = ""
-    dynamic: frozenset[str] = frozenset()
-    changing: frozenset[str] = frozenset()
-    plain_types: frozenset[str] = frozenset()
-    keywords: frozenset[str] = frozenset()
-    errors: str = ""
-    apart: bool = False
-    fixed: bool = False
-    implements: bool = False
-    negations: tuple[str, ...] = ("!",)
-    conjunctions: tuple[str, ...] = ("&&",)
-    imported: Callable[[str, str], Iterable[str]] = dotted
-    binding: Callable[[str], str] = _first
-    by_path: bool = False
-    modules: bool = True
-    marking: bool = False
-    refutes: bool = True
-
-    def bare(self, name: str) -> str:
-        """A name as names are compared: in NFKC, and without the marks of its language."""
-        name = name.strip(self.sigils) if self.sigils else name
-        return name if name.isascii() else nfkc(name)
-
-    def parts(self, symbol: str) -> tuple[str, ...]:
-        """The components of a symbol of a check; empty where it has none that a definition could have.
-
-        `Type.method`, `Type::method`, `Type#method` and `(*Type).method` are one symbol; arguments are left aside.
-        """
-        text = symbol.strip()
-        text = _ARGUMENTS.sub("", text) if not text.startswith("(") or text.endswith("()") else text
-        if not self.separators:
-            return (self.bare(text),) if text else ()
-        if "operator" not in text:
-            text = _GENERIC.sub("", text)
-        receiver = _RECEIVER.match(text)
-        if text.startswith(("(", "*", "&")) and receiver is not None:
-            text = receiver[1] + text[receiver.end() :]
-        return tuple(part for part in map(self.bare, _PARTS.split(text)) if part)[:_MAX_PARTS]
 
 
 @cache
 def languages() -> Mapping[str, Language]:
     """Every listed language, by its name. Each module `language_*.py` has the rows of its own."""
-    from .language_c import CPP, C
-    from .language_go import GO
-    from .language_java import JAVA
-    from .language_python import PYTHON
-    from .language_ruby import RUBY
-    from .language_rust import RUST
-    from .language_script import SCRIPTS
-    from .language_sharp import SHARP
-    from .language_shell import SHELL
-
     return {row.name: row for row in (C, CPP, GO, JAVA, PYTHON, RUBY, RUST, *SCRIPTS, SHARP, SHELL)}
 
 
@@ -227,14 +63,7 @@ def languages_of(path: str) -> tuple[Language, ...]:
     return (language,) if other is None else (language, language_of(other))
 
 
-@cache
 def grammar_of(name: str) -> Parsed | None:
     """A listed language's grammar; None where it is not installed."""
     language = language_of(name)
-    try:
-        from tree_sitter import Language as Parsed
-
-        grammar: object = getattr(import_module(language.package), language.entry)()
-        return Parsed(grammar)
-    except (ImportError, AttributeError, ValueError):  # the last one for a grammar of another version of tree-sitter
-        return None
+    return load_grammar(language.package, language.entry)

@@ -6,7 +6,9 @@ operator's list (`operator_list.py`); what bounds do not let finish is `unavaila
 """
 
 __all__ = [
+    "ask",
     "by_hand",
+    "file_contents",
     "instruments",
     "look",
     "nameable_files",

@@ -52,6 +52,7 @@ class File:
 
     @property
     def data(self) -> bytes:
+        """Its bytes."""
         return self.piece.data
 
     @property
@@ -241,7 +242,13 @@ class Contents:
         self._everything.put(tree, found.size + _OVERHEAD * len(found.files), found)
 
     def on_disk(self, root: str, path: str, state: State) -> File | None:
-        """A file of a folder that has not been written since it was read."""
+        """A file that has not been written since it was read.
+
+        Args:
+            root: the folder.
+            path: of the file below it.
+            state: in which the file stands there now.
+        """
         known = self._files.get((root, path))
         return known[1] if known is not None and known[0] == state else None
 
@@ -254,7 +261,14 @@ class Contents:
         ]
 
     def keep_on_disk(self, root: str, path: str, state: State, file: File) -> None:
-        """Keeps a file that was read in this state, unless it may still be written in the same instant."""
+        """Keeps a file of a folder, unless it may still be written in the same instant.
+
+        Args:
+            root: the folder.
+            path: of the file below it.
+            state: in which it was read.
+            file: what was read.
+        """
         if is_settled(state):
             self._files.put((root, path), file.size, (state, file))
 

@@ -22,7 +22,7 @@ from .kept_looks import Bounded
 from .parsing_process import LIMITS, Limits, ParsingProcess, parsing_process
 
 if TYPE_CHECKING:
-    from ...streams.judging.doc_entries import Format
+    from ...streams.judging.documents import Format
 
 T = TypeVar("T", FileIndex, Document)
 

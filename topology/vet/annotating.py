@@ -65,7 +65,7 @@ class Widening(Annotator):
     def note(self, text: str, calls: Sequence[CallText], kind: Kind = "assertion") -> list[Annotation]:
         """See `Annotator`."""
         noted, checks = super().note(text, calls, kind), _checks(text, kind)
-        return widened(noted, checks, self._at_hand) if checks else noted
+        return widened(noted, checks, self._at_hand) if noted and checks else noted
 
 
 def widened(noted: Sequence[Annotation], checks: Sequence[Check], at_hand: AtHand) -> list[Annotation]:

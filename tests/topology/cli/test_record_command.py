@@ -35,23 +35,29 @@ def run(*arguments: str, lines: str = "") -> Result:
 
 
 def test_a_transcript_becomes_emissions(repo: Path, session: str):
-    """A line for each turn, with the annotations and checks that its calls give."""
+    """A line for each turn, with the annotations that its calls give; the checks are the observers'."""
     result = run(session, "--format", "claude-code", "--root", str(repo), "--emitter", "builder")
     emissions = [json.loads(line) for line in result.stdout.splitlines()]
     assert (result.exit_code, result.stderr) == (0, "")
     assert [one["text"] for one in emissions] == [TRUE, ANSWER]
     assert [one["emitter"] for one in emissions] == [{"system": "builder"}] * 2
     (assertion,) = emissions[0]["assertions"]
-    assert assertion["checks"] == ["equals(MAX_RETRIES, 5, path=limits.py)"]
-    assert assertion["provenance"][0]["locator"]["path"] == "limits.py"
+    assert "checks" not in assertion
+    locator = {"path": "limits.py", "lines": [1, 5], "quote": "MAX_RETRIES = 5"}
+    assert [one["locator"] for one in assertion["provenance"]] == [locator]
 
 
 def test_what_is_recorded_can_be_looked_at(repo: Path, session: str):
     """The output is what `sluice look` reads."""
     emissions = run(session, "--root", str(repo)).stdout
     looked = CliRunner().invoke(main, ["look", "--root", str(repo)], input=emissions)
-    outcomes = [one["outcome"] for line in looked.stdout.splitlines() for one in json.loads(line)["observations"]]
-    assert outcomes == ["corroborates", "corroborates", "contradicts"]
+    seen = [one for line in looked.stdout.splitlines() for one in json.loads(line)["observations"]]
+    checked = [(one["outcome"], one["detail"]["checks"][0]["check"]) for one in seen]
+    assert checked == [
+        ("corroborates", "equals(MAX_RETRIES, 5, path=limits.py)"),
+        ("corroborates", "equals(MAX_RETRIES, 5, path=limits.py)"),
+        ("contradicts", "equals(MAX_RETRIES, 7, path=limits.py)"),
+    ]
 
 
 def test_standard_input_is_a_transcript_too(repo: Path):
@@ -172,7 +178,7 @@ def test_a_file_of_spans_becomes_emissions(form: list[str], repo: Path, tmp_path
     assert (result.exit_code, result.stderr) == (0, "")
     assert [one["text"] for one in emissions] == [TRUE, ANSWER]
     assert [one["emission_id"].partition(":")[0] for one in emissions] == ["c-0", "c-1"]
-    assert emissions[0]["assertions"][0]["checks"] == ["equals(MAX_RETRIES, 5, path=limits.py)"]
+    assert [one["locator"]["path"] for one in emissions[0]["assertions"][0]["provenance"]] == ["limits.py"]
 
 
 def test_one_object_of_spans_may_be_written_over_many_lines(repo: Path, tmp_path: Path):
