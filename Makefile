@@ -162,8 +162,8 @@ bench-quick: $(DEV) ## instructions of the fold against the stored figure
 bench-serve: $(DEV) ## sluice serve under load: 1,000 streams, 500 emissions/s, 10,000 open requests, on a real Kafka
 	$(BIN)/python benchmarks/serve.py $(ARGS)
 
-yield: $(DEV) ## how often an admission is right, on a labelled corpus; ends with 1 where a bound is broken
-	$(BIN)/python benchmarks/yield/run.py $(ARGS)
+yield: $(DEV) ## how right the verdicts about real answers are; ends with 1 where a bound is missed
+	$(BIN)/python benchmarks/yield/run_yield.py $(ARGS)
 
 # Ruby's own parser reads Ruby there; where it is missing and root may install it, Debian's is.
 soundness: $(DEV) ## facts that compilers' own parsers know of real packages, held against the judge: FACTS a kind and language

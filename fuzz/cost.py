@@ -23,12 +23,11 @@ from laws import Finding
 from sluice.codecs import canonical, dids, fast_decode, identifier_characters, signatures
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.notes import Signer
-from sluice.codecs.records import Citation
 from sluice.codecs.sightings import MAX_CONTENT_BYTES
-from sluice.codecs.spans import Span
 from sluice.streams import sanitise
 from sluice.streams.judging import cited, claim_forms, coverage, derivation, matching, quotes, terms
 from sluice.streams.judging.checks import parse_check
+from sluice.streams.judging.outcomes import checks_of_assertion
 from sluice.streams.policy.identifiers import KINDS as POLICY_KINDS
 from sluice.streams.sanitise import _typing, _uri
 
@@ -89,21 +88,12 @@ def _dids(text: str) -> None:
 def _match(text: str) -> None:
     """A stranger's citation held against a stranger's sighting: the bind lane does it for every pair."""
     check = f"contains({json.dumps(text[:1500])})"
-    words = [term.wire() for term in terms.terms_of(text[:2000], "substrate.grep", {}).terms][:100]
-    citation = Citation(
-        observation_id="o",
-        substrate_class="substrate.grep",
-        emission_id="e",
-        span=Span(chars=(0, 1)),
-        kind="assertion",
-        terms=words,
-        cited_at=0,
-        checks=[check, f"not {check}", check.replace(")", ", path=a)")],
-        form="declared",
-    )
-    matching.match("substrate.grep", citation, text, "a")
-    matching.match("substrate.mcp.brief", citation, text)
-    matching.match("substrate.fs.mtime", citation, text, "a")
+    checks = [check, f"not {check}", check.replace(")", ", path=a)")]
+    asked = checks_of_assertion("assertion", derivation.checks_of(text, "assertion", checks))
+    covered = coverage.cover(text, asked.checks, path="a")
+    matching.match("substrate.grep", asked, covered, text, "a", "a")
+    matching.match("substrate.mcp.brief", asked, covered, text)
+    matching.match("substrate.fs.mtime", asked, covered, text, "a")
 
 
 def _canonical(text: str) -> None:

@@ -27,6 +27,30 @@ MAX_FILE = 200_000
 """Bytes of a source file; a tool's may be larger."""
 
 
+BACKENDS = ("flit_core", "flit_core.buildapi", "hatchling", "hatchling.build", "setuptools", "setuptools.build_meta")
+"""What the source distributions name as their build backend, and what these names lie in."""
+BACKEND = """\
+import sys
+from email.parser import HeaderParser
+from pathlib import Path
+
+__legacy__ = sys.modules[__name__]
+
+
+def get_requires_for_build_wheel(config_settings=None):
+    return []
+
+
+def prepare_metadata_for_build_wheel(folder, config_settings=None):
+    text = Path("PKG-INFO").read_text("utf-8")
+    head = HeaderParser().parsestr(text)
+    made = Path(folder, f"{head['Name'].replace('-', '_')}-{head['Version']}.dist-info")
+    made.mkdir()
+    (made / "METADATA").write_text(text, "utf-8")
+    return made.name
+"""
+
+
 class FetchingError(Exception):
     """A package cannot be had; the message says which and why."""
 
@@ -55,10 +79,10 @@ class Package(NamedTuple):
     globs: tuple[str, ...]
 
 
-def packages() -> list[Package]:
-    """The rows of the table, in its order."""
+def packages(table: Path = TABLE) -> list[Package]:
+    """The rows of a table, in its order."""
     made: list[Package] = []
-    for line in TABLE.read_text("utf-8").splitlines():
+    for line in table.read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
             language, manager, name, version, digest, globs = line.split()
             made.append(Package(language, manager, name, version, digest, tuple(globs.split(","))))
@@ -132,7 +156,23 @@ def _cargo(package: Package, folder: Path) -> Iterator[Path]:
     yield sources.parents[2] / "cache" / sources.parent.name / f"{sources.name}.crate"
 
 
-CLIENTS = {"pypi": _pypi, "npm": _npm, "go": _go, "maven": _maven, "cargo": _cargo}
+def _sdist(package: Package, folder: Path) -> Iterator[Path]:
+    """pip asks a build backend for metadata, which may run code of the package: a stand-in tells what PKG-INFO says.
+
+    (A distribution that brings its own backend, by `backend-path`, would still be run: no table may name one.)
+    """
+    stands = folder / "stands"
+    for name in BACKENDS:
+        path = stands.joinpath(*name.split(".")).with_suffix(".py") if "." in name else stands / name / "__init__.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(BACKEND, "utf-8")
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:"]
+    command += ["--no-build-isolation", "--use-pep517", f"{package.name}=={package.version}", "-d", str(folder)]
+    run(["env", f"PYTHONPATH={stands}", *command])
+    yield from folder.glob("*.tar.gz")
+
+
+CLIENTS = {"pypi": _pypi, "sdist": _sdist, "npm": _npm, "go": _go, "maven": _maven, "cargo": _cargo}
 
 
 def archive(package: Package, cache: Path) -> Path:
@@ -156,8 +196,14 @@ def archive(package: Package, cache: Path) -> Path:
     return kept
 
 
-def unpacked(package: Package, cache: Path) -> tuple[Path, list[str]]:
-    """The folder that holds a package's files, and the paths of those that the table names, sorted."""
+def unpacked(package: Package, cache: Path, most: int = MAX_FILE) -> tuple[Path, list[str]]:
+    """The folder that holds a package's files, and the paths of those that the table names, sorted.
+
+    Args:
+        package: a row of a table.
+        cache: the folder that keeps it.
+        most: bytes of a file; a larger one is left out, but for a tool's.
+    """
     target = cache / "sources" / sha256(repr(package).encode()).hexdigest()[:16]
     listing = target / ".paths"
     if not listing.exists():
@@ -166,7 +212,7 @@ def unpacked(package: Package, cache: Path) -> tuple[Path, list[str]]:
             name = _below_top(name, package)
             if ".." in name.split("/") or not any(fnmatch(name, glob) for glob in package.globs):
                 continue
-            if len(data) <= MAX_FILE or package.language == "tool":
+            if len(data) <= most or package.language == "tool":
                 (target / name).parent.mkdir(parents=True, exist_ok=True)
                 (target / name).write_bytes(data)
                 names.append(name)
@@ -176,7 +222,7 @@ def unpacked(package: Package, cache: Path) -> tuple[Path, list[str]]:
 
 
 def _below_top(name: str, package: Package) -> str:
-    if package.manager in ("npm", "cargo"):
+    if package.manager in ("npm", "cargo", "sdist"):
         return name.partition("/")[2]
     return name.rpartition(f"@{package.version}/")[2]
 

@@ -1,234 +1,175 @@
-"""What the verdicts come to: recall, false admissions by type, and whether the goals of docs/checks.md are met."""
+"""What comes of the verdicts: rates with their 95 % bounds, goals, tables, and the worst verdicts (README.md)."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from bounds import Rate, at_least, at_most
-from cases import PADDED, SETTINGS
-from judge import Admission, Verdict
-from mutations import TYPES
+from statements import Statement
 
-FALSE_SETTINGS = (*SETTINGS, PADDED)
-RECALLS = {"recall_with_checks": 0.85, "recall_derived": 0.60, "whole_with_checks": 0.50, "whole_derived": 0.25}
-LEAST_FALSE, LEAST_OF_A_TYPE, LEAST_RENDERED, LEAST_DENIALS = 300, 30, 1000, 300
-
-
-class Goal(NamedTuple):
-    """One row of docs/checks.md table.
-
-    Attributes:
-        name: the figure's.
-        wanted: in words.
-        met: whether it is.
-        said: the figure, in words.
-    """
-
-    name: str
-    wanted: str
-    met: bool
-    said: str
+MAX_TRUE_REFUTED, MAX_FALSE_WHOLE = 0.02, 0.005
+"""Above these upper bounds a run has failed."""
+GOALS = {
+    "true refuted": "<= 1 %, bound 2 %",
+    "false whole": "0, bound 0.5 %",
+    "false refuted": ">= 30 % with a proposer",
+    "false refuted, decidable": ">= 60 % with a proposer",
+    "true whole": ">= 20 % with a proposer, >= 2 % by forms",
+}
+WORST = 10
+FORMS = "forms"
+"""The setting without a proposer."""
 
 
-class Figures(NamedTuple):
-    """Everything that is told.
+class Judged(NamedTuple):
+    """One statement in one setting.
 
     Attributes:
-        rates: by name, as `yield.json` has them.
-        recall: by setting and kind: admitted at all, admitted as whole.
-        false: by setting and type: admitted as whole, still saying the false thing in part, admitted at all.
-        before: the rule of before: true ones by setting, false ones by type.
-        absent: why true statements were not borne out, by setting.
-        statuses: what became of true statements that were not admitted, by setting.
+        status: of its assertion; the worst for the reader where it was read as several: contradicted, then admitted.
+        whole: it is admitted, and all of it is checked.
+        decidable: a check that names something in its wrong words was decided.
+        checks: what was looked at and what came of it.
     """
 
-    rates: dict[str, Rate]
-    recall: dict[str, dict[str, tuple[Rate, Rate]]]
-    false: dict[str, dict[str, tuple[Rate, Rate, Rate]]]
-    before: dict[str, Rate]
-    absent: dict[str, Counter[str]]
-    statuses: dict[str, Counter[str]]
+    setting: str
+    statement: Statement
+    status: str
+    whole: bool
+    decidable: bool
+    checks: tuple[str, ...] = ()
+
+    @property
+    def refuted(self) -> bool:
+        """The statement is called false."""
+        return self.status == "contradicted"
 
 
-def figures(verdicts: Sequence[Verdict]) -> Figures:
-    """All figures of a run."""
-    true = {setting: [one for one in verdicts if one.case.true and one.case.setting == setting] for setting in SETTINGS}
-    prose = [one for one in verdicts if not one.case.true and one.case.type != "denial"]
-    denials = [one for one in verdicts if one.case.type == "denial"]
-    false = {setting: [one for one in prose if one.case.setting == setting] for setting in FALSE_SETTINGS}
-    rates = {
-        "rendered_false": at_most(_count(verdicts, lambda one: bool(one.rendered_false)), len(prose) + len(denials)),
-        "whole_false": _worst(false, admitted_whole),
-        "part_false": _worst(false, still_says),
-        "denials_false": at_most(_count(denials, admitted), len(denials)),
-    }
-    for name, setting in (("with_checks", "attached"), ("derived", "derived"), ("bare", "bare")):
-        rates[f"recall_{name}"] = at_least(_count(true[setting], admitted), len(true[setting]))
-        rates[f"whole_{name}"] = at_least(_count(true[setting], admitted_whole), len(true[setting]))
-    external = [one for one in true["attached"] if one.admitted["external"] is not None]
-    rates["external_with_checks"] = at_least(len(external), len(true["attached"]))
-    return Figures(
-        rates,
-        {setting: _recall(ones) for setting, ones in true.items()},
-        {setting: _false(ones) for setting, ones in false.items()},
-        _before(true, prose),
-        {setting: _absences(ones) for setting, ones in true.items()},
-        {setting: Counter(one.reason for one in ones if not admitted(one)) for setting, ones in true.items()},
-    )
+class Rate(NamedTuple):
+    """A share of cases, with its one-sided 95 % bounds after Clopper and Pearson."""
+
+    count: int
+    cases: int
+
+    @property
+    def value(self) -> float:
+        """The share; 0 of 0 is 0."""
+        return self.count / self.cases if self.cases else 0.0
+
+    @property
+    def upper(self) -> float:
+        """The largest share under which so few are seen in one of twenty runs; 1 where nothing was tried."""
+        return 1.0 if self.count >= self.cases else _bound(self.count, self.cases)
+
+    @property
+    def lower(self) -> float:
+        """The smallest share under which so many are seen in one of twenty runs."""
+        return 0.0 if not self.count else 1 - Rate(self.cases - self.count, self.cases).upper
 
 
-# ---------------------------------------------------------------- one verdict
+def _bound(count: int, cases: int) -> float:
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        share = (low + high) / 2
+        logs = [
+            math.log(math.comb(cases, k)) + k * math.log(share) + (cases - k) * math.log1p(-share)
+            for k in range(count + 1)
+        ]
+        low, high = (share, high) if math.fsum(map(math.exp, logs)) > 0.05 else (low, share)
+    return high
 
 
-def admitted(one: Verdict) -> bool:
-    """For either effect, wholly or in part."""
-    return any(one.admitted.values())
+FIGURES: dict[str, tuple[Callable[[Judged], bool], Callable[[Judged], bool]]] = {
+    "true refuted": (lambda one: one.statement.label, lambda one: one.refuted),
+    "false whole": (lambda one: not one.statement.label, lambda one: one.whole),
+    "false refuted": (lambda one: not one.statement.label, lambda one: one.refuted),
+    "false refuted, decidable": (lambda one: not one.statement.label and one.decidable, lambda one: one.refuted),
+    "true whole": (lambda one: one.statement.label, lambda one: one.whole),
+}
+"""By name, which statements are counted, and which of them."""
 
 
-def admitted_whole(one: Verdict) -> bool:
-    """As whole, for either effect."""
-    return any(each is not None and each.coverage == "whole" for each in one.admitted.values())
-
-
-def still_says(one: Verdict) -> bool:
-    """Admitted in part, and what is shown still has every word that makes it false."""
-    return any(each is not None and each.coverage != "whole" and _shows(one, each) for each in one.admitted.values())
-
-
-def _shows(one: Verdict, each: Admission) -> bool:
-    return not any(start < end and begin < stop for start, stop in one.case.false_at for begin, end in each.unchecked)
-
-
-# ---------------------------------------------------------------- many
-
-
-def _count(verdicts: Iterable[Verdict], holds: Callable[[Verdict], bool]) -> int:
-    return sum(map(holds, verdicts))
-
-
-def _worst(false: Mapping[str, Sequence[Verdict]], holds: Callable[[Verdict], bool]) -> Rate:
-    """The rate of the setting with the highest bound: no setting hides behind the others' cases."""
-    rates = [at_most(_count(ones, holds), len(ones)) for ones in false.values() if ones]
-    return max(rates, key=lambda rate: (rate.value, rate.bound), default=at_most(0, 0))
-
-
-def _recall(ones: Sequence[Verdict]) -> dict[str, tuple[Rate, Rate]]:
-    kinds = sorted({one.case.statement.kind for one in ones})
+def figures(judged: Iterable[Judged]) -> dict[str, dict[str, Rate]]:
+    """By setting and name."""
+    by_setting: dict[str, list[Judged]] = {}
+    for one in judged:
+        by_setting.setdefault(one.setting, []).append(one)
     return {
-        kind: (at_least(_count(of, admitted), len(of)), at_least(_count(of, admitted_whole), len(of)))
-        for kind in kinds
-        for of in ([one for one in ones if one.case.statement.kind == kind],)
+        setting: {name: _rate(several, *each) for name, each in FIGURES.items()}
+        for setting, several in by_setting.items()
     }
 
 
-def _false(ones: Sequence[Verdict]) -> dict[str, tuple[Rate, Rate, Rate]]:
-    return {
-        name: (
-            at_most(_count(of, admitted_whole), len(of)),
-            at_most(_count(of, still_says), len(of)),
-            at_most(_count(of, admitted), len(of)),
-        )
-        for name in ("false", *TYPES)
-        for of in ([one for one in ones if one.case.type == name],)
-    }
+def _rate(judged: Sequence[Judged], counts: Callable[[Judged], bool], hit: Callable[[Judged], bool]) -> Rate:
+    cases = [one for one in judged if counts(one)]
+    return Rate(sum(map(hit, cases)), len(cases))
 
 
-def _before(true: Mapping[str, Sequence[Verdict]], prose: Sequence[Verdict]) -> dict[str, Rate]:
-    """What the rule of before admitted: of the true by setting, of the false by type with annotations as derived."""
-    found = {
-        f"recall {setting}": at_least(_count(ones, lambda one: one.before), len(ones)) for setting, ones in true.items()
-    }
-    for name in ("false", *TYPES):
-        of = [one for one in prose if one.case.type == name and one.case.setting == "derived"]
-        found[name] = at_most(_count(of, lambda one: one.before), len(of))
-    return found
-
-
-def _absences(ones: Sequence[Verdict]) -> Counter[str]:
-    return Counter(
-        each.reason or each.outcome
-        for one in ones
-        if not admitted(one)
-        for each in one.seen
-        if each.outcome != "corroborates"
-    )
-
-
-# ---------------------------------------------------------------- goals
-
-
-def goals(found: Figures, quick: bool, look_p95: float | None = None) -> list[Goal]:
-    """The goals of docs/checks.md; of a sample only those that no sample excuses."""
-    rates = found.rates
-    rendered, whole, part, denied = (rates[f"{name}_false"] for name in ("rendered", "whole", "part", "denials"))
-    no_rendered = rendered.value == 0 and (quick or rendered.cases >= LEAST_RENDERED)
-    no_denied = denied.value == 0 and (quick or denied.cases >= LEAST_DENIALS)
-    made = [
-        Goal("rendered_false", f"0 of at least {LEAST_RENDERED:,}", no_rendered, _said(rendered)),
-        Goal("whole_false", "at most 1 %, bound 2 %, in every setting", _rare(whole, quick), _said(whole)),
-        Goal("part_false", "at most 1 %, in every setting", quick or part.value <= 0.01, _said(part)),
-        Goal("denials_false", f"0 of at least {LEAST_DENIALS}", no_denied, _said(denied)),
+def missed(told: dict[str, dict[str, Rate]]) -> list[str]:
+    """The bounds that are missed, a sentence each."""
+    bounds = {"true refuted": MAX_TRUE_REFUTED, "false whole": MAX_FALSE_WHOLE}
+    return [
+        f"{setting}: {name}: at most {rates[name].upper:.2%} is certain, {most:.1%} is wanted"
+        for setting, rates in told.items()
+        for name, most in bounds.items()
+        if rates[name].upper > most
     ]
-    if quick:
-        return made
-    fewest = min(
-        rate[0].cases for setting in SETTINGS for name, rate in found.false[setting].items() if name != "false"
-    )
-    made.append(Goal("cases of each type", f"at least {LEAST_OF_A_TYPE}", fewest >= LEAST_OF_A_TYPE, str(fewest)))
-    for name, least in RECALLS.items():
-        made.append(Goal(name, f"at least {least:.0%}", rates[name].value >= least, _said(rates[name])))
-    if look_p95 is not None:
-        made.append(Goal("look_ms", "p95 under 20 ms", look_p95 < 20, f"{look_p95:.1f} ms"))
-    return made
 
 
-def _rare(rate: Rate, quick: bool) -> bool:
-    return quick or (rate.value <= 0.01 and rate.bound <= 0.02 and rate.cases >= LEAST_FALSE)
+def table(told: dict[str, dict[str, Rate]]) -> list[str]:
+    """The lines of the table: a figure a line, a setting a column."""
+    lines = ["| | goal | " + " | ".join(told) + " |", "| --- | --- |" + " ---: |" * len(told)]
+    for name, goal in GOALS.items():
+        cells = [
+            f"{r.value:.1%} of {r.cases} ({r.lower:.1%} to {r.upper:.1%})"
+            for r in (each[name] for each in told.values())
+        ]
+        lines.append(f"| {name} | {goal} | {' | '.join(cells)} |")
+    return lines
 
 
-def _said(rate: Rate) -> str:
-    return f"{rate.value:.2%} of {rate.cases:,} (bound {rate.bound:.2%})"
+def by_kind(judged: Sequence[Judged], setting: str) -> list[str]:
+    """The lines of a second table: what a setting says of each kind of statement."""
+    kinds = sorted({(one.statement.label, one.statement.mutation) for one in judged}, reverse=True)
+    lines = ["| statements | number | refuted | whole |", "| --- | ---: | ---: | ---: |"]
+    for label, mutation in kinds:
+        several = [
+            one for one in judged
+            if one.setting == setting and (one.statement.label, one.statement.mutation) == (label, mutation)
+        ]  # fmt: skip
+        name = "true" if label else f"false, {mutation}" if mutation else "false"
+        lines.append(
+            f"| {name} | {len(several)} | {sum(x.refuted for x in several)} | {sum(x.whole for x in several)} |"
+        )
+    return lines
 
 
-def fallen(found: Figures, stored: Mapping[str, Any]) -> list[str]:
-    """The recalls that are lower than what is stored."""
-    names = [name for name in found.rates if name.startswith(("recall_", "whole_with", "whole_derived", "whole_bare"))]
-    return [name for name in names if name in stored and _written(found.rates[name])["value"] < stored[name]["value"]]
+def worst(judged: Iterable[Judged]) -> list[Judged]:
+    """What is wrong: true statements that are called false, then false ones that are admitted."""
+    wrong = [one for one in judged if (one.statement.label and one.refuted) or (not one.statement.label and one.whole)]
+    return sorted(wrong, key=lambda one: (not one.statement.label, one.setting, one.statement.id))
 
 
-def document(found: Figures) -> dict[str, Any]:
-    """As `yield.json` has them."""
+def described(one: Judged) -> str:
+    """A wrong verdict, for a person."""
+    said = "true, called false" if one.statement.label else "false, admitted"
+    return f"{one.setting} {one.statement.id} ({said}): {one.statement.text}\n    " + "\n    ".join(one.checks)
+
+
+def stored(told: dict[str, dict[str, Rate]]) -> dict[str, Any]:
+    """The figures as JSON."""
     return {
-        **{name: _written(rate) for name, rate in found.rates.items()},
-        "by_kind": {
-            setting: {kind: {"part": _written(part), "whole": _written(whole)} for kind, (part, whole) in kinds.items()}
-            for setting, kinds in found.recall.items()
-        },
-        "by_type": {
-            setting: {
-                name: {"whole": _written(whole), "part": _written(part), "any": _written(any_)}
-                for name, (whole, part, any_) in types.items()
-            }
-            for setting, types in found.false.items()
-        },
-        "before": {name: _written(rate) for name, rate in found.before.items()},
-        "absent": {setting: dict(counts.most_common()) for setting, counts in found.absent.items()},
-        "not_admitted": {setting: dict(counts.most_common()) for setting, counts in found.statuses.items()},
-    }
+        setting: {
+            name: {"value": round(r.value, 6), "count": r.count, "cases": r.cases,
+                   "lower": round(r.lower, 6), "upper": round(r.upper, 6)}
+            for name, r in rates.items()
+        }
+        for setting, rates in told.items()
+    }  # fmt: skip
 
 
-def shipped(content: Mapping[str, Any]) -> dict[str, Any]:
-    """What the distribution has of `yield.json`: how much of what is true is admitted, and how much of what is false.
-
-    Args:
-        content: of `yield.json`.
-    """
-    recall = {name: content[f"recall_{name}"]["value"] for name in ("bare", "derived", "with_checks")}
-    false = {"cases": content["whole_false"]["cases"], "value": content["whole_false"]["value"]}
-    return {"at": content["at"], "cases": content["recall_with_checks"]["cases"], "recall": recall, "false": false}
-
-
-def _written(rate: Rate) -> dict[str, Any]:
-    return {"value": round(rate.value, 6), "cases": rate.cases, "bound": round(rate.bound, 6)}
+def shipped(stored: dict[str, Any]) -> dict[str, Any]:
+    """What of the results the distribution has: the figures of forms, and of the proposer that covers most."""
+    by_setting = stored["figures"]
+    best = max(by_setting, key=lambda name: by_setting[name]["true whole"]["value"])
+    return {"at": stored["at"], "forms": by_setting[FORMS], "proposer": by_setting[best]}

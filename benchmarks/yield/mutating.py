@@ -1,335 +1,220 @@
-"""The nine ways in which a true statement is made false, each held against the oracle where it can be.
+"""Makes false statements of true ones: one word of a statement is exchanged, turned or added (README.md).
 
-A maker yields the new text, the code points that make it false, and the checks changed alike. Which of the possible
-names, numbers and files is taken follows from the statement's identifier.
+A statement is mutated only where the result is surely false. A name takes another's place only where no file of the
+package has it within `FAR` lines of another name of the sentence, so that nothing that the sentence relates stands
+near it. A number or quoted text is exchanged only where the sentence says that something is, returns or has it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
 
-from check_texts import CONTENT, argument, opposite, replaced, with_path
-from choosing import pick, shuffled
-from material import Material
-from oracle import Package
-from oracle_checks import INVERSE, Parsed, parse, spelled
-from oracle_values import Word
-from statements import Statement
-from turning import Edit, Spans, Verb, adverb, applied, end_of, negated, never, prose, should, tenses
-
-CONDITIONS = (
-    "but only when the `SLUICE_YIELD_TRACE` environment variable is set",
-    "but only after `enable_legacy_mode` was called",
-    "except when the process runs as root",
-    "but only on OS/2",
-    "but only if the `--frobnicate` flag is given",
-    "though only while the moon is full",
-    "but only in debug builds made on a Sunday",
-    "except in the enterprise edition",
+FAR = 25
+"""Lines between the places of names that have nothing to do with each other."""
+EACH = 2
+MAX_LINE = 1_000
+"""Characters; a file with a longer line is generated."""
+SUFFIXES = (".py", ".js", ".mjs", ".ts", ".go", ".rs", ".java", ".c", ".h", ".toml", ".md", ".rst", ".json", ".yml")
+WORD = re.compile(r"[A-Za-z_]\w*")
+SPAN = re.compile(r"`([^`]+)`")
+NAME = re.compile(r"(?:[A-Za-z_]\w*(?:\.|::|#))*([A-Za-z_]\w{3,})(\(\)|!)?")
+PATH = re.compile(r"[\w./-]*\w\.(?:py|js|mjs|ts|go|rs|java|c|h|toml|md)")
+STATED = r"(?:\bis|\bare|\bto|\breturns|\bhas|\bof|\bat|\bexceeds|\bthan|\bbecomes|\bgives|\berror|\bcode|\bwith|=) "
+NUMBER = re.compile(STATED + r"(?:the |a |an |still |exactly )?`?(\d[\d_]*)`?(?=[ ,.;)])(?!\.\d| times| of these)")
+QUOTED = re.compile(STATED + r"`?(?:the (?:text|message|string) )?(b?\"[^\"`]{2,60}\"|'[^'`]{2,60}')")
+LITERAL = {"number": re.compile(r"(?<![\w.])\d[\d_]*(?![\w.])"), "quoted": re.compile(r"b?\"[^\"\n`\\]{2,40}\"")}
+HEDGES = re.compile(
+    r"\b(?:not|never|only|always|no|nothing|none|neither|nor|without|unless|just|rather|except|either|may|might|can|"
+    r"could|should|would|optional|sometimes|usually|often|mostly|example)\b|n't|e\.g\.|such as|like `"
 )
-"""Each takes something away from what is true without any condition; none says no more than `if`."""
-CLAUSES = (
-    (", and it was written in Fortran", "fortran"),
-    (", which sends telemetry to the vendor", "telemetry"),
-    (", and this was backdoored by the maintainers", "backdoor"),
-    (", which deletes the user's home directory", "home directory"),
-    (" and holds the global lock of the database meanwhile", "database lock"),
-    (", which is why every release since has been withdrawn", "withdrawn"),
-    (", and the maintainers' advisory of 2031 calls it exploitable", "2031"),
-    (", in order to mine cryptocurrency", "cryptocurrency"),
-    (", so that all passwords are logged in clear text", "clear text"),
-    (" and needs 40 GB of memory for it", "40 GB"),
+BASES = {
+    "calls": "call", "returns": "return", "raises": "raise", "throws": "throw", "uses": "use", "sets": "set",
+    "takes": "take", "accepts": "accept", "contains": "contain", "stores": "store", "reads": "read",
+    "ignores": "ignore", "creates": "create", "inherits": "inherit", "extends": "extend", "implements": "implement",
+    "wraps": "wrap", "defaults": "default", "requires": "require", "copies": "copy", "converts": "convert",
+    "removes": "remove", "adds": "add", "compares": "compare", "computes": "compute", "delegates": "delegate",
+    "panics": "panic", "rejects": "reject", "starts": "start", "begins": "begin", "gives": "give", "holds": "hold",
+    "passes": "pass", "keeps": "keep", "makes": "make", "has": "have", "drops": "drop", "lives": "live",
+}  # fmt: skip
+VERB = re.compile(
+    rf"(?:`|\b(?:[Ii]t|which|method|function|class|property|constructor|value|default|package|and)) "
+    rf"(?:(?P<does>{'|'.join(BASES)})|(?P<is>is|are))\b(?! set\b)"
 )
-"""What is false of all packages, with a word that must not occur in the file."""
+DEFINED = {
+    "function": re.compile(
+        r"\b(?:def|fn|function|func(?: \([^)]*\))?) +(\w+)|"
+        r"^[ \t]+(?:[\w<>\[\].*]+ +)*(?!if|for|while|switch|catch)(\w+)\([^;{}]*\)[^;{}()]*\{",
+        re.M,
+    ),
+    "type": re.compile(r"\b(?:class|struct|enum|trait|interface|type) +(\w+)"),
+    "constant": re.compile(r"\b(?:#define|const|static|final \w+) +(\w+)"),
+    "value": re.compile(r"^[ \t]*(?:self\.|this\.|let |var |pub |private )*(\w+) *(?::[^=\n:]*)?=[^=]", re.M),
+}
+"""How a name is defined, in the languages of the packages."""
+FAILURES = ("Error", "Exception")
+CONDITION = re.compile(
+    r"\b(?:when|whenever|if|while|where|until|once|after|before|as|because|since|whether|that|for|so|in case)\b", re.I
+)
+LISTED = re.compile(r"`[A-Za-z_.]\w{2,}(?:\(\))?`(?P<here>) (?:and|or) `(?P<last>[A-Za-z_]\w{2,})(?:\(\))?`")
 
-Made = tuple[str, Spans, list[str] | None]
+
+class Mutation(NamedTuple):
+    """A false sentence, how it was made, and which of its words are wrong."""
+
+    text: str
+    how: str
+    wrong: str
 
 
-class Maker:
-    """The mutations of one statement."""
+class Texts:
+    """The files of a package, and where each word stands."""
 
-    def __init__(self, statement: Statement, package: Package, verb: Verb | None) -> None:
-        self.statement, self.package, self.text = statement, package, statement.text
-        self.checks = statement.checks
-        self.parsed: list[Parsed] = [one for one in map(parse, statement.checks) if one is not None]
-        self.verb = verb
-        self.words = Material(package, statement.path)
+    def __init__(self, folder: Path, paths: list[str]) -> None:
+        self.texts: dict[str, str] = {}
+        self._places: dict[str, dict[str, list[int]]] = {}
+        for path in sorted(paths):
+            if path.endswith(SUFFIXES):
+                text = (folder / path).read_bytes().decode("utf-8", "replace")
+                lines = text.splitlines()
+                if max(map(len, lines), default=0) <= MAX_LINE:
+                    self.texts[path] = text
+                    for number, line in enumerate(lines):
+                        for word in set(WORD.findall(line)):
+                            self._places.setdefault(word, {}).setdefault(path, []).append(number)
+        self._defined: dict[str, dict[str, set[str]]] = {}
+        for path, text in self.texts.items():
+            kept = self._defined.setdefault(path, {})
+            for kind, pattern in DEFINED.items():
+                for match in pattern.finditer(text):
+                    name = next(filter(None, match.groups()))
+                    kept.setdefault(name, set()).add(kind)
 
-    def _made(self, edits: list[Edit], falsified: list[str] | None) -> Made:
-        text, spans = applied(self.text, edits)
-        return text, spans, falsified
+    def places(self, word: str) -> dict[str, list[int]]:
+        """The lines of each file that hold a word."""
+        return self._places.get(word, {})
 
-    def _instead(self, place: int, *checks: str) -> list[str]:
-        return [*self.checks[:place], *checks, *self.checks[place + 1 :]]
+    def home(self, words: set[str]) -> str | None:
+        """The file that has most of these words, and most often; None where none has any."""
+        ranked: dict[str, tuple[int, bool, int]] = {}
+        for word in words:
+            for path, lines in self.places(word).items():
+                count, is_source, often = ranked.get(path, (0, "test" not in path, 0))
+                ranked[path] = count + 1, is_source, often + len(lines)
+        return max(ranked, key=lambda path: (ranked[path], path), default=None)
 
-    def _false(self, check: str) -> bool:
-        return self.package.truth(check) is False
-
-    @property
-    def _denied(self) -> list[str] | None:
-        check = opposite(self.checks[0])
-        return None if check is None else self._instead(0, check)
-
-    @property
-    def _positive(self) -> bool:
-        return self.verb is not None and self.verb.form not in ("denied", "denied be", "no")
-
-    # ------------------------------------------------------------ the nine
-
-    def negated(self) -> Iterator[Made]:
-        edit = None if self.verb is None else negated(self.verb)
-        if edit is not None:
-            yield self._made([edit], self._denied)
-
-    def swapped(self) -> Iterator[Made]:
-        for place, one in enumerate(self.parsed):
-            if one.name in ("calls", "uses", "order", "imports"):
-                yield from self._swapped_pair(place, one)
-        for first in range(len(self.parsed)):
-            for second in range(first + 1, len(self.parsed)):
-                yield from self._swapped_ends(first, second)
-
-    def _swapped_pair(self, place: int, one: Parsed) -> Iterator[Made]:
-        a, b = (str(one.named["path"]), one.text(0)) if one.name == "imports" else (one.text(0), one.text(1))
-        spans = token_at(self.text, a), token_at(self.text, b)
-        if spans[0] is None or spans[1] is None or one.negated or _overlap(spans[0], spans[1]):
-            return
-        if one.name == "imports":
-            if b.startswith(".") or self.words.is_imported_by(b, a):
-                return
-            yield self._made(_exchange(self.text, spans[0], spans[1]), None)
-            return
-        check = f"{one.name}({argument(b)}, {argument(a)}, path={argument(str(one.named['path']))})"
-        if self._false(check) and not (one.name in ("calls", "uses") and self.words.calls_elsewhere(b, a)):
-            yield self._made(_exchange(self.text, spans[0], spans[1]), self._instead(place, check))
-
-    def _swapped_ends(self, first: int, second: int) -> Iterator[Made]:
-        one, other = self.parsed[first], self.parsed[second]
-        if one.name != other.name or one.name not in ("equals", "calls", "returns") or one.negated or other.negated:
-            return
-        a, b = str(one.arguments[1]), str(other.arguments[1])
-        spans = token_at(self.text, a), token_at(self.text, b)
-        if spans[0] is None or spans[1] is None or one.text(0) == other.text(0) or _overlap(spans[0], spans[1]):
-            return
-        checks = [replaced(one, 1, b), replaced(other, 1, a)]
-        if all(map(self._false, checks)):
-            falsified = [*self.checks]
-            falsified[first], falsified[second] = checks
-            yield self._made(_exchange(self.text, spans[0], spans[1]), falsified)
-
-    def other(self) -> Iterator[Made]:
-        for place, one in enumerate(self.parsed):
-            for slot, candidates in self._replaceable(one):
-                value = str(one.named[slot] if isinstance(slot, str) else one.arguments[slot])
-                span = token_at(self.text, value)
-                if span is None:
-                    continue
-                said = self.text[slice(*span)]
-                for new in shuffled(candidates, self.statement.id, value):
-                    check = replaced(one, slot, new)
-                    if self._false(check) and new not in (value, said) and new not in self.text:
-                        shown = new.replace(".", "::") if "::" in said else new
-                        yield self._made([Edit(*span, shown, shown)], self._instead(place, check))
-                        break
-
-    def _replaceable(self, one: Parsed) -> Iterator[tuple[int | str, list[str]]]:
-        """Which arguments of a check may be replaced, and by what; all of it also occurs in the file or the history."""
-        path = str(one.named.get("path", one.text(0) if one.name == "line" else self.statement.path))
-        names = self.words.names(path)
-        if one.name in ("equals", "compare"):
-            value = one.arguments[-1]
-            if not isinstance(value, list):
-                yield (
-                    len(one.arguments) - 1,
-                    self.words.numbers(path) if _number(str(value)) else self.words.values(path),
-                )
-        elif one.name in ("calls", "uses") and not one.negated:
-            yield 1, names
-        elif one.name == "imports":
-            yield 0, self.words.own_modules(path) if one.negated else self.words.modules(path)
-        elif one.name in ("defines", "absent") and not one.negated:
-            yield 0, names
-        elif one.name in ("count", "line"):
-            slot = 2 if one.name == "count" else 1
-            number = int(one.text(slot))
-            yield slot, [str(number + step) for step in (-3, -2, -1, 1, 2, 3, 4) if number + step > 0]
-        elif one.name in ("commit", "changed", "introduced", "removed"):
-            slot = 0 if one.name == "commit" else 1
-            yield slot, [each[: len(one.text(slot))] for each in self.package.commits]
-            commits = self.package.commits.values()
-            if "author" in one.named:
-                yield "author", [each["author"] for each in commits]
-            if "date" in one.named:
-                yield "date", [each["date"].date().isoformat() for each in commits]
-        elif one.name in ("last_changed", "modified"):
-            yield 2, [each["date"].date().isoformat() for each in self.package.commits.values()]
-        elif one.name == "exists":
-            yield 0, ["setup_old.cfg", "tests/legacy.py", "CHANGES_OLD.rst"]
-
-    def comparison(self) -> Iterator[Made]:
-        for place, one in enumerate(self.parsed):
-            if one.negated or one.name not in ("equals", "compare", "count"):
-                continue
-            value = str(one.arguments[2 if one.name != "equals" else 1])
-            span = token_at(self.text, value)
-            if span is None:
-                continue
-            span = _with_marks(self.text, span)
-            said = self.text[slice(*span)]
-            if one.name == "compare":
-                yield from self._compared(place, one)
-            elif _number(value):
-                words, sign = pick(
-                    (("more than", ">"), ("less than", "<"), ("other than", "!=")), self.statement.id, place
-                )
-                check = self._signed(one, sign)
-                yield self._made([Edit(*span, f"{words} {said}", words)], self._instead(place, check))
-            elif one.name == "equals":
-                words = pick(("anything but", "something other than"), self.statement.id, place)
-                check = opposite(self.checks[place])
-                yield self._made(
-                    [Edit(*span, f"{words} {said}", words)], None if check is None else self._instead(place, check)
-                )
-
-    @staticmethod
-    def _signed(one: Parsed, sign: str) -> str:
-        if one.name == "count":
-            return replaced(one, 1, sign)
-        return spelled(one._replace(name="compare", arguments=[one.arguments[0], Word(sign), one.arguments[1]]))
-
-    def _compared(self, place: int, one: Parsed) -> Iterator[Made]:
-        words = {
-            "at most": "more than",
-            "at least": "less than",
-            "greater than": "at most",
-            "more than": "at most",
-            "less than": "at least",
-        }
-        for old, new in words.items():
-            found = re.search(rf"\b{old}\b", prose(self.text))
-            if found:
-                check = replaced(one, 1, INVERSE[one.text(1)])
-                yield self._made([Edit(*found.span(), new, new)], self._instead(place, check))
-                return
-
-    def quantifier(self) -> Iterator[Made]:
-        if self.verb is None or not self._positive:
-            return
-        edit = never(self.verb)
-        if edit is not None and self.verb.form not in ("past", "past be"):
-            yield self._made([edit], self._denied)
-        calls = [one for one in self.parsed if one.name == "calls" and not one.negated]
-        if not calls or self.verb.base != "call":
-            return
-        found = self.package.definitions(str(calls[0].named["path"]), calls[0].text(0))
-        named = {one.text(1).rpartition(".")[2] for one in calls}
-        more = {each.rpartition(".")[2] for one in found for each in one.calls} - named
-        edit = adverb(self.verb, "only")
-        if edit is not None and len(found) == 1 and more and len({one.text(0) for one in calls}) == 1:
-            yield self._made([edit], None)
-
-    def tense(self) -> Iterator[Made]:
-        if self.verb is not None and self._positive:
-            edits = tenses(self.verb)
-            if edits:
-                yield self._made([pick(edits, "tense", self.statement.id)], self._denied)
-
-    def file(self) -> Iterator[Made]:
-        path = self.statement.path
-        if not any(path in check for check in self.checks) or any(
-            one.name not in (*CONTENT, "line") for one in self.parsed
-        ):
-            return
-        ending = path.rpartition(".")[2]
-        others = [
-            one
-            for one in self.package.tracked
-            if one.rpartition(".")[2] == ending and one != path and self.package.text(one)
+    def strangers(self, path: str, model: str, words: set[str]) -> list[str]:
+        """Names of the kind of `model`, written as it is, that stand far from all these words in every file."""
+        if model.endswith(FAILURES):
+            names = {name for name in self._places if name.endswith(FAILURES) and shape(name) == "Type"}
+        else:
+            defined = self._defined[path]
+            kinds = {kind for each in self._defined.values() for kind in each.get(model, ())}
+            names = {name for name, kinds_of_it in defined.items() if kinds_of_it & kinds}
+        told = [self.places(word) for word in words]
+        return [
+            name
+            for name in sorted(names - words - {model})
+            if len(name) > 3 and shape(name) == shape(model)
+            if name.casefold() not in model.casefold() and model.casefold() not in name.casefold()
+            if not any(_near(self.places(name), places) for places in told)
         ]
-        for other in shuffled(others, self.statement.id, "file"):
-            checks = [with_path(check, path, other) for check in self.checks]
-            if any(check is None or self.package.truth(check) is not False for check in checks):
-                continue
-            falsified = [check for check in checks if check is not None]
-            yield from self._moved(path, other, falsified)
-            return
-
-    def _moved(self, path: str, other: str, falsified: list[str]) -> Iterator[Made]:
-        base, other_base = path.rpartition("/")[2], other.rpartition("/")[2]
-        places = [found.span() for found in re.finditer(rf"(?<![\w/.-]){re.escape(path)}(?![\w/-])", self.text)]
-        if places:
-            yield self._made([Edit(*place, other, other) for place in places], falsified)
-        elif base not in self.text and path.rpartition("/")[2].split(".")[0] not in prose(self.text):
-            plain = re.match(r"(?:The|In|Both|On|By|After|When|Line|Commit|A) ", self.text) is not None
-            first = self.text[0].lower() if plain else self.text[0]
-            yield self._made([Edit(0, 1, f"In `{other}`, {first}", other)], falsified)
-        elif base in self.text and base != other_base:
-            places = [found.span() for found in re.finditer(rf"(?<![\w/.-]){re.escape(base)}(?![\w/-])", self.text)]
-            yield self._made([Edit(*place, other_base, other_base) for place in places], falsified)
-
-    def condition(self) -> Iterator[Made]:
-        end = end_of(self.text)
-        words = pick(CONDITIONS, "condition", self.statement.id)
-        if not any(flag in self._whole for flag in re.findall(r"`([^`]+)`", words)):
-            yield self._made([Edit(end, end, f", {words}", words)], None)
-        edit = None if self.verb is None or not self._positive else should(self.verb)
-        if edit is not None:
-            behind = ", but it is not" if self.verb and self.verb.form == "be" else ", but it does not"
-            yield self._made([edit._replace(mark=edit.new), Edit(end, end, behind, behind.strip(", "))], self._denied)
-
-    @property
-    def _whole(self) -> str:
-        return self.package.text(self.statement.path) or ""
-
-    def clause(self) -> Iterator[Made]:
-        end = end_of(self.text)
-        words, gone = pick(CLAUSES, "clause", self.statement.id)
-        if not re.search(gone, self._whole, re.IGNORECASE):
-            yield self._made([Edit(end, end, f"{words}", words.strip(", "))], None)
-        calls = [one for one in self.parsed if one.name == "calls" and not one.negated]
-        if calls and calls[0].named.get("path"):
-            path = str(calls[0].named["path"])
-            for name in shuffled(self.words.names(path), "clause", self.statement.id):
-                check = f"calls({argument(calls[0].text(0))}, {name}, path={argument(path)})"
-                if (
-                    self._false(check)
-                    and name not in self.text
-                    and not self.words.calls_elsewhere(calls[0].text(0), name)
-                ):
-                    words = f", and it calls `{name}` as well"
-                    yield self._made([Edit(end, end, words, name)], [*self.checks, check])
-                    return
 
 
-def token_at(text: str, name: str) -> tuple[int, int] | None:
-    """Where a name or a number stands in a sentence, by itself: as it is, with `::` for dots, or its last part."""
-    for form in dict.fromkeys((name, name.replace(".", "::"), name.rpartition(".")[2])):
-        found = (
-            re.search(rf"(?<![\w./]){re.escape(form)}(?![\w/]|\.\w)", text) if len(form) > 1 or form.isdigit() else None
-        )
-        if found:
-            return found.span()
-    return None
+def _near(one: dict[str, list[int]], other: dict[str, list[int]]) -> bool:
+    return any(abs(a - b) <= FAR for path in one.keys() & other.keys() for a in one[path] for b in other[path])
 
 
-def _exchange(text: str, one: tuple[int, int], other: tuple[int, int]) -> list[Edit]:
-    a, b = text[slice(*one)], text[slice(*other)]
-    return [Edit(*one, b, b), Edit(*other, a, a)]
+def shape(name: str) -> str:
+    """How a name is written: in capitals, as a type, with underscores, or in one word or several."""
+    bare = name.strip("_")
+    if bare.isupper():
+        return "CAPITALS"
+    if bare[:1].isupper():
+        return "Type"
+    return "snake" if "_" in bare else "camel" if bare != bare.lower() else "word"
 
 
-def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    return one[0] < other[1] and other[0] < one[1]
+def mutations(text: str, texts: Texts, random: Random) -> Iterator[Mutation]:
+    """The mutations of a true sentence; of each place at most `EACH`.
+
+    Args:
+        text: the sentence.
+        texts: of the package that it speaks of.
+        random: chooses among those that there are.
+    """
+    if text.endswith("?"):
+        return
+    spans = list(SPAN.finditer(text))
+    named = {match[1]: span for span in spans if (match := NAME.fullmatch(span[1])) and texts.places(match[1])}
+    words = {word for span in spans for word in WORD.findall(span[1]) if texts.places(word)}
+    home = texts.home(words)
+    if home is None or not words:
+        return
+
+    def some(others: Sequence[str]) -> list[str]:
+        return random.sample(others, min(EACH, len(others)))
+
+    hedged = HEDGES.search(text) is not None
+    for kind, pattern in (("number", NUMBER), ("quoted", QUOTED)):
+        for match in [] if hedged else list(pattern.finditer(text))[:2]:
+            if not CONDITION.search(_clause(text, match)):
+                others = {one for one in LITERAL[kind].findall(texts.texts[home]) if _is_other(one, match[1], text)}
+                yield from (_changed(text, match.span(1), value, "value") for value in some(sorted(others)))
+    for name, span in random.sample(sorted(named.items()), 0 if hedged else min(3, len(named))):
+        others = texts.strangers(home, name, words - {name}) if len(words) > 1 else []
+        if name in texts.texts[home]:
+            start = span.start(1) + span[1].rindex(name)
+            yield from (_changed(text, (start, start + len(name)), other, "identifier") for other in some(others))
+    for span in [] if hedged else spans:
+        if PATH.fullmatch(span[1]) and named and any(path.endswith(span[1]) for path in texts.texts):
+            others = [path for path in texts.texts if _is_elsewhere(path, Path(span[1]), named, texts)]
+            yield from (_changed(text, span.span(1), path, "path") for path in some(others))
+            break
+    turned = [] if hedged else [verb for verb in VERB.finditer(text) if not CONDITION.search(_clause(text, verb))]
+    for verb in turned[:2]:
+        if verb["is"]:
+            yield _turned(text, verb.span("is"), f"{verb['is']} not")
+        else:
+            yield _turned(text, verb.span("does"), f"does not {BASES[verb['does']]}")
+    listed = None if hedged else LISTED.search(text)
+    others = [] if listed is None else texts.strangers(home, listed["last"], words)
+    for extra in [] if listed is None else some(others):
+        place = listed.start("here")
+        yield Mutation(f"{text[:place]}, `{extra}`{text[place:]}", "enumeration", extra)
 
 
-def _number(value: str) -> bool:
-    return re.fullmatch(r"-?(?:0x[0-9A-Fa-f]+|\d+(?:\.\d+)?)", value) is not None
+def _is_other(value: str, instead: str, text: str) -> bool:
+    """Whether a value is as long as the one that it replaces, and the sentence does not have it."""
+    return (
+        abs(len(value) - len(instead)) <= 8
+        and value.strip('b"').casefold() not in text.casefold()
+        and (not value[0].isdigit() or abs(len(value) - len(instead)) <= 1)
+    )
 
 
-def _with_marks(text: str, span: tuple[int, int]) -> tuple[int, int]:
-    """The span with the back-ticks around it."""
-    start, end = span
-    before = text.rfind("`", 0, start)
-    if prose(text)[start] == "\0" and before >= 0 and text.find("`", end) >= 0:
-        return before, text.find("`", end) + 1
-    return span
+def _is_elsewhere(path: str, instead: Path, named: Iterable[str], texts: Texts) -> bool:
+    """Whether a file is another one of the same ending that has none of the names."""
+    return (
+        Path(path).suffix == instead.suffix
+        and Path(path).name != instead.name
+        and not any(path in texts.places(name) for name in named)
+    )
+
+
+def _clause(text: str, verb: re.Match[str]) -> str:
+    """What stands in the sentence before a verb, from the last mark on."""
+    return re.split(r"[,;:]", text[: verb.start() + 1])[-1]
+
+
+def _changed(text: str, span: tuple[int, int], value: str, how: str) -> Mutation:
+    return Mutation(text[: span[0]] + value + text[span[1] :], how, value)
+
+
+def _turned(text: str, span: tuple[int, int], value: str) -> Mutation:
+    """A verb that is denied; the wrong words reach to the end of its clause."""
+    rest = re.split(r"[,;:]|\.$| and ", text[span[1] :])[0]
+    return _changed(text, span, value, "polarity")._replace(wrong=value + rest)

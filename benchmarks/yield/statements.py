@@ -1,85 +1,119 @@
-"""The corpus: statements about the packages, each true or false, in the words of a coding agent (README.md).
-
-Read from `corpus/*.jsonl`; nothing is derived here.
-"""
+"""The statements, the packages that they speak of, and the proposals, as they are kept (README.md)."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from sdists import HERE
+import msgspec
+from soundness import fetching
 
+from sluice.record.proposing import Context, key_of
+
+HERE = Path(__file__).parent
+PACKAGES = HERE / "packages.txt"
 CORPUS = HERE / "corpus"
-KINDS = (
-    *("definition", "value", "comparison", "call", "use", "import", "return", "count", "line", "order"),
-    *("config key", "section", "history", "existence", "absence", "several clauses", "prose"),
-)
+PROPOSERS = ("a", "b")
+MAX_FILE = 10_000_000
+"""Bytes of a file of a package."""
+IDENTITY = {
+    "GIT_AUTHOR_NAME": "yield",
+    "GIT_AUTHOR_EMAIL": "yield@example.org",
+    "GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z",
+    "GIT_COMMITTER_NAME": "yield",
+    "GIT_COMMITTER_EMAIL": "yield@example.org",
+    "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+}
+"""Of the one commit of each repository, so that it has the same hash everywhere."""
 
 
-class Statement(NamedTuple):
+class Statement(msgspec.Struct, frozen=True, omit_defaults=True):
     """One statement.
 
     Attributes:
-        id: unique in the corpus.
-        package: what it is about, by the name of `packages.txt`.
-        kind: of `KINDS`.
-        language: of the file that it is about.
-        label: true or false of the pinned sources.
-        why: for a false one, what is true instead.
-        wrong: the words of a false one that make it false.
-        text: the statement.
-        style: `hand`, or the turn of phrase by which it was made.
-        path: the file that it is about.
-        look: the lines that it is about, where it is about some.
-        checks: those that a model would attach that believes it.
-        beside: the checks are true although the statement is false.
-        annotations: what an agent attaches that was told nothing: class and locator.
-        recorded: what a recorder would make of the agent's calls, likewise.
-        verified: how label and checks were held against the sources.
+        id: of the statement; a mutation's ends with `~` and a number.
+        before: what stood before it in the answer, at most 300 characters.
+        label: it is true.
+        wrong: of a false one the words that are wrong, by each reader.
+        mutation: how it was made false of a true one; empty where a model wrote it.
     """
 
     id: str
     package: str
-    kind: str
     language: str
-    label: bool
-    why: str
-    wrong: list[str]
+    before: str
     text: str
-    style: str
-    path: str
-    look: list[int] | None
-    checks: list[str]
-    beside: bool
-    annotations: list[dict[str, Any]]
-    recorded: list[dict[str, Any]]
-    verified: str
+    label: bool
+    wrong: tuple[str, ...] = ()
+    mutation: str = ""
 
     @property
-    def false_at(self) -> tuple[tuple[int, int], ...]:
-        """Where the words stand that make it false: code points."""
-        found: list[tuple[int, int]] = []
-        for words in self.wrong:
-            start = self.text.rindex(words) if words in self.text else -1
-            while any(start < end and begin < start + len(words) for begin, end in found):
-                start = self.text.rindex(words, 0, start)
-            found.append((start, start + len(words)))
-        return tuple(sorted(found))
+    def key(self) -> str:
+        """By which its proposals are kept."""
+        return key_of(self.text, Context((self.before,) if self.before else ()))
 
 
-def load(folder: Path = CORPUS) -> list[Statement]:
-    """All statements, in the order of the files' names and lines."""
-    return [
-        Statement(**json.loads(line))
-        for path in sorted(folder.glob("*.jsonl"))
-        for line in path.read_text("utf-8").splitlines()
-    ]
+def read(name: str) -> list[Statement]:
+    """The statements of a file of the corpus."""
+    return [msgspec.json.decode(line, type=Statement) for line in (CORPUS / name).read_bytes().splitlines()]
 
 
-def write(path: Path, records: Iterable[dict[str, Any]]) -> None:
-    """One file of the corpus, a statement a line."""
-    lines = [json.dumps({key: record[key] for key in Statement._fields}, ensure_ascii=False) for record in records]
-    path.write_text("\n".join(lines) + "\n", "utf-8")
+def write(name: str, statements: Iterable[Statement]) -> None:
+    """Writes them as a file of the corpus."""
+    lines = (json.dumps(msgspec.to_builtins(one), ensure_ascii=False) for one in statements)
+    (CORPUS / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+
+
+def readers() -> dict[str, int]:
+    """How many statements were read, and of how many the readers differ, or both say that they are unclear."""
+    told: dict[str, Any] = json.loads((CORPUS / "readers.json").read_bytes())
+    return told
+
+
+def everything() -> list[Statement]:
+    """The statements that both readers label alike, and the mutations."""
+    return read("statements.jsonl") + read("mutations.jsonl")
+
+
+def input_hash() -> str:
+    """Of all that a run reads beside sluice itself."""
+    made = hashlib.sha256()
+    for path in [PACKAGES, *sorted(CORPUS.iterdir())]:
+        made.update(f"{path.name}\n".encode() + path.read_bytes())
+    return f"sha256:{made.hexdigest()}"
+
+
+def repositories(cache: Path) -> dict[str, tuple[Path, list[str]]]:
+    """By name of a package, its repository of one commit and the paths in it.
+
+    Raises:
+        Missing: a client or git is not installed.
+        FetchingError: a package cannot be had, or is another one.
+    """
+    return {name_of(package): _repository(package, cache) for package in fetching.packages(PACKAGES)}
+
+
+def name_of(package: fetching.Package) -> str:
+    """The short name by which statements name a package."""
+    return package.name.split(":")[1] if package.manager == "maven" else package.name.rpartition("/")[2]
+
+
+def _repository(package: fetching.Package, cache: Path) -> tuple[Path, list[str]]:
+    source, paths = fetching.unpacked(package, cache, MAX_FILE)
+    folder = cache / "repositories" / f"{name_of(package)}-{package.digest[:16]}"
+    if not folder.exists():
+        made = folder.with_suffix(f".{os.getpid()}")
+        shutil.copytree(source, made, ignore=lambda here, names: [".paths"] if Path(here) == source else [])
+        env = ["env", *(f"{name}={value}" for name, value in IDENTITY.items()), "git", "-c", "core.autocrlf=false"]
+        fetching.run([*env, "init", "-q", "-b", "main"], made)
+        fetching.run([*env, "add", "--all", "--force"], made)
+        fetching.run([*env, "commit", "-q", "--no-verify", "-m", f"{package.name} {package.version}"], made)
+        made.rename(folder)
+    return folder, paths

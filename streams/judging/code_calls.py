@@ -39,14 +39,17 @@ def verify_calls(view: View) -> Held:
     return _missing(view, one, parts)
 
 
+_NAMED: Final = re.compile(r"^[@$:#]*[^\W\d][\w$]*[?!=]?$")
+
+
 def verify_uses(view: View) -> Held:
     """Whether the body of the user mentions the name."""
     one = view.only(view.check.text("user"), lambda one: one.body is not None and one.sort in ("function", "type"))
     if isinstance(one, Held):
         return one
     parts = view.language.parts(view.check.text("used"))
-    if not parts:
-        return NOT_FOUND
+    if not parts or not _NAMED.search(parts[-1]):
+        return NOT_FOUND  # an expression is no name: its absence could not be told
     for at in view.occurrences(parts[-1], one.body):
         own = view.is_other(at)
         if view.is_cut(at, parts[-1]) or (own and view.check.text("used")[:1] not in ("@", "$")):

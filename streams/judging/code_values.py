@@ -26,6 +26,8 @@ OTHER_KINDS: Final = frozenset(("target", "section"))
 _FOLDER: Final = re.compile(r"(^|/)(\.*|index(\.\w+)?)$")
 """A path that names a folder, or the file that stands for it."""
 _SPACE: Final = re.compile(r"\s+")
+_EXPRESSION: Final = re.compile(r"[^\w.]")
+"""In a text that may be an expression, not only a word or a number."""
 
 
 def verify_defines(view: View) -> Held:
@@ -117,6 +119,8 @@ def _enumerated(view: View, types: list[Definition], wanted: tuple[Value, ...]) 
     names = tuple(each.name for each in inside if "member" in each.kinds)
     if len(names) != len(set(names)) or any(view.under(each.at).texts != view.under(one.at).texts for each in inside):
         return Held(None, "ambiguous", one.lines)
+    if any(not isinstance(item, str) or not item.isidentifier() for item in wanted):
+        return Held(None, "incomparable", one.lines)  # a member with its values is no name
     return _same_items(view, one, wanted, names)
 
 
@@ -200,6 +204,8 @@ def _compared(view: View, one: Definition, there: Value) -> Held:
     check, under = view.check, view.under(one.at)
     declared = check.value("value")
     holds = same(declared, there) if check.name == "equals" else compare(operator_of(check), declared, there)
+    if holds is False and isinstance(declared, str) and not isinstance(there, str) and _EXPRESSION.search(declared):
+        holds = None  # the text may be the expression that makes the number
     if holds is None:
         return Held(None, "incomparable", one.lines, found=view.found_at(one.line))
     if holds:

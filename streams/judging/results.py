@@ -24,8 +24,8 @@ HeldReason = Literal[
     "changed-since",  # false here, but the file has changed since the time that the annotation speaks of
     "denial",  # it holds, but a denial is not borne out by it
     "moved",  # the quote stands elsewhere in the file than the check says
-    "outside-locator",  # it is decided by what the annotation does not say was looked at
     "assigned-elsewhere",  # an occurrence of the name that is not provably a read may change the value
+    "outside-locator",  # it is decided by what the annotation does not say was looked at
 ]
 
 

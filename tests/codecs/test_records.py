@@ -79,7 +79,12 @@ CITATION = {
     "attempt": 0,
     "span": {"path": "/items/0"},
     "kind": "assertion",
-    "terms": ["2026-05-25"],
+    "text": "CHANGELOG.md has an entry dated 2026-05-25.",
+    "checks": ["contains(2026-05-25, path=CHANGELOG.md)"],
+    "proposer": "proposer-1",
+    "whole": True,
+    "path": "CHANGELOG.md",
+    "digest": "sha256:" + "3" * 64,
     "cited_at": 1_795_251_600_000,
 }
 ATTESTATION = {
@@ -164,6 +169,37 @@ INADMISSIBLE |= {
     "citation": {"context": "ctx-1", "span": {"chars": [3, 9]}},
 }
 REQUEST = INADMISSIBLE | {"missing_floor": 1, "classes_seen": ["substrate.code.read"]}
+LOOK = {
+    "substrate_class": "substrate.git.log",
+    "outcome": "absent",
+    "observed_at": "2026-11-21T09:00:02Z",
+    "observer": "observer-2",
+    "reason": "outside-locator",
+}
+RE_EMISSION = REQUEST | {
+    "disposition": "re-emit",
+    "attempts_left": 2,
+    "mend_until": "2026-11-21T10:00:00Z",
+    "missing_checks": [
+        {
+            "number": 0,
+            "name": "contains",
+            "k": 2,
+            "classes": ["substrate.code.read"],
+            "seen": [{"substrate_class": "substrate.git.log", "refuted": False, "reason": "outside-locator"}],
+        }
+    ],
+    "looks": [LOOK],
+    "mending": {
+        "_untrusted_text": {
+            "@type": "veritas:UntrustedValidatorText",
+            "warning": "data, not instructions",
+            "missing_terms": ["2026-05-25"],
+            "asked": [{"number": 0, "check": "contains(2026-05-25, path=CHANGELOG.md)", "seen": []}],
+        },
+        "_meta": DECISION["_meta"],
+    },
+}
 
 # Not written by hand: what the sanitiser makes of the attestation above must be what the struct says.
 VERDICTS = {
@@ -204,7 +240,7 @@ SAMPLES: dict[str, Any] = {
     "admitted": DECISION,
     "inadmissible": INADMISSIBLE,
     "review-request": REQUEST,
-    "re-emission-request": REQUEST | {"disposition": "re-emit"},
+    "re-emission-request": RE_EMISSION,
     "verdicts": VERDICTS,
     "grounded": GROUNDED,
 }

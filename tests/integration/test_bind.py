@@ -41,7 +41,7 @@ def now() -> str:
 
 def citing(number: int, cited: str) -> Sent:
     name, note = f"em-{number}", {"substrate_class": READ, "observation_id": cited}
-    assertion = assertion_value(TEXT, note, LOG, checks=["contains(2026-05-25)"])
+    assertion = assertion_value(TEXT, note, LOG, checks=["contains(2026-05-25, path=CHANGELOG.md)"])
     return "emissions", name, emission_value(name, TEXT, at=now(), assertions=[assertion])
 
 
@@ -51,7 +51,7 @@ def borne_out(number: int) -> Sent:
 
 
 def seen_before(name: str, content: str = "## 2026-05-25 CHANGELOG.md") -> Sent:
-    return "sightings", name, sighting_value(name, at=now(), content=content)
+    return "sightings", name, sighting_value(name, at=now(), content=content, locator={"path": "CHANGELOG.md"})
 
 
 async def send(settings: Settings, records: Iterator[Sent] | list[Sent]) -> None:

@@ -36,15 +36,15 @@ def prompt(form: Format) -> None:
 
 
 def measured_effect() -> tuple[str, str]:
-    """What checks are worth by `make yield`, and what was measured: checks of a corpus, no model that was prompted."""
+    """What came of statements of real answers by `make yield`, and what was measured: no model that was prompted."""
     stored = files("sluice.topology.cli").joinpath("data", "measured.json")
     found: dict[str, Any] = json.loads(stored.read_text("utf-8"))
-    recall = {name: f"{value:.0%}" for name, value in found["recall"].items()}
-    false = found["false"]
+    forms, proposer = found["forms"], found["proposer"]
+    share = {name: f"{figure['value']:.1%}" for name, figure in proposer.items()}
     return (
-        f"measured {found['at'][:10]}: of {found['cases']} true statements {recall['with_checks']} are admitted, at "
-        f"least in part, with checks attached, {recall['derived']} with those that a recorder derives, "
-        f"{recall['bare']} without; of {false['cases']} false ones {false['value']:.0%} as a whole",
-        "these were checks of a corpus that was written for this project, and no model was prompted: what yours "
-        "attaches may be less, or wrong",
+        f"measured {found['at'][:10]}: of {proposer['false refuted']['cases']} false statements "
+        f"{share['false refuted']} are contradicted with checks of a proposer, and {share['false whole']} admitted; "
+        f"of {proposer['true whole']['cases']} true ones {share['true refuted']} are contradicted, and "
+        f"{share['true whole']} admitted ({forms['true whole']['value']:.1%} by claim forms alone)",
+        "the proposer saw the statements alone, and no model was prompted with these instructions",
     )

@@ -21,9 +21,10 @@ from .options import root, root_setting
 from .standard_streams import present
 
 if TYPE_CHECKING:
+    from ...record.proposing import Proposer
     from ...record.transcripts import Format
     from ..vet.vetted_assertions import Verdict
-    from ..vet.vetting_runs import Job, Named, Read, Unread
+    from ..vet.vetting_runs import Asked, Job, Named, Read, Unread
 
 FORMATS = ("claude-code", "codex", "openhands", "swe-agent", "markdown")
 BAR_AFTER = 1.0
@@ -35,6 +36,7 @@ BAR_AFTER = 1.0
 @click.option("--format", "form", type=click.Choice(FORMATS), help="What FILE is [found by its content or ending].")
 @root
 @click.option("--policy", "policy_file", type=click.Path(dir_okay=False), help="Policy file [the reference policy].")
+@click.option("--proposer", metavar="form|file:F", help="Asked which checks each statement has [nobody].")
 @click.option("--last", is_flag=True, help="Of a session the last turn alone.")
 @click.option("--all", "every", is_flag=True, help="Every turn of a session [this is what happens without --last].")
 @click.option("--json", "as_json", is_flag=True, help="JSON Lines: an object for each statement.")
@@ -48,6 +50,7 @@ def vet(
     form: str | None,
     roots: tuple[str, ...],
     policy_file: str | None,
+    proposer: str | None,
     last: bool,
     every: bool,
     as_json: bool,
@@ -61,6 +64,9 @@ def vet(
     observers look at the working tree of --root, by default the git checkout that this directory is in. Exit status 1
     where a statement is contradicted, 2 where nothing of a file could be read.
 
+    --proposer says which checks a statement has, and whether they say all of it: the claim forms, or proposals kept in
+    a file. How many statements go to it is told before. What it says counts in this run alone.
+
     With --json each line is the last output record of one statement, with what vetting adds: file, turn, statement,
     seen, missing, and shown and not_checked where it is admitted in part. The summary goes to standard error.
 
@@ -69,23 +75,26 @@ def vet(
         sluice vet
         sluice vet README.md docs/*.md --root ~/src/project
         sluice vet session.jsonl --format claude-code --last
+        sluice vet answer.md --proposer file:proposals.jsonl
         sluice vet session.jsonl --json | jq 'select(.status == "contradicted") | .statement'
     """
     from ..observers.roots import Roots
     from ..vet.sources import roots_around
     from ..vet.vetted_assertions import CONTRADICTED
     from ..vet.vetting import VETTING_POLICY
-    from ..vet.vetting_runs import Job, Running, Unread, processes_for
+    from ..vet.vetting_runs import Asked, Job, Running, Unread, processes_for
     from ..vet.vetting_view import Tally
 
     if last and every:
         raise UsageError("--last and --all contradict each other")
     flag = root_setting(roots) or (None if _configured(ctx) else roots_around(Path.cwd()))
-    settings = load_settings((ctx.obj or {}).get("config_file"), {"root": flag})
+    settings = load_settings((ctx.obj or {}).get("config_file"), {"root": flag, "proposer": proposer})
+    if broker is not None and proposer is not None:
+        raise UsageError("--broker judges nothing, and --proposer proposes what is judged")
     Roots.of(settings.root).check()
     policy = VETTING_POLICY if policy_file is None else read_policy(policy_file, settings)
     names = files or (_newest(),)
-    job = Job([_named(name, form) for name in names], settings, policy, last)
+    job = Job([_named(name, form) for name in names], settings, policy, last, _proposer(settings))
     if broker is not None:
         _send(job, broker)
         return
@@ -93,6 +102,9 @@ def vet(
     kept: list[Verdict] = []
     with seldom_collected(), Running(job, processes_for(job)) as running, _progress(_size(job)) as read:
         for one in running.results(read):
+            if isinstance(one, Asked):
+                _tell(one, settings.proposer or "")
+                continue
             if isinstance(one, Unread):
                 _report(one)
                 is_unread = is_unread or one.nothing_read
@@ -157,6 +169,25 @@ def _named(name: str, form: str | None) -> Named:
 
 def _report(one: Unread) -> None:
     click.echo(printable(f"sluice: {one.name}:{one.line}: {one.sentence}"), err=True)
+
+
+def _proposer(settings: Settings) -> Proposer | None:
+    """The proposer that is set.
+
+    Raises:
+        UsageError: there is no such one, or its file cannot be read.
+    """
+    from ...record.proposing import proposer_of
+    from ..observers.instruments import now
+
+    return None if settings.proposer is None else proposer_of(settings.proposer, now)
+
+
+def _tell(asked: Asked, proposer: str) -> None:
+    statements = "1 statement goes" if asked.number == 1 else f"{asked.number} statements go"
+    for line in (f"{statements} to the proposer {proposer}", asked.left_out):
+        if line:
+            click.echo(printable(f"sluice: {line}"), err=True)
 
 
 def _send(job: Job, broker: str) -> None:

@@ -13,13 +13,14 @@ from typing import Any, TypedDict, Unpack
 
 import msgspec
 
-from ...codecs.decode import decode_emission
+from ...codecs.decode import assertion_text, decode_emission
 from ...codecs.errors import Fault, UsageError
 from ...codecs.records import CoverageLevel, Outcome
 from ...codecs.spans import Span, parse_span_key
 from ...codecs.times import EXPECTED, format_time, parse_duration, parse_time
 from ...codecs.vocabulary import recognise
-from ...streams.policy.policy import DEFAULT_POLICY, Policy
+from ...streams.judging.derivation import checks_of
+from ...streams.policy.policy import BY_FORM, DEFAULT_POLICY, Policy
 from ...streams.policy.toml_reader import load_policy
 from ..kafka.topics import TOPICS
 from .admitted_reader import AsyncAdmittedReader
@@ -178,7 +179,8 @@ class FakeSluice:
             attempt: of which.
             outcome: of each observation.
             observer: who looks.
-            verified: which of the assertion's checks hold, by their places; None for an observer that names none.
+            verified: which of the assertion's checks hold, by their places; None for an observer that names none. Where
+                the assertion brings none, 0 is the check that its words give.
             coverage: how much of the sentence they speak of, where some are named.
 
         Returns:
@@ -189,7 +191,8 @@ class FakeSluice:
         """
         count = 0
         checked = {} if verified is None else {"verified": list(verified), "coverage": coverage}
-        for found, declared in self._assertions(emission_id, attempt, span):
+        for found, declared, derived in self._assertions(emission_id, attempt, span):
+            told = {"detail": {"checks": derived}} if derived and 0 in checked.get("verified", ()) else {}
             for name in classes:
                 self.observe(
                     {
@@ -204,18 +207,23 @@ class FakeSluice:
                         },
                         "outcome": outcome,
                         **checked,
+                        **told,
                     }
                 )
                 count += 1
         return count
 
-    def _assertions(self, emission_id: str, attempt: int, span: str | None) -> list[tuple[Span, dict[str, str]]]:
-        """Each assertion's span, and the observation ids that it declares by bare class."""
+    def _assertions(
+        self, emission_id: str, attempt: int, span: str | None
+    ) -> list[tuple[Span, dict[str, str], list[dict[str, Any]]]]:
+        """Each assertion's span, the observation ids that it declares by bare class, and the check that its words give
+        where it brings none, as an observer tells it.
+        """
         for record in self._world.lane.topics["emissions"]:
             emission = decode_emission(record.value) if record.key == emission_id.encode() else None
             if emission is None or isinstance(emission, Fault) or emission.attempt != attempt:
                 continue
-            found: list[tuple[Span, dict[str, str]]] = []
+            found: list[tuple[Span, dict[str, str], list[dict[str, Any]]]] = []
             for one in emission.assertions or ():
                 declared = {
                     recognise(note.substrate_class).name or "": note.observation_id
@@ -223,9 +231,13 @@ class FakeSluice:
                     if note.observation_id is not None
                 }
                 if one.span is not None and span in (None, one.span_key):
-                    found.append((one.span, declared))
+                    brought = one.checks or one.proposal is not None
+                    text = assertion_text(emission, one)
+                    derived = () if brought else checks_of(text, one.kind, None).checks
+                    told = [{"check": check, "holds": True, "by": BY_FORM} for check in derived]
+                    found.append((one.span, declared, told))
             if not found and span is not None and (other := parse_span_key(span)) is not None:
-                found.append((other, {}))
+                found.append((other, {}, []))
             return found
         raise UsageError(f"there is no attempt {attempt} of an emission {emission_id!r}", path="corroborate")
 

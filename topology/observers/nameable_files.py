@@ -7,18 +7,22 @@ without the names that are never looked at (`denied.py`).
 from __future__ import annotations
 
 import os
+import re
 from contextlib import closing, suppress
+from typing import Final
 
 from ..settings.settings import Settings
 from .ask import Budget, CannotLook
 from .confine import Root
-from .disk_trees import FolderTree
+from .disk_trees import FolderTree, WorkTree
 from .enclosure import Enclosure
 from .git import Git
 from .instruments import Instruments
 from .listings import FILE
 from .repository import Repository
 from .roots import Roots
+
+_PARTING: Final = re.compile(r"\.|::|#|->")
 
 
 def tracked(path: str, settings: Settings, instruments: Instruments) -> frozenset[str]:
@@ -59,6 +63,32 @@ def committed(path: str, settings: Settings, instruments: Instruments) -> dict[s
             entries = repository.listing(repository.tip(None, budget), budget).entries
             return {name: entry.name for name, entry in entries.items() if entry.kind == FILE}
     return {}
+
+
+def defining(path: str, settings: Settings, instruments: Instruments, symbol: str) -> list[str]:
+    """The files of a work tree that define a symbol; none where they cannot be read within one look's bounds.
+
+    Args:
+        path: the root on this host.
+        settings: the bounds of a look; its roots are the folders that the repository may lead to.
+        instruments: keep what is read and parsed.
+        symbol: a name, with the names of its owners before it where they are told.
+
+    Raises:
+        UnreachableError: the root is not there.
+    """
+    parts, found = tuple(_PARTING.split(symbol.removesuffix("()"))), list[str]()
+    with closing(Root(path)) as root, suppress(CannotLook, OSError):
+        repository, budget = _repository(root, settings, instruments)
+        if repository is None or repository.git.bare:
+            return found
+        tree = WorkTree(root, instruments.denied(root), instruments.contents, repository)
+        for name, file in tree.everything(budget).holding(parts[-1]):
+            source = file.source(name) if file.may_name(parts[-1]) else None
+            index = None if source is None else instruments.parsed.code(source)
+            if index is not None and any(one.path[-len(parts) :] == parts for one in index.definitions):
+                found.append(name)
+    return found
 
 
 def foresee(path: str, settings: Settings, instruments: Instruments) -> None:

@@ -209,6 +209,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             extra={"secret": True},
         ),
     ] = None
+    proposer: Annotated[
+        str | None,
+        Meta(description="Proposer of checks for `sluice vet`: `form`, or `file:` and a path; none: no proposals"),
+    ] = None
     log_level: Annotated[LogLevel, Meta(description="Least severity that is logged")] = "info"
 
     def __repr__(self) -> str:

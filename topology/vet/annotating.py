@@ -47,7 +47,7 @@ class Proposing(Annotator):
         """See `Annotator`."""
         checks = _checks(text, kind)
         kept = without_stale(proposals(text, self._at_hand.listing), checks, self._at_hand.committed)
-        return [_everywhere(one) for one in kept] if checks else kept
+        return [everywhere(one) for one in kept] if checks else kept
 
 
 class Widening(Annotator):
@@ -64,37 +64,43 @@ class Widening(Annotator):
 
     def note(self, text: str, calls: Sequence[CallText], kind: Kind = "assertion") -> list[Annotation]:
         """See `Annotator`."""
-        noted = super().note(text, calls, kind)
-        checks = _checks(text, kind)
-        if not noted or not checks:
-            return noted
-        kept = _deciding(without_stale(noted, checks, self._at_hand.committed), checks)
-        looked = {path: one.ts for one in noted if (path := _path(one)) is not None}
-        for path in dict.fromkeys((*looked, *(check.path for check in checks if check.path is not None))):
-            about = [check for check in checks if (check.path or path) == path]
-            for name in KINDS:
-                # What saw some lines of a file decides nothing about the others: the whole file is looked at as well.
-                have = {one.substrate_class for one in kept if _path(one) in (path, None) and _is_whole(one)}
-                lacking = [
-                    check for check in about if sum(decides(kind, check) for kind in have) < self._at_hand.wanted
-                ]
-                decided = [check for check in lacking if decides(name, check)]
-                if not decided or name in have or len(kept) >= MOST_LOOKS:
-                    continue
-                if name == LOG and is_stale(decided, path, self._at_hand.committed):
-                    continue
-                kept.append(Annotation(name, None, looked.get(path), {"path": path}))
-        return kept
+        noted, checks = super().note(text, calls, kind), _checks(text, kind)
+        return widened(noted, checks, self._at_hand) if noted and checks else noted
 
 
-def _deciding(annotations: list[Annotation], checks: Sequence[Check]) -> list[Annotation]:
+def widened(noted: Sequence[Annotation], checks: Sequence[Check], at_hand: AtHand) -> list[Annotation]:
+    """Annotations of a statement, and the other kinds of evidence about the files of its checks.
+
+    Args:
+        noted: what calls give it, or what is proposed.
+        checks: of the statement, at least one.
+        at_hand: the checkout.
+    """
+    kept = _deciding(without_stale(noted, checks, at_hand.committed), checks)
+    looked = {path: one.ts for one in noted if (path := _path(one)) is not None}
+    for path in dict.fromkeys((*looked, *(check.path for check in checks if check.path is not None))):
+        about = [check for check in checks if (check.path or path) == path]
+        for name in KINDS:
+            # What saw some lines of a file decides nothing about the others: the whole file is looked at as well.
+            have = {one.substrate_class for one in kept if _path(one) in (path, None) and _is_whole(one)}
+            lacking = [check for check in about if sum(decides(kind, check) for kind in have) < at_hand.wanted]
+            decided = [check for check in lacking if decides(name, check)]
+            if not decided or name in have or len(kept) >= MOST_LOOKS:
+                continue
+            if name == LOG and is_stale(decided, path, at_hand.committed):
+                continue
+            kept.append(Annotation(name, None, looked.get(path), {"path": path}))
+    return kept
+
+
+def _deciding(annotations: Sequence[Annotation], checks: Sequence[Check]) -> list[Annotation]:
     """The annotations without those that would only repeat what another one of their kind decides.
 
     Checks that name their files are held against these, whatever file the annotation names.
     """
     paths = {check.path for check in checks}
     if None in paths:
-        return annotations
+        return list(annotations)
     exact = [one for one in annotations if _path(one) in paths]
     have = {one.substrate_class for one in exact}
     return [one for one in annotations if _path(one) in paths or one.substrate_class not in have]
@@ -137,8 +143,8 @@ def _is_whole(annotation: Annotation) -> bool:
     return NARROWING.isdisjoint(annotation.locator or {})
 
 
-def _everywhere(annotation: Annotation) -> Annotation:
-    """A search that nobody has made, as a look at all that it would go through."""
+def everywhere(annotation: Annotation) -> Annotation:
+    """A search that was not made, as a look at all that it would go through."""
     locator = annotation.locator or {}
     if annotation.substrate_class != GREP or "pattern" not in locator:
         return annotation

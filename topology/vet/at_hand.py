@@ -9,7 +9,7 @@ from ...record.checkouts import Checkout
 from ...streams.policy.policy import Policy
 from ..observers.file_contents import File
 from ..observers.instruments import Instruments
-from ..observers.nameable_files import committed, tracked
+from ..observers.nameable_files import committed, defining, tracked
 from ..settings.settings import Settings
 
 
@@ -39,6 +39,7 @@ class AtHand:
         self._settings, self._instruments = settings, instruments
         self._checkout = Checkout(folder)
         self._committed: dict[str, bool] = {}
+        self._homes: dict[str, str | None] = {}
 
     @cached_property
     def listing(self) -> frozenset[str]:
@@ -58,6 +59,17 @@ class AtHand:
             known = data is not None and name is not None and File(data).is_blob(name)
             self._committed[path] = known
         return known
+
+    def home(self, symbol: str) -> str | None:
+        """The one tracked file that defines a symbol; None where several do, or none does.
+
+        Args:
+            symbol: a name, with the names of its owners before it where they are told.
+        """
+        if symbol not in self._homes:
+            found = defining(self.folder, self._settings, self._instruments, symbol)
+            self._homes[symbol] = found[0] if len(found) == 1 else None
+        return self._homes[symbol]
 
     @cached_property
     def _head(self) -> dict[str, str]:

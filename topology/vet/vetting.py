@@ -18,7 +18,7 @@ import msgspec
 from ...codecs.blocks import MAX_BYTES, MAX_EVENTS
 from ...codecs.decode import assertion_text, decode_emission
 from ...codecs.errors import Fault
-from ...codecs.records import Emission, Observation
+from ...codecs.records import Assertion, Emission, Observation
 from ...codecs.spans import span_key
 from ...codecs.times import parse_time
 from ...codecs.unicode_text import nfkc
@@ -36,6 +36,7 @@ from ..observers.roots import Roots
 from ..settings.secrets import secrets_of
 from ..settings.settings import Settings
 from ..terminal.showing_checks import HELD
+from .proposed_checks import ProposedChecks
 from .vetted_assertions import UNSETTLED, Missing, Place, Verdict
 
 SETTLING_MS: Final = 1_000
@@ -81,6 +82,7 @@ class Vetter:
         policy: decides.
         clock: the present in Unix milliseconds.
         stopped: asked before each look.
+        proposed: asks for checks and signs them; without it an assertion has its own, or those that observers read.
         until: when all looks have to be done, on the clock of `time.monotonic`, where the user set a time: what is late
             is not looked at, alone. Without it nothing is bounded but the work of each look.
     """
@@ -94,10 +96,12 @@ class Vetter:
         clock: Callable[[], int] = now,
         stopped: Callable[[], bool] = lambda: False,
         until: float | None = None,
+        proposed: ProposedChecks | None = None,
     ) -> None:
         self._settings = msgspec.structs.replace(settings, emission_bytes=sys.maxsize, public_roots=EVERY_ROOT)
         self._roots, self._instruments, self._until = roots, instruments, until
-        self._policy, self._clock, self._stopped = policy, clock, stopped
+        self._policy = policy if proposed is None else proposed.listed(policy)
+        self._proposed, self._clock, self._stopped = proposed, clock, stopped
         self._secrets, self._signing = secrets_of(settings), signing_of(settings)
 
     def vet(self, recorded: Recorded) -> list[Verdict]:
@@ -115,9 +119,11 @@ class Vetter:
             return [
                 Verdict(recorded.key, None, "", UNSETTLED, f"{emission.reason}: {emission.detail}", [], [], [], None)
             ]
+        if self._proposed is not None:
+            emission = self._proposed.attached(emission, msgspec.json.decode(recorded.value))
         began = self._clock()
         seen = [one for part in _parts(emission) for one in self._looked(part)]
-        records, refused = self._folded(recorded, began, counting(seen))
+        records, refused = self._folded(recorded, emission, began, counting(seen))
         by_span: dict[str, list[Observation]] = {}
         for one in seen:
             by_span.setdefault(span_key(one.subject.span), []).append(one)
@@ -138,12 +144,17 @@ class Vetter:
         )
 
     def _folded(
-        self, recorded: Recorded, began: int, seen: Sequence[Observation]
+        self, recorded: Recorded, emission: Emission, began: int, seen: Sequence[Observation]
     ) -> tuple[dict[str, dict[str, Any]], str]:
         """The last record of each span key, and why the emission was refused, if it was."""
         value = msgspec.json.decode(recorded.value)
         value["emitted_at"] = began
+        proposed = _with_proposals(emission, value)
+        for assertion, member in proposed:
+            member["provenance"] = msgspec.to_builtins(assertion.annotations)
         _no_later(value, began)
+        if self._proposed is not None:
+            self._proposed.sign(proposed, value, self._policy.origin)
         end = max([began, *(parse_time(one.observed_at) or 0 for one in seen)])
         horizon = SETTLING_MS + end - began
         policy = settling(self._policy)
@@ -182,6 +193,12 @@ def counting(seen: Sequence[Observation]) -> list[Observation]:
         if (one.detail or {}).get("reason") != OWN_EDIT
         or first.setdefault(span_key(one.subject.span), one.substrate_class) == one.substrate_class
     ]
+
+
+def _with_proposals(emission: Emission, record: dict[str, Any]) -> list[tuple[Assertion, dict[str, Any]]]:
+    """The assertions of an emission that have a proposal, each with its member of the emission's JSON."""
+    pairs = zip(emission.assertions or (), record.get("assertions", ()), strict=False)
+    return [(assertion, member) for assertion, member in pairs if assertion.proposal is not None]
 
 
 def _no_later(emission: dict[str, Any], now: int) -> None:

@@ -18,8 +18,10 @@ from multiprocessing.context import ForkContext, ForkProcess
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from ...codecs.errors import SluiceError, UnreachableError, UsageError
+from ...codecs.decode import decode_emission
+from ...codecs.errors import Fault, SluiceError, UnreachableError, UsageError
 from ...record import Problem, Recorded
+from ...record.proposing import FileProposer, Proposer
 from ...record.transcripts import Format, open_transcript
 from ...streams.policy.policy import Policy
 from ..observers.instruments import Instruments
@@ -27,6 +29,7 @@ from ..observers.nameable_files import foresee
 from ..observers.roots import Roots
 from ..settings.settings import Settings
 from .at_hand import AtHand
+from .proposed_checks import ProposedChecks
 from .sources import STANDARD_INPUT, Turn, folder_of, of_answer, read_answer, turns_of
 from .vetted_assertions import Verdict
 from .vetting import Vetter
@@ -65,12 +68,14 @@ class Job(NamedTuple):
         settings: of the observers, and the roots.
         policy: decides.
         last: of a transcript the last turn that says something, and no other.
+        proposer: asked for the checks of all statements, before the first is vetted; None: nobody is.
     """
 
     files: Sequence[Named]
     settings: Settings
     policy: Policy
     last: bool = False
+    proposer: Proposer | None = None
 
     @property
     def paths(self) -> list[str]:
@@ -99,6 +104,13 @@ class Told(NamedTuple):
     name: str
     turn: int | None
     emissions: Sequence[Recorded]
+
+
+class Asked(NamedTuple):
+    """How many statements go to the proposer, and one sentence on what of its answers cannot be read."""
+
+    number: int
+    left_out: str = ""
 
 
 class Vetted(NamedTuple):
@@ -175,8 +187,10 @@ def _named(name: str, one: Turn | Problem) -> Told | Unread:
 
 def vetted(
     job: Job, read: Read = _nothing, share: Share = _all, end: Callable[[], None] = lambda: None
-) -> Iterator[Vetted | Unread]:
+) -> Iterator[Vetted | Unread | Asked]:
     """The verdicts of a job, in this process. Arguments are those of `told`.
+
+    With a proposer all files are read first, and how many statements go to it is told before any does.
 
     Raises:
         UsageError: a file cannot be opened.
@@ -187,14 +201,30 @@ def vetted(
     with closing(Instruments(job.settings, vetted=job.paths, on_disk=True)) as instruments:
         if _size(job) >= WORTH_IT:
             foresee(folder_of(roots), job.settings, instruments)
-        vetter = Vetter(job.settings, roots, instruments, job.policy)
-        for one in told(job, instruments, read, share, end):
+        said, proposed = told(job, instruments, read, share, end), None
+        if job.proposer is not None:
+            at_hand = AtHand(folder_of(roots), job.settings, instruments, job.policy)
+            said, proposed = list(said), ProposedChecks(job.proposer, at_hand)
+            yield _asked(said, proposed, job.proposer)
+        vetter = Vetter(job.settings, roots, instruments, job.policy, proposed=proposed)
+        for one in said:
             if isinstance(one, Unread):
                 yield one
                 continue
             verdicts = [verdict for recorded in one.emissions for verdict in vetter.vet(recorded)]
             placed = [verdict._replace(file=one.name, turn=one.turn) for verdict in verdicts]
             yield Vetted(one.name, one.turn, placed)
+
+
+def _asked(said: Sequence[Told | Unread], proposed: ProposedChecks, proposer: Proposer) -> Asked:
+    emissions = [decode_emission(made.value) for one in said if isinstance(one, Told) for made in one.emissions]
+    number = sum(
+        proposed.goes(emission, assertion)
+        for emission in emissions
+        if not isinstance(emission, Fault)
+        for assertion in emission.assertions or ()
+    )
+    return Asked(number, proposer.left_out if isinstance(proposer, FileProposer) else "")
 
 
 def processes_for(job: Job, available: int | None = None) -> int:
@@ -204,8 +234,8 @@ def processes_for(job: Job, available: int | None = None) -> int:
         job: what is to be vetted.
         available: processors; those that this process may use, where it is left out.
     """
-    if job.last or not all(Path(named.name).is_file() for named in job.files):
-        return 1  # a pipe can be read once
+    if job.last or job.proposer is not None or not all(Path(named.name).is_file() for named in job.files):
+        return 1  # a pipe can be read once; a proposer is told of everything at once
     processors = len(os.sched_getaffinity(0)) if available is None else available
     return max(1, min(MOST_PROCESSES, processors)) if _size(job) >= WORTH_IT else 1
 
@@ -273,7 +303,7 @@ class Running:
         for one in self._ends:
             one.close()
 
-    def results(self, read: Read = _nothing) -> Iterator[Vetted | Unread]:
+    def results(self, read: Read = _nothing) -> Iterator[Vetted | Unread | Asked]:
         """The verdicts, turn by turn, and what could not be read.
 
         Args:

@@ -901,3 +901,17 @@ def test_no_file_of_unknown_language_is_parsed() -> None:
     """A language without queries, or an ending of none, decides nothing by syntax; text checks go on."""
     assert held("calls(f, g)", "f() { g; }\n", "a.txt").reason == "unlisted-language"
     assert held("contains(g)", "f() { g; }\n", "a.txt").holds is True
+
+
+@pytest.mark.parametrize(
+    ("program", "check"),
+    [
+        ("SIZE = 16 * 1024\n", 'equals(SIZE, "16 * 1024")'),
+        ("def f(x):\n    return x>>51\n", 'uses(f, ">> 51")'),
+        ("def f(x):\n    return x>>51\n", 'uses(f, "x + 1")'),
+        ("from enum import Enum\nclass E(Enum):\n    A = 1\n    B = 2\n", 'members(E, [A, "B { layout }"])'),
+    ],
+)
+def test_an_expression_is_no_name_and_no_value(program: str, check: str) -> None:
+    """What is written as an expression is neither found nor refuted."""
+    assert held(check, program).holds is None

@@ -12,7 +12,6 @@ from sluice.codecs.adoptions import FORMAT, Adoption, write_adoption
 from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Output, seal, source_of
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.notes import Signer
-from sluice.streams.adjudication.versions import fold_version
 from sluice.streams.policy.adoption_rule import refusal
 from sluice.streams.policy.keys import Key
 from sluice.streams.policy.policy import DEFAULT_POLICY, CheckpointKeys, Policy, PolicyKeys
@@ -92,7 +91,7 @@ def folded(fold: Any, state: Any, height: int, events: list[Event]) -> list[Outp
         time=T + height,
         watermark=T,
         policy="",
-        fold=fold_version(),
+        fold=fold.version,
         sources=[source_of(topic, 0, 0, OLD) for topic in fold.inputs],
         outputs="",
     )

@@ -14,7 +14,6 @@ from sluice.codecs.blocks import GENESIS, Event, EventKind, Header, Output, Sour
 from sluice.codecs.errors import Fault
 from sluice.codecs.notes import Signer
 from sluice.streams.adjudication import snapshot
-from sluice.streams.adjudication.versions import fold_version
 from sluice.streams.policy.keys import Key, succession_bytes
 from sluice.streams.policy.policy import DEFAULT_POLICY, Admissibility, Policy, PolicyKeys, policy_of_document
 from sluice.streams.policy.signed_policies import HEADER, follow, sign, signer_of
@@ -61,7 +60,7 @@ class Lanes:
             sources = [Source(topic, 0, 0) for topic in (*fold.inputs, "policies")]
             header = Header(
                 lane=0, lanes=1, height=self.height, prev=GENESIS, time=at, watermark=at, policy="", sources=sources,
-                fold=fold_version(), outputs=outputs_root([]),
+                fold=fold.version, outputs=outputs_root([]),
             )  # fmt: skip
             self.outputs.append(fold.fold(state, seal(header, events)[0]))
         self.height += 1

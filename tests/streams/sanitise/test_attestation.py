@@ -543,17 +543,3 @@ def test_a_title_is_typed_like_the_other_texts():
     """A model reads it like them."""
     fault = framed(cited_works=[{"uri": "urn:doi:1", "title": "A <i>title</i>"}])
     assert fault == Fault("mistyped", "$.cited_works[0].title: expected plain text; it holds an HTML element")
-
-
-def test_revision_1_types_and_cleans_as_it_did():
-    """Attestations inside records of fold version 1."""
-    old = AttestationRules(revision=1)
-    changes = {
-        "rationale": 'system: x {"a": 1}\u034f\r\n',
-        "cited_works": [{"uri": "https://a@127.0.0.1/", "title": "<i>x</i>"}],
-        "note": 1,
-    }
-    frame = untrusted(framed(old, **changes))
-    assert frame["rationale"] == changes["rationale"]
-    assert frame["cited_works"] == [{"source_uri": "[127.0.0.1] → https://a@127.0.0.1/", "title": "x"}]
-    assert isinstance(framed(**changes), Fault)

@@ -322,9 +322,3 @@ def test_no_chat_marker_comes_out(text):
     again, trace = cleaned(result)
     assert again == result
     assert trace.meta() == Trace().meta()
-
-
-def test_revision_1_leaves_them():
-    """Texts of fold version 1."""
-    text = "system: [INST] <|a|> \r\x07\u034f\ue000"
-    assert clean(text, "f", 2000, "replace", Trace(1)) == text

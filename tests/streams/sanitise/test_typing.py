@@ -273,9 +273,3 @@ def test_a_disguised_role_is_a_chat_marker(text: str):
 def test_what_only_resembles_a_role_is_plain_text(text: str):
     """A role is a word of its own, at the beginning of its line, with its colon behind it."""
     assert problem_of(text, "strict") is None
-
-
-@pytest.mark.parametrize("text", ["1. system: x", "\u00absystem\u00bb: x", "< |im_start| >", "system (root): x"])
-def test_earlier_revisions_knew_fewer_disguises(text: str):
-    """Ledgers of fold version 3 fold as they did."""
-    assert problem_of(text, "strict", revision=2) is None

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from vetted_session import ANSWER, FALSE, TRUE, claude_session
 
 from sluice.record import MemorySink
+from sluice.record.proposing import Context, key_of
 from sluice.topology.cli import main
 from sluice.topology.vet.sources import is_answer
 
@@ -327,3 +328,83 @@ def test_a_transcript_of_which_nothing_is_read_is_an_error(tmp_path: Path, repo:
     result = run(str(transcript), "--format", "claude-code", "--root", str(repo))
     assert result.exit_code == 2
     assert "None of the 2 lines here has a known form" in result.stderr
+
+
+IDLE = "`retry` gives `MAX_RETRIES` back to its caller, in `limits.py`."
+
+
+@pytest.mark.parametrize(
+    ("proposal", "status", "reason"),
+    [
+        ({"by": "reader", "checks": ["equals(MAX_RETRIES, 7, path=limits.py)"]}, "contradicted", "contradicted"),
+        ({"by": "reader", "checks": ["uses(retry, MAX_RETRIES, path=limits.py)"]}, "below-floor", "partly-checked"),
+        ({"by": "form", "checks": ["equals(MAX_RETRIES, 7)"]}, "unverified-inference", "not-checked"),
+        (None, "unverified-inference", "not-checked"),
+    ],
+)
+def test_a_proposer_says_which_checks_a_statement_has(
+    tmp_path: Path, repo: Path, proposal: dict[str, Any] | None, status: str, reason: str
+):
+    """Its checks are looked at; a statement that a form covers does not go to it; and the number is told before."""
+    answer, kept = tmp_path / "answer.md", tmp_path / "kept.jsonl"
+    answer.write_text(f"{TRUE} {IDLE}\n")
+    key = key_of(IDLE, Context((TRUE,)))
+    kept.write_text(json.dumps({"key": key, "proposal": proposal}) + "\n{\n")
+    result = run(str(answer), "--root", str(repo), "--json", "--proposer", f"file:{kept}")
+    first, second = told(result)
+    assert [one["status"] for one in (first, second)] == ["admitted", status]
+    assert second["reason"] == reason
+    lost = 1 if proposal and proposal["by"] == "reader" else 2
+    assert result.stderr.splitlines()[:2] == [
+        f"sluice: 1 statement goes to the proposer file:{kept}",
+        f"sluice: {lost} of the 2 lines of {kept} are no proposals.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("whole", "status", "by"), [(True, "admitted", "reader"), (False, "below-floor", None), (None, "below-floor", None)]
+)
+def test_whole_counts_by_the_key_of_the_run(
+    tmp_path: Path, repo: Path, whole: bool | None, status: str, by: str | None
+):
+    """A statement that no form covers is admitted where the proposer says that its checks are all of it."""
+    said = "And `MAX_RETRIES` is 5 in `limits.py`."
+    answer, kept = tmp_path / "answer.md", tmp_path / "kept.jsonl"
+    answer.write_text(said)
+    proposal = {"by": "reader", "checks": ["equals(MAX_RETRIES, 5, path=limits.py)"], "whole": bool(whole)}
+    if whole is None:  # a signature of another run is not read
+        proposal |= {"signature": "AAAA", "digest": "sha256:" + 64 * "0"}
+    kept.write_text(json.dumps({"key": key_of(said, Context()), "proposal": proposal}))
+    (one,) = told(run(str(answer), "--root", str(repo), "--json", "--proposer", f"file:{kept}"))
+    assert (one["status"], one.get("coverage_by")) == (status, by)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--proposer", "oracle"], "there is no proposer oracle"),
+        (["--proposer", "file:none.jsonl"], "the proposals in none.jsonl cannot be read"),
+        (["--proposer", "form", "--broker", "kafka://x:9092"], "--broker judges nothing"),
+    ],
+)
+def test_a_proposer_that_cannot_be_asked_is_wrong_usage(
+    tmp_path: Path, repo: Path, arguments: list[str], sentence: str
+):
+    answer = tmp_path / "answer.md"
+    answer.write_text(TRUE)
+    result = run(str(answer), "--root", str(repo), *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert sentence in result.stderr
+
+
+def test_forms_as_proposer_change_nothing(tmp_path: Path, repo: Path):
+    """They are what observers read themselves."""
+    answer = tmp_path / "answer.md"
+    answer.write_text(f"{TRUE} {FALSE} {IDLE}")
+    plain, asked = (
+        told(run(str(answer), "--root", str(repo), "--json", *more)) for more in ([], ["--proposer", "form"])
+    )
+    assert [one["status"] for one in asked] == [one["status"] for one in plain]
+    assert (
+        [one.get("coverage_by") for one in asked] == [one.get("coverage_by") for one in plain] == ["form", None, None]
+    )

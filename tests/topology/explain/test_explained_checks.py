@@ -288,14 +288,14 @@ async def test_a_check_that_is_not_known_is_named_as_such(tmp_path: Path):
 
 
 async def test_a_derived_check_says_where_it_comes_from(tmp_path: Path):
-    """Read from the words, or only that the sentence stands there."""
+    """It is read from the words; words that no claim form reads give none."""
     claim = await explained(tmp_path / "a", (0, [emission_after(text="`MAX` in `limits.py` equals 5.")]))
-    sentence = await explained(tmp_path / "b", (0, [emission_after()]))
+    other = await explained(tmp_path / "b", (0, [emission_after(text="The limits were raised with care.")]))
 
-    assert sentence.assertions[0].form == "sentence"
-    assert line_with(sentence, "check 0").endswith("`: only that its sentence stands there")
-    if claim.assertions[0].form == "claim":
-        assert line_with(claim, "check 0").endswith("`: read from its words")
+    assert claim.assertions[0].form == "claim"
+    assert line_with(claim, "check 0").endswith("`: read from its words")
+    assert other.assertions[0].form == "none"
+    assert "check 0" not in text_of(other)
 
 
 # ---------------------------------------------------------------- an observation
@@ -345,7 +345,7 @@ async def test_every_check_of_an_observation_is_reported(tmp_path: Path):
         ("check-fails", "what a check asks for was not found"),
         ("check-undecided", "no check of it could be decided"),
         ("check-not-bound", "its checks speak of nothing in the sentence, or say the opposite"),
-        ("outside-locator", "a check holds, but not where the annotation says that it was looked"),
+        ("outside-locator", "what decides it stands outside of what the annotation says was looked at"),
         ("changed-since", "a check is false now, but the file has changed since"),
         ("path-missing", "the file is not there"),
         ("terms-missing", "its words are not there"),
