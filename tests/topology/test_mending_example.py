@@ -91,7 +91,7 @@ def test_the_next_attempt_is_recorded_as_one(example: ModuleType, fake: FakeSlui
                 "substrate_class": seen,
                 "observed_at": fake.time,
                 "observer": "o",
-                "subject": {"emission_id": "c-1:0", "attempt": 1, "span": {"chars": [0, 18]}},
+                "subject": {"emission_id": "c-1:0", "attempt": 1, "span": {"chars": [0, 21]}},
                 "outcome": "corroborates",
                 "verified": [0],
                 "coverage": "whole",
