@@ -168,7 +168,7 @@ DECIDED_BY = {
     "defines(MAX_FILES)": {READ, GREP, LOG},
     "equals(MAX_FILES, 40)": {READ, GREP, LOG},
     "compare(MAX_FILES, >, 30)": {READ, GREP, LOG},
-    "calls(check_limits, f)": {READ, LOG},
+    "calls(check_limits, nowhere)": {READ, LOG},
     "uses(check_limits, MAX_FILES)": {READ, LOG},
     "imports(os)": {READ, LOG},
     'returns(check_limits, "count <= MAX_FILES")': {READ, LOG},
@@ -199,15 +199,20 @@ def test_each_check_is_decided_by_its_classes_alone(look: Look, root: Path, chec
 
 
 def test_a_check_speaks_of_the_path_that_it_names_or_of_the_locators(look: Look):
-    """Its own goes before it."""
+    """Its own goes before it, and where it is not the locator's nothing was seen there."""
     assert checked(look(READ, ABOUT, checks=["contains(Changes)"], path="CHANGELOG.md"))["holds"] is True
-    found = checked(look(READ, ABOUT, checks=["contains(Changes, path=CHANGELOG.md)"], path="src/limits.py"))
+    own = ["contains(Changes, path=CHANGELOG.md)"]
+    found = checked(look(READ, ABOUT, checks=own))
     assert (found["holds"], found["path"]) == (True, "CHANGELOG.md")
+    found = checked(look(READ, ABOUT, checks=own, path="src/limits.py"))
+    assert (found["holds"], found["reason"], found["path"]) == (None, "outside-locator", "CHANGELOG.md")
 
 
-def test_the_locators_lines_do_not_narrow_a_check(look: Look):
-    """It speaks of the file, unless it has lines of its own."""
-    assert checked(look(READ, ABOUT, checks=["contains(return)"], path="src/limits.py", lines=[1, 1]))["holds"] is True
+def test_a_check_is_decided_within_the_locators_lines(look: Look):
+    """What stands elsewhere in the file was not looked at; a check may have lines of its own."""
+    for lines, holds, reason in (([1, 1], None, "outside-locator"), ([4, 4], True, None)):
+        found = checked(look(READ, ABOUT, checks=["contains(return)"], path="src/limits.py", lines=lines))
+        assert (found["holds"], found.get("reason"), found["lines"]) == (holds, reason, [4, 4])
     assert checked(look(READ, ABOUT, checks=["contains(return, lines=1-1)"], path="src/limits.py"))["holds"] is None
 
 
@@ -224,15 +229,17 @@ def test_not_holds_where_the_check_is_exactly_false(look: Look):
 def test_corroborates(look: Look):
     """At least one check holds here, none is refuted, and coverage is not `none`."""
     said = "`src/limits.py` contains `MAX_FILES`."
-    found = look(READ, said, checks=["contains(MAX_FILES)", "contains(nowhere)"], path="src/limits.py")
-    assert (verdict(found), found["coverage"], found["verified"]) == ("corroborates", "whole", [0])
+    for checks, coverage in (["contains(MAX_FILES)"], "whole"), (["contains(MAX_FILES)", "contains(nowhere)"], "part"):
+        found = look(READ, said, checks=checks, path="src/limits.py")
+        assert (verdict(found), found["coverage"], found["verified"]) == ("corroborates", coverage, [0])
     assert verdict(look(READ, said, checks=["contains(nowhere)"], path="src/limits.py")) == "absent"
 
 
 def test_contradicts(look: Look, root: Path):
     """A check is refuted: false in a file unchanged since `ts`, or `emitted_at`; or at the commit that is named."""
-    said, wrong = "`src/limits.py` contains `MAX_FILES`.", ["contains(MAX_FILES)", "absent(check_limits)"]
+    said, wrong = "`MAX_FILES` in `src/limits.py` is 41.", ["contains(MAX_FILES)", "equals(MAX_FILES, 41)"]
     assert verdict(look(READ, said, checks=wrong, path="src/limits.py")) == "contradicts"
+    (root / "src/limits.py").write_text(LIMITS + "\n")
     touch(root / "src/limits.py", AFTER)
     found = look(READ, said, checks=wrong, path="src/limits.py")
     assert (verdict(found), found["detail"]["reason"]) == ("absent", "changed-since")
@@ -277,12 +284,13 @@ def test_terms_present(look: Look):
     assert (found["detail"]["found"], found["detail"]["missing"]) == (["2026-05-25"], ["2026-05-26"])
 
 
-def test_that_a_sentence_stands_there_covers_a_part(look: Look, root: Path):
-    """The whole of it is unchecked, so nothing external rests on it."""
+def test_that_a_sentence_stands_there_is_no_evidence(look: Look, root: Path):
+    """No check comes of it, and all of it is unchecked."""
     (root / "src/limits.py").write_text("# Limits are checked before anything else.\n" + LIMITS)
     found = look(READ, "Limits are checked before anything else.", path="src/limits.py")
-    assert (verdict(found), found["coverage"], found["unchecked"]) == ("corroborates", "part", [[0, 40]])
-    assert checked(found)["check"] == 'contains("Limits are checked before anything else")'
+    assert (verdict(found), found["coverage"], found["unchecked"]) == ("terms-present", "none", [[0, 40]])
+    assert not found.get("verified")
+    assert "checks" not in found["detail"]
 
 
 @pytest.mark.parametrize("substrate_class", [LOG, GREP, READ])
@@ -290,8 +298,8 @@ def test_denials_are_borne_out_by_checks_like_everything_else(look: Look, substr
     """`missing`, `not …`; other checks bear nothing out on one, and words never do."""
     where = {"path": "src/limits.py"}
     denial = "`MAX_FILES` is not 41, and there is no `NEWS.md`."
-    for check in ("not equals(MAX_FILES, 41)", "missing(NEWS.md)"):
-        assert look(substrate_class, denial, kind="denial", checks=[check], **where)["verified"] == [0]
+    for check, locator in (("not equals(MAX_FILES, 41)", where), ("missing(NEWS.md)", {})):
+        assert look(substrate_class, denial, kind="denial", checks=[check], **locator)["verified"] == [0]
     for check in ("equals(MAX_FILES, 40)", "contains(MAX_FILES)", "exists(CHANGELOG.md)"):
         found = look(substrate_class, denial, kind="denial", checks=[check], **where)
         assert (verdict(found), found["verified"]) == ("absent", [])
@@ -355,12 +363,16 @@ def test_without_any_path_the_scope_is_all_tracked_files_for_grep_alone(look: Lo
 @pytest.mark.parametrize("substrate_class", [GREP, READ])
 @pytest.mark.parametrize("path", ["loose.txt", ".env", "id_rsa", "conf/secrets.yaml", "src/*.py", "link.md"])
 def test_denied_untracked_and_many_files_are_unavailable(look: Look, root: Path, substrate_class: str, path: str):
-    """For `missing` and `absent` as well."""
+    """For `missing` and `absent` as well; but that an untracked file exists is told, without its content."""
     (root / "loose.txt").write_text("x\n")
     (root / ".env").write_text("x\n")
     (root / "link.md").symlink_to("CHANGELOG.md")
-    for check in ("exists", "missing"):
-        assert verdict(look(substrate_class, ABOUT, checks=[f'{check}("{path}")'])) == "unavailable"
+    for check, is_there in (("exists", True), ("missing", False)):
+        found = look(substrate_class, ABOUT, checks=[f'{check}("{path}")'])
+        if path == "loose.txt":
+            assert checked(found)["holds"] is is_there, found
+        else:
+            assert verdict(found) == "unavailable"
     for check in ("contains(x", "absent(x", "equals(x, 1"):
         assert verdict(look(substrate_class, ABOUT, checks=[f'{check}, path="{path}")'])) == "unavailable"
         assert verdict(look(substrate_class, ABOUT, checks=[f"{check})"], path=path)) == "unavailable"
@@ -434,12 +446,14 @@ def test_greps_observation_id_is_the_hash_of_the_matched_lines(look: Look):
 
 
 def test_greps_pattern_is_a_fixed_string_or_re2(look: Look):
-    """`regex = true` makes it an expression; only words are held to the lines that match."""
+    """`regex = true` makes it an expression; words and checks are held to the lines that match."""
     text = "MAX_FILES may be 40 there, it seems."
     assert verdict(look(GREP, text, path="src/limits.py", pattern="MAX_FILES.*40")) == "absent"
     assert verdict(look(GREP, text, path="src/limits.py", pattern="^MAX_FILES.*40$", regex=True)) == "terms-present"
     assert verdict(look(GREP, text, path="src/limits.py", pattern="return")) == "absent"
-    assert checked(look(GREP, ABOUT, checks=["contains(40)"], path="src/limits.py", pattern="return"))["holds"] is True
+    for pattern, holds, reason in (("return", None, "outside-locator"), ("MAX_FILES", True, None)):
+        found = checked(look(GREP, ABOUT, checks=["contains(40)"], path="src/limits.py", pattern=pattern))
+        assert (found["holds"], found.get("reason")) == (holds, reason)
 
 
 def test_equals_in_several_files_with_different_results_is_ambiguous(look: Look, root: Path):
@@ -508,10 +522,16 @@ def test_fs_mtime_calls_another_time_than_declared_unknown(look: Look):
 
 @pytest.mark.parametrize("substrate_class", [READ, GREP])
 def test_content_hashes(look: Look, root: Path, substrate_class: str):
-    """A hash that is not what stands there: unknown where the file has not changed since ts, otherwise absent."""
+    """A hash that is not what stands there: unknown where the file has not changed since ts, otherwise absent.
+
+    A file that is as it was committed has not changed, whenever it was checked out.
+    """
     where = {"path": "CHANGELOG.md"} | ({"pattern": "2026-05-25"} if substrate_class == GREP else {})
     checks = ["contains(Limits)"]
     assert verdict(look(substrate_class, ENTRY, checks=checks, declared=sha("other"), **where)) == "unknown-observation"
+    touch(root / "CHANGELOG.md", AFTER)
+    assert verdict(look(substrate_class, ENTRY, checks=checks, declared=sha("other"), **where)) == "unknown-observation"
+    (root / "CHANGELOG.md").write_text(CHANGELOG + "- 2026-05-25: more\n")
     touch(root / "CHANGELOG.md", AFTER)
     assert verdict(look(substrate_class, ENTRY, checks=checks, declared=sha("other"), **where)) == "absent"
 
@@ -527,8 +547,15 @@ def test_content_hashes_by_the_repositorys_history(look: Look, root: Path):
 
 def test_no_locator(look: Look):
     """git.log from HEAD, grep the tracked files, code.read and fs.mtime the one path that the assertion names."""
-    for substrate_class in (LOG, GREP, READ, MTIME):
-        assert verdict(look(substrate_class, ENTRY)) == "terms-present"
+    for substrate_class in (LOG, GREP, READ):
+        found = look(substrate_class, ENTRY)
+        assert (verdict(found), checked(found)["path"], checked(found)["by"]) == (
+            "corroborates",
+            "CHANGELOG.md",
+            "form",
+        )
+    found = look(MTIME, ENTRY)
+    assert (verdict(found), checked(found)["reason"]) == ("absent", "other-substrate")
     for substrate_class in (READ, MTIME):
         for text in ("There is an entry dated 2026-05-25.", "CHANGELOG.md and src/limits.py are of 2026-05-25."):
             found = look(substrate_class, text)
@@ -563,13 +590,13 @@ def test_stale_view(look: Look, root: Path):
         (LOG, "SLUICE_LOOK_BYTES", "10"),
         (LOG, "SLUICE_LOOK_COMMITS", "1"),
         (GREP, "SLUICE_LOOK_MATCHES", "1"),
-        (READ, "SLUICE_LOOK_TIMEOUT", "0.0000001"),
-        (GREP, "SLUICE_LOOK_TIMEOUT", "0.0000001"),
-        (LOG, "SLUICE_LOOK_TIMEOUT", "0.0000001"),
+        (READ, "SLUICE_LOOK_WALL", "0.0000001"),
+        (GREP, "SLUICE_LOOK_WALL", "0.0000001"),
+        (LOG, "SLUICE_LOOK_WALL", "0.0000001"),
     ],
 )
 def test_bounds(look: Look, substrate_class: str, setting: str, value: str):
-    """Time, bytes, commits and matches come from the configuration; reaching one is unavailable, never a verdict."""
+    """A wall, bytes, commits and matches come from the configuration; reaching one is unavailable, never a verdict."""
     text = "MAX_FILES may be 40 there, it seems."
     where = {} if substrate_class == LOG else {"path": "src/limits.py"}
     assert verdict(look(substrate_class, text, **where)) == "terms-present"

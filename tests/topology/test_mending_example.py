@@ -83,12 +83,26 @@ def test_the_next_attempt_is_recorded_as_one(example: ModuleType, fake: FakeSlui
     fake.corroborate("c-1:0", READ, outcome="contradicts")
 
     assert agent.mend(gathered(fake)) == "mended"
-    fake.corroborate("c-1:0", READ, GREP, attempt=1, verified=[0])
+    checks = [{"check": "equals(CAP, 3, path=a.py)", "holds": True, "by": "form"}]
+    for seen in (READ, GREP):
+        fake.observe(
+            {
+                "observation_id": f"seen:{seen}",
+                "substrate_class": seen,
+                "observed_at": fake.time,
+                "observer": "o",
+                "subject": {"emission_id": "c-1:0", "attempt": 1, "span": {"chars": [0, 21]}},
+                "outcome": "corroborates",
+                "verified": [0],
+                "coverage": "whole",
+                "detail": {"checks": checks},
+            }
+        )
 
     first, second = fake.records("emissions")
     assert (first["emission_id"], first.get("attempt", 0)) == ("c-1:0", 0)
     assert (second["emission_id"], second["attempt"]) == ("c-1:0", 1)
-    assert second["assertions"][0]["checks"] == ["equals(CAP, 3, path=a.py)"]
+    assert "checks" not in second["assertions"][0]  # observers read them from the sentence
     assert [(one["status"], one["attempt"]) for one in fake.records("admitted")] == [("admitted", 1)]
     (prompt,) = answer.prompts
     assert "Check 0 (equals) has 0 of 2 kinds of evidence." in prompt

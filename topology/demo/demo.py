@@ -55,7 +55,7 @@ DEMO_POLICY = msgspec.structs.replace(
         horizon=4_000,
         late_horizon=4_000,
         min_confidence=0.3,
-        window=DEFAULT_POLICY.admissibility.window | {"substrate.fs.mtime": 3_000},
+        window=DEFAULT_POLICY.admissibility.window | {"substrate.git.log": 3_000},
         k_by_check=dict.fromkeys(ALONE, FloorOfCheck(internal=1)),
     ),
     effect={"release-notes-bot": "external"},
