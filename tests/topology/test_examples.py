@@ -268,9 +268,9 @@ def test_observers_and_fold_find_out_what_is_right(checkout: Path) -> None:
 
 
 def test_the_mix_is_a_healthy_one() -> None:
-    """About a third is admitted, and every status that can occur on one look does."""
+    """About a fifth is admitted, as a whole, and every status that can occur on one look does."""
     statuses = Counter(status for status, _ in EXPECTED.values())
-    assert 20 <= statuses["admitted"] <= 30
+    assert 15 <= statuses["admitted"] <= 30
     assert set(statuses) == set(get_args(Status)) - {"renewed"}
     reasons = {reason for _, reason in EXPECTED.values() if reason}
     assert reasons == set(get_args(Reason)) - {"review", "aged-out"}

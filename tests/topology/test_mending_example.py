@@ -105,7 +105,7 @@ def test_the_next_attempt_is_recorded_as_one(example: ModuleType, fake: FakeSlui
     assert "checks" not in second["assertions"][0]  # observers read them from the sentence
     assert [(one["status"], one["attempt"]) for one in fake.records("admitted")] == [("admitted", 1)]
     (prompt,) = answer.prompts
-    assert "Check 0 (equals) has 0 of 2 kinds of evidence." in prompt
+    assert "contradicted" in prompt
     assert "equals(CAP, 4, path=a.py)" in prompt
 
 

@@ -36,7 +36,7 @@ BAR_AFTER = 1.0
 @click.option("--format", "form", type=click.Choice(FORMATS), help="What FILE is [found by its content or ending].")
 @root
 @click.option("--policy", "policy_file", type=click.Path(dir_okay=False), help="Policy file [the reference policy].")
-@click.option("--proposer", metavar="form|file:F", help="Asked which checks each statement has [nobody].")
+@click.option("--proposer", metavar="NAME", help="form, or file:F: asked which checks each statement has.")
 @click.option("--last", is_flag=True, help="Of a session the last turn alone.")
 @click.option("--all", "every", is_flag=True, help="Every turn of a session [this is what happens without --last].")
 @click.option("--json", "as_json", is_flag=True, help="JSON Lines: an object for each statement.")
