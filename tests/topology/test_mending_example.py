@@ -80,7 +80,20 @@ def test_the_next_attempt_is_recorded_as_one(example: ModuleType, fake: FakeSlui
     """The same emission, counted up, with what the agent looked at; the prompt has the advice and the frames."""
     agent = agent_on(example, fake, ["`CAP` in `a.py` is 4.", "`CAP` in `a.py` is 3."])
     answer = agent.answer("c-1", "How many?", look)
-    fake.corroborate("c-1:0", READ, outcome="contradicts")
+    told = {"check": "equals(CAP, 4, path=a.py)", "holds": False, "reason": "differs", "by": "form"}
+    fake.observe(
+        {
+            "observation_id": "seen:4",
+            "substrate_class": READ,
+            "observed_at": fake.time,
+            "observer": "o",
+            "subject": {"emission_id": "c-1:0", "attempt": 0, "span": {"chars": [0, 21]}},
+            "outcome": "contradicts",
+            "refuted": [0],
+            "coverage": "whole",
+            "detail": {"checks": [told]},
+        }
+    )
 
     assert agent.mend(gathered(fake)) == "mended"
     checks = [{"check": "equals(CAP, 3, path=a.py)", "holds": True, "by": "form"}]
