@@ -75,7 +75,7 @@ def vet(
         sluice vet
         sluice vet README.md docs/*.md --root ~/src/project
         sluice vet session.jsonl --format claude-code --last
-        sluice vet answer.md --proposer file:proposals.jsonl
+        sluice vet README.md --proposer file:proposals.jsonl
         sluice vet session.jsonl --json | jq 'select(.status == "contradicted") | .statement'
     """
     from ..observers.roots import Roots
