@@ -180,6 +180,16 @@ def _interrupted(*_: object) -> bytes:
     raise KeyboardInterrupt
 
 
+def test_the_memory_of_the_process_that_asks_is_not_its_own(process: ParsingProcess):
+    """A process that holds much would else replace it after every file."""
+    ballast = b"x" * 450_000_000
+    process.ask("code", "a.py", SMALL.encode())
+    first = pid_of(process)
+    process.ask("code", "b.py", SMALL.encode() + b"\n")
+    assert pid_of(process) == first
+    assert ballast
+
+
 def test_it_is_replaced_after_many_parses(process: ParsingProcess):
     """Here nothing grows with their number."""
     process.ask("code", "a.py", SMALL.encode())
