@@ -169,7 +169,7 @@ async def test_a_package_is_rolled_out_and_back_under_load(lanes: tuple[Settings
             assert "a snapshot is not used" not in said
 
     await assert_exactly_once(settings, sum(sent))
-    assert set(map(tuple, (await numbers(settings)).values())) == {("4",)}
+    assert set(map(tuple, (await numbers(settings)).values())) == {("5",)}
 
 
 async def test_a_later_fold_is_rolled_out_first_and_raised_afterwards(lanes: tuple[Settings, Workers], tmp_path: Path):
@@ -185,16 +185,16 @@ async def test_a_later_fold_is_rolled_out_first_and_raised_afterwards(lanes: tup
         await pods.restart("pod-a")  # back
         await pods.restart("pod-a", "0.3.0", **later)
         await pods.restart("pod-b", "0.3.0", **later)
-        assert set(map(tuple, (await numbers(settings)).values())) == {("4",)}
+        assert set(map(tuple, (await numbers(settings)).values())) == {("5",)}
         for name in ("pod-a", "pod-b"):
-            await pods.restart(name, "0.3.0", SLUICE_FOLD_VERSION="5", **later)
+            await pods.restart(name, "0.3.0", SLUICE_FOLD_VERSION="6", **later)
             await workers.until_said(pods.running[name], RAISED, 2 * FOLDS)  # two lanes each
             assert workers.said(pods.running[name]).count(RAISED) == 2 * FOLDS
 
     assert_exactly_once_by(settings, sum(sent), later)
-    assert set(map(tuple, (await numbers(settings)).values())) == {("4", "5")}
+    assert set(map(tuple, (await numbers(settings)).values())) == {("5", "6")}
     raised = {
-        lane: next(block.header.height for block in chain if block.header.fold.startswith("5 "))
+        lane: next(block.header.height for block in chain if block.header.fold.startswith("6 "))
         for lane, chain in (await ledger(settings)).items()
     }
     admitted: dict[bool, list[dict[str, object]]] = {False: [], True: []}
@@ -245,7 +245,7 @@ async def test_an_older_worker_that_is_given_a_raised_lane_ends(kafka: str, pref
     with Workers(settings, tmp_path) as workers:
         older = workers.start()
         await workers.until_taken_over(older)
-        newer = workers.start(SLUICE_FOLD_VERSION="5", **later)
+        newer = workers.start(SLUICE_FOLD_VERSION="6", **later)
         await workers.until_said(newer, "lane taken over", 2 * FOLDS)
         sent = await load(settings, 0, 300, 2)
         newer.kill()
@@ -256,4 +256,4 @@ async def test_an_older_worker_that_is_given_a_raised_lane_ends(kafka: str, pref
         sent += await load(settings, 300, 200)
 
         assert_exactly_once_by(settings, sent, later)
-        assert sorted(map(tuple, (await numbers(settings)).values())) == [("4",), ("4",), ("4", "5"), ("4", "5")]
+        assert sorted(map(tuple, (await numbers(settings)).values())) == [("5",), ("5",), ("5", "6"), ("5", "6")]

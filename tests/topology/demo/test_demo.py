@@ -45,7 +45,9 @@ LINES = [
     b"",
     b'{"emission_id": "em-3", "text"',
 ]
-POLICY = '[admissibility]\nhorizon = "1s"\nmax_validity = "2h"\n[disposition]\nunannotated = "review"\n'
+POLICY = (
+    '[admissibility]\nhorizon = "1s"\nlate_horizon = "1s"\nmax_validity = "2h"\n[disposition]\nunannotated = "review"\n'
+)
 
 
 def record(value: bytes, key: str | None = None, **headers: str) -> ConsumerRecord[bytes | None, bytes | None]:
