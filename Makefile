@@ -23,7 +23,7 @@ PURE := tests/codecs/test_blocks.py tests/codecs/test_in_place.py tests/codecs/t
 SLOW = $$(grep -rlw --include='test_*.py' 'mark\.slow' tests \
   --exclude-dir=integration --exclude-dir=docs --exclude-dir=manifests --exclude-dir=adapters_real)
 
-.PHONY: demo browser test test-all test-kafka test-slow test-docs test-pure test-deep test-adapters lint types format bench bench-quick bench-serve yield soundness docs reference screenshots conformance fuzz fuzz-native fuzz-judging manifests sbom soak chaos lock wheels clean help
+.PHONY: demo browser test test-all test-kafka test-kafka-gate nightly test-slow test-docs test-pure test-deep test-adapters lint types format bench bench-quick bench-serve yield soundness docs reference screenshots conformance fuzz fuzz-native fuzz-judging manifests sbom soak chaos lock wheels clean help
 
 help: ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -85,6 +85,14 @@ test-adapters: $(ADAPTERS)/.installed ## the adapters, against the real packages
 # of the time, and the others compute then. They give way, so that what they stand beside keeps its time.
 ASIDE := nice -n 10
 test-all: test-kafka test-slow test-docs test-adapters test-pure ## all other tests: slow ones, documentation, manifests, adapters, without the compiled core, real Kafka, chaos
+
+# What a submission must hold on a real Kafka; `make nightly` runs all of them.
+GATE_KAFKA := $(addprefix tests/integration/,test_exactly_once.py test_recovery.py test_fail_over.py test_handing_over.py test_serve.py)
+
+test-kafka-gate: $(DEV) ## exactly-once, recovery, fail-over, hand-over and serve on a real Kafka
+	$(BIN)/python -m pytest -q -n 3 --dist loadscope --no-loadscope-reorder -m "not path" $(GATE_KAFKA)
+
+nightly: test-all soundness fuzz fuzz-native fuzz-judging ## all that takes long: every other test, the soundness oracles, the fuzzers
 
 # A test goes to whichever worker is free, the longest first (tests/integration/conftest.py).
 test-kafka: $(DEV) ## what needs a real Kafka and is not in `make test`; chaos, the console in a browser
