@@ -149,7 +149,7 @@ def test_the_service_takes_records_and_shows_what_became_of_them(
 
 
 PAGES = (
-    "/", "/emissions/em-signed", "/queue", "/queue/bulk", "/claims", "/insight", "/look-up", "/sign-in", "/openapi.json",
+    "/", "/emissions/em-signed", "/queue", "/queue/bulk", "/insight", "/look-up", "/sign-in", "/openapi.json",
     "/metrics", "/healthz", "/readyz", "/v1/emissions/em-signed", "/static/console.css",
 )  # fmt: skip
 
