@@ -9,13 +9,14 @@ hold a megabyte of `[`.
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from .errors import Fault, schema_fault
+from .errors import Fault, schema_fault, too_many
 from .parameters import read_value, write_value
-from .records import Annotation, Assertion, Emission
+from .records import MAX_ASSERTIONS, Annotation, Assertion, Emission
 from .sentences import sentences
 from .spans import Span, span_key
 from .vocabulary import TERMINALS, VERSIONS, recognise
@@ -58,7 +59,7 @@ class _Next:
         return self._found
 
 
-def parse_inline(emission: Emission) -> Emission:
+def parse_inline(emission: Emission) -> Emission | Fault:
     """The JSON form of an emission whose `text` holds groups and whose `assertions` is None.
 
     Every sentence becomes an assertion, in order, those without a group unannotated (`provenance` None). A group
@@ -66,9 +67,16 @@ def parse_inline(emission: Emission) -> Emission:
 
     Args:
         emission: as it came.
+
+    Returns:
+        `too-many-annotations` where it holds more than an emission may; what lies beyond that is not read.
     """
-    text, groups = _take_groups(emission.text or "", emission.vocabulary)
-    spans = sentences(text, (group.position for group in groups))
+    text, groups = _take_groups(emission.text or "", emission.vocabulary, MAX_ASSERTIONS + 1)
+    if len(groups) > MAX_ASSERTIONS:
+        return too_many("$.text", "annotations", MAX_ASSERTIONS, "more")
+    spans = sentences(text, (group.position for group in groups), MAX_ASSERTIONS + 1)
+    if len(spans) > MAX_ASSERTIONS:
+        return too_many("$.text", "assertions", MAX_ASSERTIONS, "more")
     found: list[list[_Group]] = [[] for _ in spans]
     place = 0
     for group in groups:
@@ -97,14 +105,15 @@ def _assertion(span: tuple[int, int], groups: list[_Group]) -> Assertion:
     )
 
 
-def _take_groups(text: str, vocabulary: str) -> tuple[str, list[_Group]]:
-    """The text without its groups and the white space before each, and each group with the place where it stood."""
+def _take_groups(text: str, vocabulary: str, most: int = sys.maxsize) -> tuple[str, list[_Group]]:
+    """The text without its groups and the white space before each, and each group with the place where it stood; the
+    first `most` groups."""
     close_after, open_after, mark_after = _Next(_CLOSE, text), _Next(_OPEN, text), _Next(_MARK, text)
     pieces: list[str] = []
     groups: list[_Group] = []
     length = done = skipped = 0
     position = text.find("[")
-    while position >= 0:
+    while position >= 0 and len(groups) < most:
         close = close_after(position)
         if close == len(text):
             break
@@ -269,6 +278,8 @@ def _group(path: str, annotation: Annotation, vocabulary: str, checks: list[str]
 def _difference(emission: Emission, text: str, rendered: str) -> Fault | None:
     """The first thing that is another one after parsing what was rendered."""
     back = parse_inline(replace(emission, text=rendered, assertions=None))
+    if isinstance(back, Fault):
+        return back
     if back.text != text:
         _, literal = _take_groups(text, emission.vocabulary)
         got = text[literal[0].position :].strip() if literal else text

@@ -42,7 +42,7 @@ Digest = Annotated[
 ]
 
 MAX_ASSERTIONS = 1000
-"""An emission holds at most so many assertions."""
+"""An emission holds at most so many assertions, and so many annotations of all of them together."""
 MAX_CHECKS = 20
 """Checks of one assertion (docs/checks.md)."""
 MAX_CHECK_LENGTH = 2000
@@ -246,7 +246,7 @@ class Emission(Record, frozen=True, gc=False):
         vocabulary: the version of the substrate-classes that its annotations are of.
         text: the output itself, which spans of characters count in; without `assertions` it is read for annotations in
             brackets.
-        assertions: what it states, at most 1,000.
+        assertions: what it states, at most 1,000; with at most 1,000 annotations of all of them together.
         contexts: texts that its assertions may quote from (`cites`), by name.
         attempt: 0, and higher for another try under the same id, which supersedes the earlier ones.
         group: the answer that it is a piece of, where an answer is emitted piece by piece (recording.md).

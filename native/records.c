@@ -186,7 +186,7 @@ static int annotation_read(Emission *self, AssertionState *assertion, Json *json
     unsigned seen = 0, absences = 0, next = 0, member;
     int64_t number, ts;
     View id, locator = {NULL, 0};
-    if (!begins(json, '{'))
+    if (++self->annotations > MOST_DECLARED || !begins(json, '{'))
         return 0;
     while (fine && (found = JSON_NAMED(json, &first, names, &next, &member)) > 0) {
         if (member < 6 && !once(&seen, member))

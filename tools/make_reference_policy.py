@@ -33,6 +33,7 @@ KEYS: Mapping[str, str] = {
     "admissibility.early_settle": "whether an assertion is settled once every listed observer has answered",
     "admissibility.max_waiting": "how many observations of one observer wait for one emission",
     "admissibility.max_waiting_bytes": "how many bytes of evidence wait in a lane, in equal shares",
+    "admissibility.max_annotations": "how many assertions an emission may have, and annotations of all of them",
     "admissibility.min_observers": "how many distinct observers the evidence must come from, by effect; or one number",
     "admissibility.k_by_check": "how many distinct fresh classes one check needs, by effect, if that differs from `k`",
     "judging.min_coverage": "how much of a sentence its checks must speak of, by effect: `whole`, `part` or `none`",

@@ -154,6 +154,7 @@ def _rules(policy: Policy) -> Rules:
         accepts_checks=BUILT_IN in policy.judging.accept,
         looks_kept=_bits(effects_with_looks(policy)) | _reviewed(policy),
         names_vendors=bool(policy.emitters.vendor),
+        max_annotations=rules.max_annotations,
         max_waiting=rules.max_waiting,
         waiting_share=waiting.share_of(policy),
         verdicts=CODES["verdicts"].index(policy.verdicts),

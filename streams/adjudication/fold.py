@@ -20,7 +20,7 @@ import msgspec
 from ...codecs.adoptions import is_adoption
 from ...codecs.blocks import MAX_HEADERS, MAX_INPUT_BYTES, Block, Event, EventKind, Output
 from ...codecs.canonical import fast_canonical, parse_json
-from ...codecs.decode import assertion_text, decode_review
+from ...codecs.decode import assertion_text, decode_review, too_annotated
 from ...codecs.digests import digest_of
 from ...codecs.errors import DoesNotHoldError, Fault
 from ...codecs.fast_decode import read_emission, read_observation
@@ -292,6 +292,9 @@ class _Folding:
         emission = read_emission(event.value)
         if isinstance(emission, Fault):
             return emission
+        fault = too_annotated(emission, self.rules.max_annotations)
+        if fault is not None:
+            return fault
         state, emission_id = self.state, emission.emission_id
         if emission.emitter is not None and self.refuses:
             fault = validation.identified(emission.emitter, self.refuses)

@@ -16,7 +16,7 @@ import rfc8785
 from msgspec import field
 
 from ...codecs.dids import normalised
-from ...codecs.records import CoverageLevel, Disposition, Effect
+from ...codecs.records import MAX_ASSERTIONS, CoverageLevel, Disposition, Effect
 from ...codecs.signatures import DEFAULT_ORIGIN
 from ...codecs.spans import Identifier
 from ...codecs.vocabulary import CLASSES_1_0
@@ -125,6 +125,7 @@ class Admissibility(Part, frozen=True, gc=False):
             count as one.
         max_waiting_bytes: so much evidence may wait in a lane, in bytes; each listed observer has an equal share of
             it, and all others together have one (adjudication/waiting.py).
+        max_annotations: so many assertions an emission may have, and so many annotations of all of them together.
         late_horizon: so much longer an assertion waits at which nobody has looked by its horizon.
         max_unseen: so many assertions of a lane may wait so; what exceeds it ends at its horizon.
         early_settle: an assertion is settled before its horizon ends once every listed observer has answered, for each
@@ -143,6 +144,7 @@ class Admissibility(Part, frozen=True, gc=False):
     max_attempts: int = 3
     max_waiting: int = 100
     max_waiting_bytes: int = 128 << 20
+    max_annotations: int = MAX_ASSERTIONS
     review_window: int = DAY
     window: dict[str, int] = field(default_factory=lambda: dict(REFERENCE_WINDOWS))
     min_observers: LeastObservers = LeastObservers()
@@ -166,6 +168,8 @@ class Admissibility(Part, frozen=True, gc=False):
             raise ValueError("min_confidence is from 0 to 1, and max_attempts at least 1")
         if not 1 <= self.max_waiting <= MOST_WAITING or not 1 <= self.max_waiting_bytes <= MOST_WAITING_BYTES:
             raise ValueError(f"max_waiting is from 1 to {MOST_WAITING}, max_waiting_bytes to {MOST_WAITING_BYTES}")
+        if not 1 <= self.max_annotations <= MAX_ASSERTIONS:
+            raise ValueError(f"max_annotations is from 1 to {MAX_ASSERTIONS}")
         if not 0 <= self.max_unseen <= MOST_UNSEEN:
             raise ValueError(f"max_unseen is from 0 to {MOST_UNSEEN}")
         if self.window.keys() != CLASSES_1_0:

@@ -31,6 +31,7 @@ def _lines(policy: p.Policy) -> Iterator[str]:
     yield f"early_settle = {_boolean(rules.early_settle)}"
     yield f"max_waiting = {rules.max_waiting}"
     yield f"max_waiting_bytes = {rules.max_waiting_bytes}"
+    yield f"max_annotations = {rules.max_annotations}"
     yield f"max_unseen = {rules.max_unseen}"
     least = rules.min_observers
     yield f"min_observers = {{ internal = {least.internal}, external = {least.external} }}"

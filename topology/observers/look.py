@@ -47,6 +47,9 @@ MAX_TEXT: Final = 20_000
 """Characters of an assertion that is looked for."""
 EVERY_ROOT: Final = "*"
 MAX_TERMS: Final = 100
+MAX_SAID: Final = 1_000_000
+"""Characters that the looks at one emission are about together: statements may lie over one another, and each is asked
+about once for each annotation."""
 MAX_LOOKS: Final = 1000
 """Places looked at for one emission: as many as it may hold assertions. Strangers choose how many annotations come."""
 
@@ -215,6 +218,7 @@ class _Eyes:
         self._settings, self._clock, self._stopped = settings, clock, stopped
         self._ground, self._instruments = ground, instruments
         self._known: dict[tuple[str | None, bytes], _Looked] = {}
+        self._said = 0
 
     def observe(self, emission: Emission, assertion: Assertion, annotation: Annotation, name: str) -> list[Observation]:
         """The observation of one annotation, and each judge's; of one that says what another did, the same."""
@@ -281,6 +285,9 @@ class _Eyes:
         said = assertion_text(emission, assertion)
         if len(said) > MAX_TEXT:
             raise CannotLook(f"the assertion is longer than {MAX_TEXT} characters")
+        if self._said + len(said) > MAX_SAID:
+            raise CannotLook(f"the emission's looks are about more than {MAX_SAID} characters, {BOUND} of text")
+        self._said += len(said)
         text = nfkc(said)
         locator = annotation.locator or {}
         proposal = assertion.proposal

@@ -53,7 +53,7 @@ from .intake import Intake
 from .interfaces import Committed, Inputs, LaneStatus, Meter
 from .lane_turns import LATE_SECONDS, Turns
 from .liveness import LaneProgress
-from .retry import BlockSizer, Failures, loss, place_of
+from .retry import FOLD_SECONDS, BlockSizer, Failures, loss, place_of
 from .skew import Skew
 from .watermark import Watermark
 
@@ -738,7 +738,7 @@ class Lane:
 
     def _taken(self) -> list[Event]:
         """What waits, as much of it as a block may hold."""
-        self.intake.most = self._block_sizer.events
+        self.intake.most = self._block_sizer.most
         return self.intake.take()
 
     def _is_checkpoint_due(self) -> bool:
@@ -849,8 +849,14 @@ class Lane:
 
         All are of one time: nothing is awaited, and so nobody can say anything new, before the last of them is folded.
         """
+        began = clocks.thread_time()
         folded = [self._fold_next(time, mark, self._taken())]
-        while self.intake.full and len(folded) < TOGETHER and not (self._unread or self._block_sizer.is_careful):
+        while (
+            self.intake.full
+            and len(folded) < TOGETHER
+            and clocks.thread_time() - began < FOLD_SECONDS
+            and not (self._unread or self._block_sizer.is_careful)
+        ):
             folded.append(self._fold_next(time, mark, self._taken(), folded[-1].after))
         return folded
 
@@ -859,7 +865,7 @@ class Lane:
 
         From here on the state is ahead of the ledger: after an exception the caller must restore.
         """
-        began, state = clocks.monotonic(), self._state
+        began, worked, state = clocks.monotonic(), clocks.thread_time(), self._state
         # Made for this one block: what is not committed is thrown away with it.
         builder = BlockBuilder(self._fold, self.number, self._lanes, self._policy_hash, state, head or self._tip)
         snapshot = (self._scheduler and self._scheduler.news()) or UNSET
@@ -867,6 +873,7 @@ class Lane:
         _, data, outputs, after = builder.close(
             header, events, checked=True
         )  # what no reader would take: never written
+        self._block_sizer.folded(len(events), clocks.thread_time() - worked)
         slow: int = getattr(state, "left_to_python", 0)  # of a fold that has a compiled core
         return Folded(data, outputs, after, events, clocks.monotonic() - began, slow)
 

@@ -470,7 +470,8 @@ def test_every_choice_of_a_policy_is_known_to_the_core() -> None:
     """A new field of the policy needs a look at folder.py: what the core should do about it, or that it steps back."""
     known = {
         Admissibility: "trust k horizon late_horizon max_unseen max_validity max_skew max_stall min_confidence "
-        "max_attempts max_waiting max_waiting_bytes review_window window min_observers k_by_check early_settle",
+        "max_attempts max_waiting max_waiting_bytes max_annotations review_window window min_observers k_by_check "
+        "early_settle",
         policy.FloorOfCheck: "internal external",
         policy.Judging: "min_coverage require_checks accept same_bytes same_root groups proposers",
         policy.Proposer: "keys models",

@@ -126,6 +126,19 @@ class TestBlocks:
         assert [len(block.events) for block in world.log.blocks] == [1, MAX_EVENTS, MAX_EVENTS, 1001]
         assert world.log.values == values
 
+    async def test_a_block_holds_what_is_folded_in_a_tenth_of_a_second(self):
+        """What folds slowly comes in smaller blocks; the same records, in order."""
+        values = [b"%d" % number for number in range(100)]
+        world = World()
+        async with world.running():
+            await world.until(lambda: world.log.records)
+            world.lane._block_sizer.folded(4000, 40.0)
+            world.inputs.send("emissions", *values)
+            await world.until(lambda: len(world.log.values) == 100)
+
+        assert [len(block.events) for block in world.log.blocks][:2] == [1, 10]
+        assert world.log.values == values
+
     async def test_a_record_larger_than_a_block_stands_alone(self):
         """900 kB close a block; a single record beyond that has one of its own."""
         async with World().running() as world:
