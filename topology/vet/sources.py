@@ -27,7 +27,7 @@ from ...record import (
 )
 from ...record.git_index import checkout_around
 from ...record.transcripts import TranscriptError, detect
-from ..observers.nameable_files import main_repository
+from ..observers.nameable_files import repositories_of
 from ..observers.roots import DEFAULT, SEPARATOR, Roots
 from ..settings.files import demand_plain, read_file
 from .annotating import Proposing, Widening
@@ -232,14 +232,14 @@ def checkout_of(here: Path) -> str:
 
 
 def roots_around(here: Path) -> str:
-    """The roots for a folder where nobody named any: its checkout, and of a linked work tree the main repository too.
+    """The roots for a folder where nobody named any: its checkout, and the folders in which the checkout's repository
+    keeps its own: of a linked work tree, a submodule, or a clone that borrows objects.
 
     Returns:
         As the setting `root` has them.
     """
     top = checkout_of(here)
-    main = main_repository(top)
-    return top if main is None else SEPARATOR.join((top, f"main={main}"))
+    return SEPARATOR.join((top, *(f"{name}={path}" for name, path in repositories_of(top).items())))
 
 
 def folder_of(roots: Roots) -> str:
