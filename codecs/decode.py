@@ -20,6 +20,7 @@ from . import inline, records, times
 from .errors import Fault, cut, schema_fault, too_many
 from .identifier_characters import check_names
 from .nesting import MAX_NESTING, deeper_than
+from .not_json import why_not_json
 from .records import AnyStep, Assertion, Derived, Emission, Observation, Retrieval, Review
 from .spans import LAST_OFFSET, Span, chars_key, resolve_pointer, span_key
 
@@ -40,7 +41,7 @@ def decode_json(data: bytes | None, decoder: msgspec.json.Decoder[R]) -> R | Fau
     except msgspec.ValidationError as error:
         return _not_json(data) or _as_fault(str(error), data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return Fault("not-json", f"the value is not JSON: {error}")
+        return Fault("not-json", f"the value is not JSON: {why_not_json(data, error)}")
 
 
 def _not_json(data: bytes) -> Fault | None:
@@ -50,7 +51,7 @@ def _not_json(data: bytes) -> Fault | None:
     except msgspec.ValidationError:
         return None  # JSON, with a number that nothing can hold
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return Fault("not-json", f"the value is not JSON: {error}")
+        return Fault("not-json", f"the value is not JSON: {why_not_json(data, error)}")
     return None
 
 

@@ -41,6 +41,8 @@ _KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}", re.ASCII)
 MAX_CLASS: Final = 256
 CHECK: Final = "check"
 """The parameter that holds one check of the assertion."""
+COMPUTED: Final = "computed"
+"""The parameter that says, by `true`, that a recorder computed the observation id."""
 NO_CLASS: Final = "?"
 """What a group names that begins with a parameter: never a class, so it fails closed."""
 
@@ -175,12 +177,16 @@ def _annotation(head: re.Match[str], parameters: str, vocabulary: str) -> tuple[
             checks.append(value)  # the only parameter that may be repeated
         else:
             given[key] = value
+    computed = given.get(COMPUTED) == "true"
+    if computed:
+        del given[COMPUTED]
     annotation = Annotation(
         substrate_class=name,
         observation_id=given.pop("observation-id", None),
         ts=given.pop("ts", None),
         locator=given or None,
         unknown=not legal and (_terminal(name) is not None or recognise(name, vocabulary).name is not None),
+        computed=computed,
     )
     return annotation, checks
 
@@ -249,6 +255,8 @@ def _group(path: str, annotation: Annotation, vocabulary: str, checks: list[str]
     parts = [annotation.substrate_class]
     if annotation.observation_id is not None:
         parts.append(f"observation-id={write_value('observation-id', annotation.observation_id)}")
+    if annotation.computed:
+        parts.append(f"{COMPUTED}=true")
     if annotation.ts is not None:
         parts.append(f"ts={write_value('ts', annotation.ts)}")
     locator = annotation.locator or {}

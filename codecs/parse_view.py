@@ -78,6 +78,8 @@ def _annotation(annotation: Annotation, vocabulary: str) -> dict[str, Any]:
         form["terminal"] = True
     if annotation.unknown or recognised.name is None:
         form["unknown"] = True
+    if annotation.computed:
+        form["computed"] = True
     return form
 
 

@@ -139,6 +139,8 @@ class Annotation(Record, frozen=True, gc=False):
     Attributes:
         substrate_class: what was consulted, by its name in the vocabulary; or a terminal, which says that nothing was.
         observation_id: what the emitter says it saw there: a commit, a hash, the line of a brief.
+        computed: whether a recorder computed that id from what a call gave back. Such an id is a hint: the annotation
+            counts as if it had none.
         ts: when it says it looked.
         locator: where to look again; which members are read depends on the class.
         terminal: written by `sluice parse`: whether the class is a terminal.
@@ -151,6 +153,12 @@ class Annotation(Record, frozen=True, gc=False):
     locator: Locator | None = None
     terminal: bool = False
     unknown: bool = False
+    computed: bool = False
+
+    @property
+    def declared_id(self) -> str | None:
+        """The id that the emitter itself declares, which must be true [S §11.1]; None for one that was computed."""
+        return None if self.computed else self.observation_id
 
 
 class Cites(Record, frozen=True, gc=False):

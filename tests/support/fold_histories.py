@@ -432,7 +432,11 @@ class World:
         }
         self.drop(value, "observation_id", "ts")
         self.also(
-            value, ("locator", {"path": "a/b", "lines": [1, 2.5], "é": {}}), ("unknown", True), ("terminal", True)
+            value,
+            ("locator", {"path": "a/b", "lines": [1, 2.5], "é": {}}),
+            ("unknown", True),
+            ("terminal", True),
+            ("computed", True),
         )
         return value
 

@@ -140,6 +140,7 @@ def _claim(redaction: RedactionPolicy, emission: Emission, annotation: Annotatio
         locator=UNSET if bound or redaction.hides_ids else _value(annotation.locator),
         terminal=found.terminal,
         unknown=found.name is None or annotation.unknown,
+        computed=annotation.computed,
     )
 
 

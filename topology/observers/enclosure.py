@@ -99,13 +99,23 @@ def _stores(objects: str, deepest: int) -> Iterator[str]:
         folder = os.path.join(objects, name)
         yield folder
         yield from _links(folder)
-    borrowed = _read(os.path.join(objects, "info", "alternates")).split(b"\n")
-    for line in borrowed:
-        if not line or line.startswith(b"#"):
-            continue
-        if line.startswith(b'"') or not deepest:
-            raise CannotLook(LEADS_OUT)  # a quoted path, which nobody writes who has no need to hide it
-        yield from _stores(os.path.join(objects, os.fsdecode(line)), deepest - 1)
+    for lender in borrowed(objects):
+        if not deepest:
+            raise CannotLook(LEADS_OUT)
+        yield from _stores(lender, deepest - 1)
+
+
+def borrowed(objects: str) -> list[str]:
+    """The folders that a folder of objects borrows from.
+
+    Raises:
+        CannotLook: one is written in quotation marks, which nobody needs who does not hide it.
+    """
+    lines = _read(os.path.join(objects, "info", "alternates")).split(b"\n")
+    named = [line for line in lines if line and not line.startswith(b"#")]
+    if any(line.startswith(b'"') for line in named):
+        raise CannotLook(LEADS_OUT)
+    return [os.path.join(objects, os.fsdecode(line)) for line in named]
 
 
 def _hashed(objects: str) -> list[str]:

@@ -202,6 +202,12 @@ class Shares:
         self._left -= size
 
 
+def _at_head(annotation: Annotation) -> Annotation:
+    """An annotation without the commit that it names and the id that was computed."""
+    kept = {key: value for key, value in (annotation.locator or {}).items() if key not in ("commit", "ref")}
+    return replace(annotation, observation_id=None, computed=False, locator=kept or None)
+
+
 class _Eyes:
     """What looks for the time of one emission; with the roots, if any class below one is looked at."""
 
@@ -261,10 +267,19 @@ class _Eyes:
             elif name not in LOCATORS:
                 raise CannotLook(f"no observer for {name} is configured")
             ask = self._ask(emission, assertion, annotation, name)
+            finding, is_gone = None, False
             try:
                 finding = self._recalled(ask, observer, began)
+                is_gone = finding.outcome == "unknown-observation"
+            except NotReached:
+                if not annotation.computed:
+                    raise
+                is_gone = True
             finally:
                 self._shares.spend(ask.budget.spent)
+            if finding is None or (is_gone and annotation.computed):
+                # A rebase or an amended commit took what the recorder named: what stands there now is looked at.
+                return self._looked(emission, assertion, _at_head(annotation), name)
         except CannotLook as reason:
             finding = Finding("unavailable", reason=str(reason))
         findings = [(None, finding), *self._opinions(name, ask, finding)]
@@ -309,7 +324,7 @@ class _Eyes:
             text,
             terms,
             locator,
-            annotation.observation_id,
+            annotation.declared_id,
             None if annotation.ts is None else parse_time(annotation.ts),
             self._shares.budget(self._settings, seconds),
             parse_time(emission.emitted_at),

@@ -102,7 +102,7 @@ def observation(
         form: where the checks come from.
         public: the line that stands there instead may be told.
     """
-    declared = fit_to_show(annotation.observation_id)
+    declared = fit_to_show(annotation.declared_id)
     judged, opinion = finding.judged, finding.opinion
     verified = None if judged is None else list(judged.verified)
     coverage = None if judged is None else judged.coverage

@@ -2,7 +2,8 @@
 
 An agent reads a file with one tool, and a policy asks for two kinds of evidence. So where a call bears on a statement,
 vet looks at the file of that call also with the other kinds that can decide one of its checks (decision 24). They are
-only places to look at: what the observers see there decides. A statement that no call bears on gets none.
+only places to look at: what the observers see there decides. Of a statement that no call bears on, what it names is
+looked up all the same, where it has a check.
 
 History decides about the content of a file only where the file stands there as it was committed. Else it would hold the
 agent's own changes against what the agent says of them.
@@ -45,9 +46,7 @@ class Proposing(Annotator):
 
     def note(self, text: str, calls: Sequence[CallText], kind: Kind = "assertion") -> list[Annotation]:
         """See `Annotator`."""
-        checks = _checks(text, kind)
-        kept = without_stale(proposals(text, self._at_hand.listing), checks, self._at_hand.committed)
-        return [everywhere(one) for one in kept] if checks else kept
+        return proposed(text, _checks(text, kind), self._at_hand)
 
 
 class Widening(Annotator):
@@ -65,7 +64,21 @@ class Widening(Annotator):
     def note(self, text: str, calls: Sequence[CallText], kind: Kind = "assertion") -> list[Annotation]:
         """See `Annotator`."""
         noted, checks = super().note(text, calls, kind), _checks(text, kind)
-        return widened(noted, checks, self._at_hand) if noted and checks else noted
+        if not checks:
+            return noted
+        return widened(noted, checks, self._at_hand) if noted else proposed(text, checks, self._at_hand)
+
+
+def proposed(text: str, checks: Sequence[Check], at_hand: AtHand) -> list[Annotation]:
+    """The annotations of a statement that no call bears on, by what it names.
+
+    Args:
+        text: the statement.
+        checks: of it.
+        at_hand: the checkout.
+    """
+    kept = without_stale(proposals(text, at_hand.listing), checks, at_hand.committed)
+    return [everywhere(one) for one in kept] if checks else kept
 
 
 def widened(noted: Sequence[Annotation], checks: Sequence[Check], at_hand: AtHand) -> list[Annotation]:

@@ -20,6 +20,7 @@ from fold_histories import (
     CLASSES,
     IDS,
     MINUTE,
+    SHA,
     Raw,
     Step,
     T,
@@ -112,6 +113,33 @@ def test_timers_that_fire_together_fire_in_their_order() -> None:
         found = same([(T, T, emissions), (T, T, observations), *repeated], rules)
 
     assert found.counters["lives"] == 0
+
+
+@pytest.mark.parametrize("trust", ["observed", "both", "declared"])
+@pytest.mark.parametrize("outcome", ["corroborates", "contradicts", "unknown-observation", "absent"])
+def test_a_computed_id_counts_as_none(outcome: str, trust: Any) -> None:
+    """An emitter who marks an id that it invented gets what it gets without one: neither rejected nor admitted for it.
+    The id that it declares itself has to be true."""
+
+    def decided(note: dict[str, Any]) -> list[Any]:
+        notes = [{"substrate_class": cls, "ts": T, **note} for cls in CLASSES[:2]]
+        fields = {"assertions": [{"span": {"chars": [0, 5]}, "provenance": notes}]}
+        seen = [("observations", *raw_observation(1, cls, outcome=outcome, at=format_time(T + 1))) for cls in CLASSES]
+        records: list[Raw | Policy] = [("emissions", *raw_emission(1, **fields)), *seen]
+        found = same([(T, T, records), *LATER], Policy(admissibility=Admissibility(trust=trust)))
+        return [
+            (one.topic, value.get("status"), value.get("reason"), value.get("classes"))
+            for some in found.outputs
+            for one in some
+            for value in [json.loads(one.value or b"{}")]
+        ]
+
+    invented = {"observation_id": IDS[0], "computed": True}
+    assert decided(invented) == decided({}) == decided({"observation_id": SHA, "computed": True})
+    if outcome == "unknown-observation" and trust != "declared":
+        reasons = {one[2] for one in decided({"observation_id": SHA})}
+        assert "fabricated-annotation" in reasons
+        assert "fabricated-annotation" not in {one[2] for one in decided({"observation_id": SHA, "computed": True})}
 
 
 @pytest.mark.parametrize("told", ["settled", "all"])
