@@ -151,7 +151,7 @@ class World:
         invariants.check(
             self.broker,
             origins={
-                fold.ledger: [origin(self.settings.app_id, fold.ledger, lane) for lane in range(self.plan.lanes)]
+                fold.ledger: [origin(fold.ledger, fold.ledger, lane) for lane in range(self.plan.lanes)]
                 for fold in folds()
             },
             verifiers=[signer.verifier for signer in self._signers],

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
-from msgspec.structs import replace
 
 from sluice.codecs.blocks import Block, EventKind, Output
 from sluice.codecs.lane_claims import is_claim
@@ -168,7 +167,7 @@ def adjudicating(kind: Callable[[Settings, int], Ledger]) -> Mutation:
 def unfenced() -> Mutation:
     """Every ledger's transactional id is its own, so nobody fences anybody."""
     numbers = count()
-    return adjudicating(lambda settings, lane: KafkaLedger(replace(settings, app_id=f"w{next(numbers)}"), lane))
+    return adjudicating(lambda settings, lane: KafkaLedger(settings, lane, ledger_id=f"w{next(numbers)}"))
 
 
 def with_frames(change: Callable[[Intake, Fetched], Fetched]) -> Mutation:

@@ -109,7 +109,7 @@ class LaneProducer:
 
     Args:
         settings: the broker, delivery and time-outs.
-        name: the transactional id, behind the application's name; no two lanes have one.
+        name: the transactional id, before the lane's number; no two ledgers have one.
         lane: the partition of the ledger and of every output topic.
         ledger: the logical name of the topic that blocks go to.
 
@@ -119,7 +119,7 @@ class LaneProducer:
     def __init__(self, settings: Settings, name: str, lane: int, ledger: str = "ledger") -> None:
         self._settings, self._lane, self._ledger = settings, lane, ledger
         self._partition_of = PARTITIONERS[settings.partitioner]
-        self._id = f"{settings.app_id}-{name}-{lane}"
+        self._id = f"{name}-{lane}"
         self._exactly_once = settings.delivery == "exactly-once"
         self._producer: AIOKafkaProducer | None = None
         self._in_transaction = False

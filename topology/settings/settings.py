@@ -54,7 +54,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     broker_mechanism: Annotated[
         Literal["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"], Meta(description="Of SASL; PLAIN only with TLS")
     ] = "SCRAM-SHA-512"
-    app_id: Annotated[str, Meta(description="Consumer group and prefix of transactional ids")] = "sluice"
+    app_id: Annotated[str, Meta(description="Name of the application; ledgers are written by one alone")] = "sluice"
+    renamed_from: Annotated[
+        str | None, Meta(description="The application's name before: its ledgers are taken over, which they record")
+    ] = None
     topic_prefix: Annotated[str, Meta(description="Put before every topic's name")] = ""
     partitions: Annotated[int, Meta(ge=1, le=10_000, description="Partitions of every topic of the lane group")] = 4
     replication: Annotated[

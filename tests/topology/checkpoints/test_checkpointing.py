@@ -777,7 +777,7 @@ class TestOnABroker:
 
 def _record(settings: Settings, head: Head, signer: Signer = SIGNER) -> Output:
     """The record of a checkpoint of lane 1."""
-    name = f"{settings.app_id}/{settings.topic_prefix}ledger/1"
+    name = f"{settings.topic_prefix}ledger/{settings.topic_prefix}ledger/1"
     checkpoint = Checkpoint(name, head, NO_CHECKPOINT, 0, NO_CHECKPOINT, [Head(), head])
     return Output("checkpoints", name.encode(), signer.sign(checkpoint.text()).encode(), [])
 
