@@ -67,7 +67,9 @@ class Rules:
         before = self.identity
         try:
             named = identity_in(block)
-            expected = another_ledger(block, before.ledger_id, before.app_id) if before else None
+            is_first = before is None and height > 0  # what stood before it is not there
+            known = (before.ledger_id, before.app_id) if before else ("", "")
+            expected = None if is_first else another_ledger(block, *known)
         except DoesNotHoldError as error:
             self._add("changed-block", block.header, height, error.what, "one identity", "another event")
             return

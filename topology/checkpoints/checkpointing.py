@@ -269,8 +269,13 @@ class Checkpoints:
 # ---------------------------------------------------------------- on Kafka
 
 
+def key_path(settings: Settings) -> Path:
+    """The file of a worker's key: `key_file`, else one beside `state_dir`, which may be deleted at any time."""
+    return Path(settings.key_file or Path(settings.state_dir).parent / "keys" / KEY_FILE)
+
+
 def load_key(settings: Settings) -> Signer | None:
-    """The key that a worker signs with: the one that the settings name, or the state folder's, made on first use.
+    """The key that a worker signs with: the one that `key_file` names, or the default file's, made on first use.
 
     None where that one is not there and cannot be made: a full disk stops no lane. Who wants no lane without
     checkpoints names a key.
@@ -278,10 +283,8 @@ def load_key(settings: Settings) -> Signer | None:
     Raises:
         UsageError: the key cannot be read.
     """
-    if settings.signing_key is not None:
-        return load_signer(Path(settings.signing_key))
-    path = Path(settings.state_dir) / KEY_FILE
-    if path.exists():
+    path = key_path(settings)
+    if settings.key_file is not None or path.exists():
         return load_signer(path)
     try:
         signer = load_or_make_signer(path, re.sub(r"[\s+]+", "-", f"sluice/{settings.app_id}")[:256])

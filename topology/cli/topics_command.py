@@ -88,10 +88,9 @@ def group(obj: dict[str, Any], **flags: Any) -> None:
     Example:
       sluice topics group --broker kafka://127.0.0.1:9092
     """
-    from ..ledger.folds import folds
-    from ..ledger.identity import identify
+    from ..ledger.identity import present_group
 
-    click.echo(asyncio.run(identify(broker_settings(obj, flags), folds())).group)
+    click.echo(asyncio.run(present_group(broker_settings(obj, flags))))
 
 
 @topics.command()

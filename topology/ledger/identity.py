@@ -131,6 +131,22 @@ async def identify(settings: Settings, folds: Sequence[Fold]) -> Identities:
     return identities._replace(ledgers=ledgers)
 
 
+async def present_group(settings: Settings) -> str:
+    """The consumer group of the workers on these topics.
+
+    Args:
+        settings: the broker and the topics' prefix.
+
+    Raises:
+        UnreachableError: no broker answers, or none tells the ids of topics, which exactly-once needs.
+        UsageError: there is no ledger.
+    """
+    name = topic_name(settings, LEDGER)
+    async with open_consumer(settings) as consumer:
+        await partitions_of(consumer, settings, name)
+        return group_of(settings, (await _topic_ids(settings, consumer, [name])).get(name, ""))
+
+
 async def _topic_ids(settings: Settings, consumer: AIOKafkaConsumer, names: Sequence[str]) -> Mapping[str, str]:
     """The ids of topics. A broker that is slow to tell them is asked again: workers must never take several names."""
     end = asyncio.get_running_loop().time() + ASK_SECONDS
@@ -174,6 +190,8 @@ def _named(record: StoredRecord, log: str) -> LedgerIdentity | None:
             return identity_in(unseal(record.value or b""))
         signed = read_claim(record.value)
         ledger_id = signed.origin.removesuffix(log)
-        return LedgerIdentity(ledger_id=ledger_id, app_id=signed.claim.app_id or "") if ledger_id != signed.origin else None
+        if ledger_id == signed.origin:
+            return None  # it is of another log
+        return LedgerIdentity(ledger_id=ledger_id, app_id=signed.claim.app_id or "")
     except DoesNotHoldError:
         return None  # its lane says so

@@ -19,8 +19,9 @@ from faust.types import AppT
 
 from ...codecs.notes import Signer
 from ...streams.policy.policy import DEFAULT_POLICY, Policy
-from ..checkpoints.checkpointing import Checkpoints, Tips, checkpoints_of, follow, load_key, origin_of
+from ..checkpoints.checkpointing import Checkpoints, Tips, checkpoints_of, follow, origin_of
 from ..checkpoints.trust import Trust
+from ..checkpoints.worker_key import worker_key
 from ..kafka.batches.unpacking import EventDecoder
 from ..kafka.claiming import Member
 from ..kafka.fetched import Fetched
@@ -126,11 +127,13 @@ class App(faust.App):
         """The key first: lanes begin with it.
 
         Raises:
-            UsageError: it cannot be read.
+            UsageError: it cannot be read, or another one signed the ledger's checkpoints.
         """
         # Without checkpoints no key is made for claims alone: they stand unsigned unless one is named.
-        if self.settings.checkpoint_interval or (self.exactly_once and self.settings.signing_key is not None):
-            self.signer = await asyncio.to_thread(load_key, self.settings)
+        if self.settings.checkpoint_interval or (self.exactly_once and self.settings.key_file is not None):
+            ledger = topic_name(self.settings, "ledger")
+            ledger_id = self.identities.ledgers.get("ledger", ledger)
+            self.signer = await worker_key(self.settings, self.policy, ledger_id)
         self._follow()
         await super().on_start()
 
