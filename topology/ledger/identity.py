@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaError
 
 from ...codecs.blocks import unseal
 from ...codecs.errors import DoesNotHoldError, UnreachableError, UsageError
@@ -29,7 +30,7 @@ from .interfaces import Fold
 
 DIGITS: Final = 8
 """So many characters of the ledger topic's id, as Kafka's tools show it, stand in the group's name."""
-ASK_SECONDS: Final = 10.0
+ASK_SECONDS: Final = 30.0
 FETCH_BYTES: Final = 65_536
 HIDDEN_SECONDS: Final = 3.0
 """A lane's first record is waited for so long."""
@@ -123,11 +124,9 @@ async def identify(settings: Settings, folds: Sequence[Fold]) -> Identities:
                 continue
             place, identity = named
             ledgers[ledger] = identity.ledger_id
-            writes = identity.app_id
-            if writes != settings.app_id:  # it may have been renamed since
-                newest = await last_record(settings, place, lambda one: is_claim(one.key))
-                writes = writes if newest is None else read_claim(newest.value).claim.app_id or ""
-            demand_application(writes, identities.of(settings, ledger), f"{place.topic}/{place.partition}")
+            if identity.app_id != settings.app_id:  # it may have been renamed since
+                identity = await _newest_claim(settings, place) or identity
+            demand_application(identity.app_id, identities.of(settings, ledger), f"{place.topic}/{place.partition}")
     return identities._replace(ledgers=ledgers)
 
 
@@ -167,20 +166,36 @@ async def _first_named(
     settings: Settings, consumer: AIOKafkaConsumer, name: str
 ) -> tuple[TopicPartition, LedgerIdentity] | None:
     """A lane of a ledger that has records, and what its first record names: a claim or a block; None: none has any."""
-    places = [TopicPartition(name, lane) for lane in await partitions_of(consumer, settings, name)]
-    consumer.assign(places)
-    firsts, ends = await consumer.beginning_offsets(places), await consumer.end_offsets(places)
-    for place in (one for one in places if firsts[one] < ends[one]):
-        consumer.assign([place])
-        consumer.seek(place, firsts[place])
-        reader = PassingReader(consumer, settings.max_unpacked_bytes)
-        with suppress(TimeoutError):  # what a transaction hides is of this broker's own making
+    for lane in await partitions_of(consumer, settings, name):
+        place = TopicPartition(name, lane)
+        # What no leader answers for, or a transaction hides, is left to the lanes, which look again.
+        with suppress(TimeoutError, KafkaError):
             async with asyncio.timeout(HIDDEN_SECONDS):
-                while not (records := (await reader.take(0.1)).get(place)):
-                    pass
-                if (identity := _named(records[0], f"/{name}/{place.partition}")) is not None:
+                if (record := await _first_record(settings, consumer, place)) is None:
+                    continue
+                if (identity := _named(record, f"/{name}/{lane}")) is not None:
                     return place, identity
     return None
+
+
+async def _newest_claim(settings: Settings, place: TopicPartition) -> LedgerIdentity | None:
+    """What a lane's newest claim names; None where there is none."""
+    log = f"/{place.topic}/{place.partition}"
+    newest = await last_record(settings, place, lambda one: is_claim(one.key) and _named(one, log) is not None)
+    return None if newest is None else _named(newest, log)
+
+
+async def _first_record(settings: Settings, consumer: AIOKafkaConsumer, place: TopicPartition) -> StoredRecord | None:
+    """A partition's first record; None where it has none."""
+    consumer.assign([place])
+    first, end = (await consumer.beginning_offsets([place]))[place], (await consumer.end_offsets([place]))[place]
+    if first == end:
+        return None
+    consumer.seek(place, first)
+    reader = PassingReader(consumer, settings.max_unpacked_bytes)
+    while not (records := (await reader.take(0.1)).get(place)):
+        pass
+    return records[0]
 
 
 def _named(record: StoredRecord, log: str) -> LedgerIdentity | None:
