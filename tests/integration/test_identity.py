@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -51,6 +53,38 @@ async def test_two_applications_on_the_same_topics(lanes: tuple[Settings, Worker
     assert first.poll() is None
     await assert_exactly_once(settings, sent)
     assert {one.claim.app_id for some in (await claims(settings)).values() for one in some} == {"first"}
+
+
+async def test_of_two_first_starts_one_is_refused(lanes: tuple[Settings, Workers]):
+    """No ledger names anything yet: the group's leader, or the first claim, says whose it is. No lane is left behind."""
+    settings, workers = lanes
+    started = [workers.start(), workers.start(SLUICE_APP_ID="second")]
+    async with asyncio.timeout(150):
+        while all(one.poll() is None for one in started):  # noqa: ASYNC110 -- processes
+            await asyncio.sleep(0.1)
+    (refused,) = [one for one in started if one.poll() is not None]
+    (stays,) = [one for one in started if one is not refused]
+
+    assert refused.returncode == 2
+    assert {"'first'", "'second'"} <= set(re.findall(r"'\w+'", workers.said(refused).splitlines()[-1]))
+    await workers.until_taken_over(stays)
+    await assert_exactly_once(settings, await load(settings, 0, 200))
+    assert len({one.claim.app_id for some in (await claims(settings)).values() for one in some}) == 1
+
+
+async def test_two_installations_of_one_name(lanes: tuple[Settings, Workers], tmp_path: Path):
+    """Another prefix is another group: neither ends the other's workers, and each has its own ledger."""
+    settings, workers = lanes
+    other = replace(settings, topic_prefix=f"{settings.topic_prefix}staging.")
+    await create_topics(other)
+    (tmp_path / "staging").mkdir()
+    with Workers(other, tmp_path / "staging") as beside:
+        processes = [workers.start(), beside.start()]
+        for one in (settings, other):
+            sent = await load(one, 0, 100)
+            await until_read(one, sent)
+            await assert_exactly_once(one, sent + await load(one, 100, 100))
+        assert [one.poll() for one in processes] == [None, None]
 
 
 async def test_the_group_and_the_ledgers_are_named_by_the_topic(lanes: tuple[Settings, Workers]):
