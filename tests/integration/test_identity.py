@@ -56,7 +56,7 @@ async def test_two_applications_on_the_same_topics(lanes: tuple[Settings, Worker
 
 
 async def test_of_two_first_starts_one_is_refused(lanes: tuple[Settings, Workers]):
-    """No ledger names anything yet: the group's leader, or the first claim, says whose it is. No lane is left behind."""
+    """No ledger names anything yet: the group's leader, or the first claim, says whose it is; no lane stands still."""
     settings, workers = lanes
     started = [workers.start(), workers.start(SLUICE_APP_ID="second")]
     async with asyncio.timeout(150):
