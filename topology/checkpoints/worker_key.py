@@ -8,6 +8,7 @@ which a successor is by the key before it.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from aiokafka import TopicPartition
 
@@ -41,39 +42,61 @@ async def worker_key(settings: Settings, policy: Policy, ledger_id: str) -> Sign
     path = key_path(settings)
     is_there = settings.key_file is not None or await asyncio.to_thread(path.exists)
     signer = await asyncio.to_thread(load_key, settings) if is_there else None
-    signed_by = await _signed_by_others(settings, signer, ledger_id)
-    if not signed_by:
+    if signer is not None and _lists(policy, signer):
+        return signer
+    newest = await _newest_note(settings, ledger_id)
+    if newest is None:
         return signer if is_there else await asyncio.to_thread(load_key, settings)
-    if signer is not None and await _is_listed(settings, policy, signer):
+    if signer is not None and (
+        _has_signed(signer, newest)
+        or await _is_in_force(settings, signer)
+        or await _has_signed_any(settings, signer, ledger_id)
+    ):
         return signer
     raise UsageError(
         "another key signed the checkpoints of this ledger",
         path=str(path),
-        expected=cut(signed_by),
+        expected=cut(", ".join(f"{one.name}+{one.key_id.hex()}" for one in newest.signatures)),
         got="no key file" if signer is None else str(signer.verifier),
         hint="put that key back (key_file), or `sluice key succeed` and list the new one under [checkpoints.keys]",
     )
 
 
-async def _signed_by_others(settings: Settings, signer: Signer | None, ledger_id: str) -> str:
-    """Who signed the ledger's newest checkpoints; empty where there is none, or the signer has signed one of them."""
+async def _newest_note(settings: Settings, ledger_id: str) -> Note | None:
+    """The newest checkpoint of the first lane that has any; None where none has."""
+    for place in await _places(settings):
+        newest = await _newest(settings, place, lambda value: _checkpoint(value, ledger_id) is not None)
+        if (note := _checkpoint(newest, ledger_id)) is not None:
+            return note
+    return None
+
+
+async def _has_signed_any(settings: Settings, signer: Signer, ledger_id: str) -> bool:
+    """Whether a key has signed any checkpoint of a ledger, whatever stands behind it."""
+
+    def is_ours(value: bytes | None) -> bool:
+        note = _checkpoint(value, ledger_id)
+        return note is not None and _has_signed(signer, note)
+
+    for place in await _places(settings):
+        if await _newest(settings, place, is_ours) is not None:
+            return True
+    return False
+
+
+async def _places(settings: Settings) -> list[TopicPartition]:
+    """The lanes that have checkpoints."""
     name = topic_name(settings, TOPIC)
     async with open_consumer(settings) as consumer:
         places = [TopicPartition(name, lane) for lane in await partitions_of(consumer, settings, name)]
         firsts, ends = await consumer.beginning_offsets(places), await consumer.end_offsets(places)
-    others = set[str]()
+    return [one for one in places if firsts[one] < ends[one]]
 
-    def is_ours(value: bytes | None) -> bool:
-        note = _checkpoint(value, ledger_id)
-        if note is None:
-            return False
-        others.update(f"{one.name}+{one.key_id.hex()}" for one in note.signatures)
-        return signer is None or _has_signed(signer, note)
 
-    for place in (one for one in places if firsts[one] < ends[one]):
-        if await last_record(settings, place, lambda one: is_ours(one.value), goes_on=True) is not None:
-            return "" if signer is not None else ", ".join(sorted(others))
-    return ", ".join(sorted(others))
+async def _newest(settings: Settings, place: TopicPartition, wanted: Callable[[bytes | None], bool]) -> bytes | None:
+    """The newest value of a partition that is wanted; None where there is none."""
+    newest = await last_record(settings, place, lambda one: wanted(one.value), goes_on=True)
+    return None if newest is None else newest.value
 
 
 def _checkpoint(value: bytes | None, ledger_id: str) -> Note | None:
@@ -92,8 +115,12 @@ def _has_signed(signer: Signer, note: Note) -> bool:
         return False
 
 
-async def _is_listed(settings: Settings, policy: Policy, signer: Signer) -> bool:
-    """Whether the policy that the ledger has in force, or the worker's file, lists a key for checkpoints."""
+async def _is_in_force(settings: Settings, signer: Signer) -> bool:
+    """Whether a policy that a lane has in force lists a key for checkpoints."""
     hashes = {one.hash for one in await in_force(settings) if one.hash}
-    policies = [policy, *[found for one in sorted(hashes) if (found := await document_of(settings, one)) is not None]]
-    return str(signer.verifier) in {str(key.verifier) for one in policies for key in listed(one)}
+    policies = [await document_of(settings, one) for one in sorted(hashes)]
+    return any(_lists(one, signer) for one in policies if one is not None)
+
+
+def _lists(policy: Policy, signer: Signer) -> bool:
+    return str(signer.verifier) in {str(key.verifier) for key in listed(policy)}

@@ -23,6 +23,7 @@ from sluice.codecs import merkle
 from sluice.codecs.blocks import Block, EventKind, Output, outputs_root, unseal
 from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head, parse_checkpoint
 from sluice.codecs.errors import DoesNotHoldError, UsageError
+from sluice.codecs.ledger_identity import identity_in
 from sluice.codecs.notes import Signer, parse_note, signers_of
 from sluice.streams.policy.keys import Key
 from sluice.streams.policy.policy import CheckpointKeys, Policy
@@ -708,11 +709,13 @@ class TestOnABroker:
         signer = load_key(settings)
         assert signer is not None
         for fold, lane in product(folds(), range(4)):
-            hashes = [unseal(record.value).hash for record in await stored(settings, fold.ledger, lane)]
+            blocks = [unseal(record.value) for record in await stored(settings, fold.ledger, lane)]
+            identity, hashes = identity_in(blocks[0]), [block.hash for block in blocks]
+            assert identity is not None
             leaves = [merkle.leaf_hash(bytes.fromhex(one[7:])) for one in hashes]
             for record in await stored(settings, fold.checkpoints, lane):
                 signers_of(parse_note(record.value), [signer.verifier])
-                found = read_checkpoint(record.value, f"writes.{fold.ledger}/writes.{fold.ledger}/{lane}")
+                found = read_checkpoint(record.value, f"{identity.ledger_id}/writes.{fold.ledger}/{lane}")
                 assert found.block == hashes[found.head.size - 1]
                 assert found.head.root == merkle.root(leaves[: found.head.size])
 
