@@ -39,7 +39,7 @@ def keys(folder: Path) -> list[Path]:
 
 def verifier(folder: Path) -> Verifier:
     """The public half of the key that the workers of a folder have made."""
-    return load_signer(folder / "var" / "state" / "signing.key").verifier
+    return load_signer(folder / "var" / "keys" / "signing.key").verifier
 
 
 async def held(settings: Settings, signer: Verifier) -> dict[int, list[Checkpoint]]:

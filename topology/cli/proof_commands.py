@@ -411,7 +411,7 @@ def show(file: str) -> None:
 
     \b
     Example:
-      sluice key show var/state/signing.key
+      sluice key show var/keys/signing.key
     """
     from ..checkpoints.signing import load_signer
 
