@@ -41,6 +41,7 @@ class EventKind(IntEnum):
     GAP = 3  # input offsets that retention has deleted: `offset` is the first, `value` the JSON of the next one there
     QUARANTINE = 4  # a batch that could not be read: `offset` is its first, `value` says the rest (quarantine.py)
     ADOPT = 5  # an input topic was made anew and is to be read from now on: `value` says which one (adoptions.py)
+    LEDGER = 6  # which ledger it is, and which application writes it from now on (ledger_identity.py)
 
 
 INPUT_KINDS: Final = frozenset(map(int, (EventKind.RECORD, EventKind.OVERSIZE)))

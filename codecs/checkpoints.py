@@ -3,7 +3,7 @@
 A lane's blocks are the leaves of one RFC 6962 tree that only grows: the leaf at place h is the hash of block h, 32
 bytes, hashed as a leaf. A checkpoint is a signed note of this text:
 
-    sluice/ledger/2                          the log's origin: application, ledger topic and lane
+    f3kq…/ledger/2                           the log's origin: the ledger's id, its topic and the lane
     4712                                     how many blocks
     CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=   the tree's root
     block sha256:…                           the last of these blocks
@@ -93,18 +93,18 @@ def digest(text: str) -> str:
     return "sha256:" + sha256(text.encode()).hexdigest()
 
 
-def origin(app_id: str, ledger: str, lane: int) -> str:
+def origin(ledger_id: str, ledger: str, lane: int) -> str:
     """The name of a lane's log.
 
     Characters that no origin should have (white space and `+` among them) are percent-encoded; different logs keep
     different names, since neither a topic's name nor a number holds a slash.
 
     Args:
-        app_id: the application's name.
+        ledger_id: the ledger's (ledger_identity.py); of one without an id the application's name.
         ledger: the ledger topic's full name.
         lane: the lane's number.
     """
-    return f"{quote(app_id, safe='/:@', errors='surrogatepass')}/{ledger}/{lane}"
+    return f"{quote(ledger_id, safe='/:@', errors='surrogatepass')}/{ledger}/{lane}"
 
 
 def is_hash(name: str) -> bool:

@@ -74,7 +74,7 @@ KEYS: Mapping[str, str] = {
     "policies.sequence": "greater than that of the policy before it, where that one lists keys",
     "policies.keys.NAME": "with what the policy that follows is signed (`sluice policy apply --key`); where nobody is "
     "listed, none is",
-    "origin": "the deployment's name, which signatures are bound to: the setting `app_id`",
+    "origin": "the deployment's name, which signatures are bound to: the setting `origin`",
     "observers.NAME.keys": "more keys of this observer, each with its time",
     "emitters.vendor": "whose inference system it is: what a service of that owner says counts for none of its "
     "statements",

@@ -83,6 +83,8 @@ def fold(state: State, block: Block, trace: FoldTrace | None = None) -> list[Out
     state.enforce()
     if state.policy is None:
         for event in block.events:
+            if event.kind == EventKind.LEDGER:
+                continue
             fault = _announce(state, event) if event.kind == EventKind.POLICY else None
             if event.kind != EventKind.POLICY or fault is not None:
                 got = fault.detail if fault else f"an event of kind {event.kind}"
@@ -279,6 +281,8 @@ class _Folding:
         if kind == EventKind.ADOPT:
             adoption_rule.demand(event, self.policy, self.state.time)
             return None
+        if kind == EventKind.LEDGER:
+            return None  # the chain says which one may stand there
         raise DoesNotHoldError("the block has an event of a kind that this version does not know", got=str(kind))
 
     def foreign(self, _: Event) -> Fault | None:

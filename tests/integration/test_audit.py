@@ -109,7 +109,7 @@ async def test_what_workers_write_holds_at_any_moment(lanes: tuple[Settings, Wor
     assert (status, found(report)) == (0, [])
     assert sum(lane["inputs"] for lane in report["lanes"]) == sent
     assert (offline, again) == (0, 0)
-    key = Signer.parse((tmp_path / "var/state/signing.key").read_text()).verifier
+    key = Signer.parse((tmp_path / "var/keys/signing.key").read_text()).verifier
     status, shown = await audit(settings, "--key", str(key))
     assert (status, shown["verdict"]["completeness"]) == (0, "shown")
     for other in (exported, read_again):

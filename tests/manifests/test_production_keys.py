@@ -96,7 +96,7 @@ def test_variables_name_files_that_are_there(made: Path):
     mounts = {one.get("name"): one for one in container["volumeMounts"]}
     assert given["SLUICE_PRIVACY_SECRET_FILE"] == f"{mounts['privacy']['mountPath']}/privacy-secret"
     assert (made / "secret" / "sluice-privacy-secret" / "privacy-secret").is_file()
-    assert given["SLUICE_SIGNING_KEY"] == mounts["signing-key"]["mountPath"]
+    assert given["SLUICE_KEY_FILE"] == mounts["signing-key"]["mountPath"]
     component = manifests.kustomization("components/signed-observations")["patches"][0]["patch"]
     (path,) = re.findall(r"SLUICE_OBSERVER_KEY, value: (\S+)\}", component)
     assert (made / "secret" / "sluice-observer-key" / Path(path).name).is_file()

@@ -22,13 +22,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from ...codecs.checkpoints import NO_CHECKPOINT, Checkpoint, origin, parse_checkpoint
+from ...codecs.checkpoints import NO_CHECKPOINT, Checkpoint, parse_checkpoint
 from ...codecs.errors import DoesNotHoldError, cut
 from ...codecs.notes import Note, parse_note
 from ...codecs.times import format_time
 from ..checkpoints.trust import TrustedKey, demand_counting
 from ..ledger.export_files import Cut, Stored
 from ..ledger.interfaces import Logs
+from ..ledger.log_names import log_name_of
 from .divergences import MOST, Divergence, Findings, Kind
 from .groups import ADJUDICATE, Group
 from .ledger_records import CheckpointedSize
@@ -104,7 +105,7 @@ class Signed:
 
     def __init__(self, logs: Logs, cut: Cut, known: Sequence[TrustedKey], group: Group = ADJUDICATE) -> None:
         self._logs, self._cut, self._known = logs, cut, known
-        self._group, self._topic = group, group.checkpoints
+        self._group, self._topic, self._log_name = group, group.checkpoints, ""
         self.claims = [CheckpointClaims() for _ in range(logs.lanes)]
         self.findings = [Findings(lane, fold=group.name) for lane in range(logs.lanes)]
 
@@ -113,6 +114,8 @@ class Signed:
         for lane in range(self._logs.lanes):
             expect_checkpoints(self._logs, lane, self._group)
             first = (await self._logs.range(self._topic, lane)).first
+            name = self._group.log_name(self._logs.ledger)
+            self._log_name = await log_name_of(self._logs, self._group.ledger, name, lane)
             async with aclosing(self._logs.batches(self._topic, lane, end=self._end(lane))) as batches:
                 try:
                     await self._read_lane(lane, batches, first)
@@ -175,8 +178,7 @@ class Signed:
         self._pass_over(lane, [one for one in asides if one not in tail])
 
     def _checkpoint(self, lane: int, record: Stored, place: str) -> Checkpoint | _Aside:
-        log_name = origin(self._logs.app_id, self._group.log_name(self._logs.ledger), lane)
-        checkpoint = None
+        log_name, checkpoint = self._log_name, None
         try:
             note = parse_note(record.value or b"")
             checkpoint = parse_checkpoint(note.text)

@@ -167,11 +167,11 @@ def owners(report: Report) -> Iterator[str]:
     for lane in report.all_lanes:
         if len(lane.claims) > LISTED:
             yield f"lane {lane_name(lane)} was claimed {len(lane.claims):,} times; the last {LISTED} are told"
-        for at, worker, generation, package, blocks, signed_by in listed(lane.claims):
-            by = f", signed by {signed_by}" if signed_by else ""
+        for at, app_id, worker, generation, package, blocks, signed_by in listed(lane.claims):
+            by, of = f", signed by {signed_by}" if signed_by else "", f" of {app_id}" if app_id else ""
             yield printable(
-                f"lane {lane_name(lane)} was claimed at {at} by {worker} (generation {generation}, package {package}): "
-                f"blocks {blocks}{by}"
+                f"lane {lane_name(lane)} was claimed at {at} by {worker}{of} (generation {generation}, "
+                f"package {package}): blocks {blocks}{by}"
             )
 
 

@@ -47,15 +47,17 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 Wanted = Callable[[bytes | None], bool]
 
 
-def origin_of(settings: Settings, lane: int, ledger: str = "ledger") -> str:
+def origin_of(settings: Settings, lane: int, ledger: str = "ledger", ledger_id: str = "") -> str:
     """The name of a lane's log (`codecs.checkpoints.origin`).
 
     Args:
-        settings: with the application's name and the topics' prefix.
+        settings: with the topics' prefix.
         lane: the lane's number.
         ledger: the ledger topic's logical name.
+        ledger_id: of the ledger; empty: its topic's full name.
     """
-    return origin(settings.app_id, topic_name(settings, ledger), lane)
+    name = topic_name(settings, ledger)
+    return origin(ledger_id or name, name, lane)
 
 
 def read_checkpoint(value: bytes | None, log_name: str, trust: Trust | None = None) -> Checkpoint:
@@ -267,8 +269,13 @@ class Checkpoints:
 # ---------------------------------------------------------------- on Kafka
 
 
+def key_path(settings: Settings) -> Path:
+    """The file of a worker's key: `key_file`, else one beside `state_dir`, which may be deleted at any time."""
+    return Path(settings.key_file or Path(settings.state_dir).parent / "keys" / KEY_FILE)
+
+
 def load_key(settings: Settings) -> Signer | None:
-    """The key that a worker signs with: the one that the settings name, or the state folder's, made on first use.
+    """The key that a worker signs with: the one that `key_file` names, or the default file's, made on first use.
 
     None where that one is not there and cannot be made: a full disk stops no lane. Who wants no lane without
     checkpoints names a key.
@@ -276,10 +283,8 @@ def load_key(settings: Settings) -> Signer | None:
     Raises:
         UsageError: the key cannot be read.
     """
-    if settings.signing_key is not None:
-        return load_signer(Path(settings.signing_key))
-    path = Path(settings.state_dir) / KEY_FILE
-    if path.exists():
+    path = key_path(settings)
+    if settings.key_file is not None or path.exists():
         return load_signer(path)
     try:
         signer = load_or_make_signer(path, re.sub(r"[\s+]+", "-", f"sluice/{settings.app_id}")[:256])
@@ -298,6 +303,7 @@ def checkpoints_of(
     trust: Trust | None = None,
     ledger: str = "ledger",
     topic: str = TOPIC,
+    ledger_id: str = "",
 ) -> Checkpoints:
     """The `Checkpoints` of a lane, on the broker of these settings.
 
@@ -309,17 +315,20 @@ def checkpoints_of(
         trust: who has to have signed earlier checkpoints; None: their signatures are not looked at.
         ledger: the ledger topic's logical name.
         topic: the checkpoint topic's logical name.
+        ledger_id: as for `origin_of`.
     """
     partition = TopicPartition(topic_name(settings, topic), lane)
 
     async def last(wanted: Wanted) -> None:
         await last_record(settings, partition, lambda record: wanted(record.value), goes_on=True)
 
-    name, every = origin_of(settings, lane, ledger), settings.checkpoint_interval
+    name, every = origin_of(settings, lane, ledger, ledger_id), settings.checkpoint_interval
     return Checkpoints(signer, name, lane, tips, every, last, trust=trust, topic=topic)
 
 
-async def follow(settings: Settings, tips: Tips, trust: Trust, ledger: str = "ledger", topic: str = TOPIC) -> None:
+async def follow(
+    settings: Settings, tips: Tips, trust: Trust, ledger: str = "ledger", topic: str = TOPIC, ledger_id: str = ""
+) -> None:
     """Reads the checkpoints of every lane of a ledger, until cancelled. While no broker answers it tries again.
 
     Args:
@@ -328,17 +337,18 @@ async def follow(settings: Settings, tips: Tips, trust: Trust, ledger: str = "le
         trust: who has to have signed them.
         ledger: the ledger topic's logical name.
         topic: the checkpoint topic's logical name.
+        ledger_id: as for `origin_of`.
     """
+    names = [origin_of(settings, lane, ledger, ledger_id) for lane in range(settings.partitions)]
     while True:
         try:
-            await _follow(settings, tips, trust, ledger, topic)
+            await _follow(settings, tips, trust, names, topic)
         except (SluiceError, KafkaError, OSError) as error:
             log.debug("the lanes' checkpoints are not heard of just now", error=str(error) or repr(error))
         await asyncio.sleep(RETRY_SECONDS)
 
 
-async def _follow(settings: Settings, tips: Tips, trust: Trust, ledger: str, topic: str) -> None:
-    names = [origin_of(settings, lane, ledger) for lane in range(settings.partitions)]
+async def _follow(settings: Settings, tips: Tips, trust: Trust, names: Sequence[str], topic: str) -> None:
     partitions = [TopicPartition(topic_name(settings, topic), lane) for lane in range(settings.partitions)]
     options = {
         "isolation_level": "read_committed" if settings.delivery == "exactly-once" else "read_uncommitted",

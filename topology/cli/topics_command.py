@@ -1,4 +1,4 @@
-"""`sluice topics create`, `sluice topics check` and `sluice topics adopt`."""
+"""`sluice topics create`, `sluice topics check`, `sluice topics adopt` and `sluice topics group`."""
 
 from __future__ import annotations
 
@@ -73,6 +73,24 @@ def check(obj: dict[str, Any], retentions: tuple[str, ...], **flags: Any) -> Non
     if differences:
         sys.exit(1)
     click.echo("sluice: the topics are as declared", err=True)
+
+
+@topics.command()
+@broker
+@topic_prefix
+@click.pass_obj
+def group(obj: dict[str, Any], **flags: Any) -> None:
+    """Prints the name of the workers' consumer group, for monitors of its lag and for access rules.
+
+    The name ends in the first characters of the ledger topic's id.
+
+    \b
+    Example:
+      sluice topics group --broker kafka://127.0.0.1:9092
+    """
+    from ..ledger.identity import present_group
+
+    click.echo(asyncio.run(present_group(broker_settings(obj, flags))))
 
 
 @topics.command()

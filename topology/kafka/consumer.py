@@ -20,7 +20,7 @@ from aiokafka.errors import ConsumerStoppedError, NoOffsetForPartitionError, Off
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
-from ...codecs.errors import DoesNotHoldError
+from ...codecs.errors import DoesNotHoldError, UsageError
 from ..settings.clock import now_ms
 from . import membership
 from .aiokafka_inside import (
@@ -263,7 +263,9 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
     def _claim(self) -> MemberState:
         lanes = self.app.lanes
         behind = dict(self.app.behind) if self._hand_over.within else None
-        return MemberState(lanes.numbers, dict(self.app.heights), lanes.blocks, behind)
+        settings = self.app.settings
+        names = (settings.app_id, settings.topic_prefix)
+        return MemberState(lanes.numbers, dict(self.app.heights), lanes.blocks, behind, *names)
 
     def _assigned(self, to_follow: list[int]) -> None:
         """The group was rebalanced. Nothing is fetched before its lane seeks.
@@ -275,6 +277,11 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
         consumer.pause(*consumer.assignment())
         fetcher_of(consumer).hurries_until = monotonic() + HURRY_SECONDS
         self.app.loop.call_soon_threadsafe(self.app.stand_by, to_follow)
+
+    def _refused(self, sentence: str) -> None:
+        """The group's leader gives this worker nothing: it is misconfigured, and ends."""
+        error = UsageError(sentence, hint="each installation has its own topic_prefix and topics")
+        self.app.loop.call_soon_threadsafe(self.app.fail, error)
 
     @property
     def _name(self) -> str | None:
@@ -290,7 +297,9 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
                 group_id=conf.id,
                 group_instance_id=conf.consumer_group_instance_id,
                 partition_assignment_strategy=[
-                    LaneAssignor(self._claim, self.app.settings.standby, self._assigned, self._hand_over)
+                    LaneAssignor(
+                        self._claim, self.app.settings.standby, self._assigned, self._hand_over, refused=self._refused
+                    )
                 ],
                 enable_auto_commit=False,
                 # A position that the broker does not have must be told to the lane, never quietly replaced.

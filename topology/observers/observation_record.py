@@ -226,7 +226,7 @@ def signing_of(settings: Settings) -> Signing | None:
     """
     if settings.observer_key is None:
         return None
-    return Signing(load_signer(Path(settings.observer_key)), settings.app_id)
+    return Signing(load_signer(Path(settings.observer_key)), settings.origin)
 
 
 def known_members(name: str, locator: Locator | None) -> Locator | None:

@@ -19,8 +19,9 @@ from faust.types import AppT
 
 from ...codecs.notes import Signer
 from ...streams.policy.policy import DEFAULT_POLICY, Policy
-from ..checkpoints.checkpointing import Checkpoints, Tips, checkpoints_of, follow, load_key, origin_of
+from ..checkpoints.checkpointing import Checkpoints, Tips, checkpoints_of, follow, origin_of
 from ..checkpoints.trust import Trust
+from ..checkpoints.worker_key import worker_key
 from ..kafka.batches.unpacking import EventDecoder
 from ..kafka.claiming import Member
 from ..kafka.fetched import Fetched
@@ -29,6 +30,7 @@ from ..kafka.topics import topic_name
 from ..kafka.transactions import GRACE_SECONDS
 from ..kafka.transport import FAUST_LOG, LaneConsumer, Transport
 from ..ledger.folds import folds
+from ..ledger.identity import Identities, group_of
 from ..ledger.interfaces import Fold
 from ..ledger.ledger import ledger_of
 from ..ledger.obligations import demand_grounded
@@ -86,6 +88,7 @@ class App(faust.App):
         fetch_bytes: how many bytes of one partition come in one answer at the most.
         standbys: by fold, the lanes that this worker only follows.
         policy: what new ledgers start with.
+        identities: the group, and which ledgers these are.
         signer: signs the lanes' claims and checkpoints; None before the start, and where there is no key.
         trust: whose checkpoints count; None where there are to be none.
         tips: by fold, the newest checkpoint known of every lane.
@@ -107,6 +110,7 @@ class App(faust.App):
     tips: Mapping[str, Tips]
     policies: PolicyFeed
     policy: Policy
+    identities: Identities
     signer: Signer | None = None
     trust: Trust | None = None
     on_crashed: Callable[[BaseException], None] | None = None
@@ -123,11 +127,13 @@ class App(faust.App):
         """The key first: lanes begin with it.
 
         Raises:
-            UsageError: it cannot be read.
+            UsageError: it cannot be read, or another one signed the ledger's checkpoints.
         """
         # Without checkpoints no key is made for claims alone: they stand unsigned unless one is named.
-        if self.settings.checkpoint_interval or (self.exactly_once and self.settings.signing_key is not None):
-            self.signer = await asyncio.to_thread(load_key, self.settings)
+        if self.settings.checkpoint_interval or (self.exactly_once and self.settings.key_file is not None):
+            ledger = topic_name(self.settings, "ledger")
+            ledger_id = self.identities.ledgers.get("ledger", ledger)
+            self.signer = await worker_key(self.settings, self.policy, ledger_id)
         self._follow()
         await super().on_start()
 
@@ -137,7 +143,8 @@ class App(faust.App):
         if self.signer is not None and self.settings.checkpoint_interval:
             self.trust = Trust(self.signer.verifier, self.policy, self.policies.newest_first)
             for fold in {fold.name: fold for fold in self.folds.values()}.values():
-                about = (self.tips[fold.name], self.trust, fold.ledger, fold.checkpoints)
+                ledger_id = self.identities.ledgers.get(fold.ledger, "")
+                about = (self.tips[fold.name], self.trust, fold.ledger, fold.checkpoints, ledger_id)
                 following[f"{fold.checkpoints}-follow"] = partial(follow, self.settings, *about)
         self._following = tuple(
             asyncio.create_task(supervised(name, run), name=name) for name, run in following.items()
@@ -198,6 +205,7 @@ def create_app(
     policy: Policy = DEFAULT_POLICY,
     on_fatal: Callable[[BaseException], None] | None = None,
     groups: Sequence[Fold] | None = None,
+    identities: Identities | None = None,
     meter: Meter | None = None,
     clock: Callable[[], int] = now_ms,
     clocks: Clocks | None = None,
@@ -211,6 +219,7 @@ def create_app(
         policy: starts a ledger that is new; a ledger that is there keeps the policy that it holds.
         on_fatal: told when a lane must not go on (by default the app crashes with that error), or when Faust crashes.
         groups: what the lanes fold, one lane of each for every partition number; by default all that there is.
+        identities: the group, and which ledgers these are; None: as of a broker that tells no ids of topics.
         meter: told what the lanes do.
         clock: the wall clock, Unix ms.
         clocks: what the brokers say of it.
@@ -223,8 +232,9 @@ def create_app(
     running = folds(settings.partitioner, secrets_of(settings), raised) if groups is None else tuple(groups)
     demand_grounded(running)
     session = settings.session_timeout
+    known = Identities(group_of(settings)) if identities is None else identities
     app = App(
-        settings.app_id,
+        known.group,
         broker=";".join(f"lanes://{host}" for host in bootstrap(settings).split(",")),
         broker_client_id=settings.app_id,
         broker_max_poll_records=MAX_POLL_RECORDS,
@@ -245,7 +255,7 @@ def create_app(
         key_serializer="raw",
     )
     app.settings, app.tips = settings, {fold.name: Tips(settings.partitions) for fold in running}
-    app.policy = policy
+    app.policy, app.identities = policy, known
     app.policies = PolicyFeed(settings, on_news=lambda: app.lanes.wake(), first=policy)
     app.exactly_once = settings.delivery == "exactly-once"
     app.physical = {topic: topic_name(settings, topic) for fold in running for topic in fold.inputs}
@@ -272,17 +282,17 @@ def create_app(
     def checkpoints(fold: Fold, number: int) -> Checkpoints | None:
         if app.signer is None or not settings.checkpoint_interval:
             return None
-        return checkpoints_of(
-            settings, app.signer, number, app.tips[fold.name], app.trust, fold.ledger, fold.checkpoints
-        )
+        about = (app.trust, fold.ledger, fold.checkpoints, known.ledgers.get(fold.ledger, ""))
+        return checkpoints_of(settings, app.signer, number, app.tips[fold.name], *about)
 
     package = version()  # it is read from a file
 
     def claimant(fold: Fold, number: int) -> Claimant | None:
         if not app.exactly_once:
             return None
-        log_name = origin_of(settings, number, fold.ledger)
-        return Claimant(number, log_name, worker_name(settings.instance), package, app.signer, member, clock)
+        log_name = origin_of(settings, number, fold.ledger, known.ledgers.get(fold.ledger, ""))
+        name = worker_name(settings.instance)
+        return Claimant(number, log_name, name, package, app.signer, member, clock, settings.app_id)
 
     def member() -> Member:
         return cast(LaneConsumer, app.consumer).member()
@@ -299,7 +309,8 @@ def create_app(
             number,
             settings.partitions,
             fold=fold,
-            ledger=ledger_of(settings, fold, number),
+            ledger=ledger_of(settings, fold, number, known.ledgers.get(fold.ledger, "")),
+            identity=known.of(settings, fold.ledger),
             inputs=cast(LaneConsumer, app.consumer),
             policy=document,
             max_block_wait=settings.max_block_wait,

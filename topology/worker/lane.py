@@ -29,6 +29,7 @@ from ...codecs.adoptions import is_adoption, read_adoption
 from ...codecs.blocks import INPUT_KINDS, Event, EventKind, Output, Source, events_of_source, source_of, unseal
 from ...codecs.errors import DoesNotHoldError
 from ...codecs.lane_claims import claim_hash
+from ...codecs.ledger_identity import LedgerIdentity, identity_event
 from ...streams.adjudication.state import MAX_TIMERS
 from ...streams.adjudication.versions import number_of
 from ...streams.policy.policy import HOUR, Policy
@@ -38,6 +39,7 @@ from ..kafka.fetched import Bounds, Fetched
 from ..kafka.transactions import FencedError, TooLargeError, Written
 from ..ledger.block_builder import BlockBuilder
 from ..ledger.chain import ChainHead
+from ..ledger.identity import demand_application
 from ..ledger.interfaces import Fold
 from ..ledger.ledger import TOGETHER, Ledger
 from ..ledger.policies import TOPIC as POLICIES
@@ -106,6 +108,7 @@ class Lane:
         ledger: Ledger,
         inputs: Inputs,
         policy: bytes,
+        identity: LedgerIdentity | None = None,
         max_block_wait: float = 0.05,
         stops_on_loss: bool = False,
         max_stall: float = HOUR / 1000,
@@ -126,6 +129,7 @@ class Lane:
         Args:
             number, lanes: this lane, and how many there are: the partition count.
             policy: the canonical document that starts a new ledger.
+            identity: which ledger it is, and who writes it; None: it does not name itself.
             max_block_wait: seconds that a block stays open at the most.
             stops_on_loss: whether inputs that retention deleted unread end the lane, once the ledger says so.
             max_stall: seconds that blocks are waited for which the ledger had, where it has no policy that says so.
@@ -145,7 +149,7 @@ class Lane:
         self._fold, self._ledger, self._inputs = fold, ledger, inputs
         self._policy, self._policy_hash = policy, "sha256:" + sha256(policy).hexdigest()
         self._max_block_wait, self._clock, self._stops_on_loss = max_block_wait, clock, stops_on_loss
-        self._max_stall = max_stall
+        self._max_stall, self._identity = max_stall, identity
         self._clocks, self._turns, self._take_overs = clocks, turns or Turns(), take_overs or Turns()
         self._node: int | None = None  # the broker that stamped the last block
         self._between_blocks, self._after_restore = between_blocks, after_restore
@@ -468,6 +472,7 @@ class Lane:
         self._waits_for = ""
         if found is None:
             return
+        self._demand_own(found.tip)
         if checkpoints is not None:
             checkpoints.hold(found.tip)
         self._state, self._tip, self._tip_offset = found
@@ -486,6 +491,31 @@ class Lane:
                 ledger=in_force,
                 file=self._policy_hash,
             )
+
+    def _demand_own(self, tip: ChainHead) -> None:
+        """That the ledger is the one that this worker's producer is named after, and its application's.
+
+        Raises:
+            DoesNotHoldError: it is another ledger.
+            UsageError: another application writes it.
+        """
+        ours, path = self._identity, f"ledger of lane {self.number}"
+        if ours is None:
+            return
+        if tip.ledger_id not in ("", ours.ledger_id):
+            raise DoesNotHoldError(
+                "the ledger is another one than when this worker was started",
+                path=path,
+                expected=ours.ledger_id,
+                got=tip.ledger_id,
+                hint="start the worker again",
+            )
+        demand_application(tip.app_id if tip.height >= 0 else self._ledger.begun_by, ours, path)
+
+    def _renamed(self, time: int) -> list[Event]:
+        """The event that the application has another name than the ledger says; none where it has not."""
+        ours, before = self._identity, self._tip.app_id
+        return [] if ours is None or before in ("", ours.app_id) else [identity_event(ours, before, time)]
 
     def _report_exposures(self) -> None:
         policy = self._fold.policy_in_force(self._state)
@@ -638,8 +668,11 @@ class Lane:
                 await self._wait(FEED_SECONDS)
         await self._demand_time()
         if self._tip.height < 0 and not self._stopping:
-            began = Event(EventKind.POLICY, 0, 0, self._clock(), [], None, self._policy)
-            await self._commit(self._fold_next(self._clock(), 0, [began]))
+            now = self._clock()
+            began = [Event(EventKind.POLICY, 0, 0, now, [], None, self._policy)]
+            if self._identity is not None:
+                began.append(identity_event(self._identity, None, now))
+            await self._commit(self._fold_next(now, 0, began))
         while not self._stopping:
             if self._suspended or self._check_tip or self._replace:
                 self._end_turn()
@@ -669,7 +702,12 @@ class Lane:
     def _has_block(self, time: int, mark: int) -> bool:
         """Whether there is anything that makes a block now."""
         return bool(
-            self._gaps or self._is_due(time, mark) or self._news() or self._is_checkpoint_due() or self._is_closing()
+            self._gaps
+            or self._renamed(time)
+            or self._is_due(time, mark)
+            or self._news()
+            or self._is_checkpoint_due()
+            or self._is_closing()
         )
 
     async def _close_block(self, time: int, mark: int) -> None:
@@ -679,6 +717,9 @@ class Lane:
             await self._close_gaps(time, mark, [] if overdue else self._taken())
         elif overdue:
             await self._commit(self._fold_next(time, mark, []))
+        elif renamed := self._renamed(time):
+            log.warning("the application was renamed", was=self._tip.app_id)
+            await self._commit(self._fold_next(time, mark, renamed))
         elif applied := self._applied(time):
             await self._commit(self._fold_next(time, mark, applied))
         elif self._checkpoints is not None and self._is_checkpoint_due():

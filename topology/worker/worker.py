@@ -20,6 +20,7 @@ from ..kafka.broker_times import broker_times
 from ..kafka.connect import open_consumer, partitions_of, unreachable
 from ..kafka.topics import TOPICS, topic_name
 from ..ledger.folds import folds
+from ..ledger.identity import identify
 from ..ledger.policies import TOPIC as POLICIES
 from ..settings import logs
 from ..settings.clock import now_ms
@@ -82,12 +83,14 @@ class Worker:
 
         Raises:
             UnreachableError: no broker answers in time.
-            UsageError: topics are missing, or have other partition counts than the settings say; checkpoints are to be
-                signed with a key that cannot be read; or ledgers are to be raised to a version that is not ours.
+            UsageError: topics are missing, or have other partition counts than the settings say; another application
+                writes the ledgers; checkpoints are to be signed with a key that cannot be read; or ledgers are to be
+                raised to a version that is not ours.
             LaterVersionError: a ledger is of a later version's making.
         """
         with logs.hushed():
             await _check(self._settings)
+            identities = await identify(self._settings, folds())
         if self._own_process:
             self._collector.start()
         self._failed = asyncio.get_running_loop().create_future()
@@ -116,6 +119,7 @@ class Worker:
         self._app = create_app(
             self._settings,
             policy=self._policy,
+            identities=identities,
             on_fatal=self._fail,
             meter=tracing.Meters(meters) if meters else None,
             clock=self._clock,

@@ -338,7 +338,7 @@ async def test_observations_are_signed_where_there_is_a_key(settings: Settings, 
             batches = await consumer.getmany(timeout_ms=100)
             values += [record.value for records in batches.values() for record in records]
 
-    domain, key = domain_of("observations", settings.app_id), str(signer.verifier)
+    domain, key = domain_of("observations", settings.origin), str(signer.verifier)
     assert all(holds(key, json.loads(value)["signature"], value, domain) for value in values)
     with pytest.raises(UsageError, match="private key"):
         await ObserverService(replace(settings, observer_key=str(tmp_path / "none"))).start()

@@ -19,8 +19,9 @@ from search import examples
 from structlog.testing import capture_logs
 
 from sluice.codecs.blocks import MAX_EVENTS, EventKind, Header, outputs_root, seal
-from sluice.codecs.errors import DoesNotHoldError
+from sluice.codecs.errors import DoesNotHoldError, SluiceError
 from sluice.codecs.lane_claims import claim_hash, read_claim
+from sluice.codecs.ledger_identity import LedgerIdentity, identity_in
 from sluice.codecs.quarantine import quarantine
 from sluice.streams.policy.policy import Admissibility, Policy
 from sluice.topology.kafka.claiming import Member, NotAMemberError
@@ -675,6 +676,75 @@ class TestRebalance:
             assert world.lane.status.reason == ""
 
         assert world.ledger.opened == 2
+
+
+def identity(app_id: str = "sluice", was: str | None = None, ledger_id: str = "ID") -> LedgerIdentity:
+    """What a worker of this application takes the ledger for."""
+    return LedgerIdentity(ledger_id=ledger_id, app_id=app_id, was=was)
+
+
+class TestIdentity:
+    """The first block names the ledger and its application; no other application writes it, unless renamed."""
+
+    async def _begun(self) -> World:
+        world = World()
+        world.make(identity=identity())
+        async with world.running():
+            world.inputs.send("emissions", b"a")
+            await world.until(lambda: world.log.values == [b"a"])
+        return world
+
+    async def test_the_first_block_names_the_ledger(self):
+        """Beside its policy; no later block does."""
+        world = await self._begun()
+        async with World(world.log, world.inputs).running():
+            pass
+
+        assert [identity_in(block) for block in world.log.blocks] == [identity(), *[None] * (len(world.log.blocks) - 1)]
+        assert [event.kind for event in world.log.blocks[0].events] == [EventKind.POLICY, EventKind.LEDGER]
+
+    @pytest.mark.parametrize(
+        ("ours", "sentence"),
+        [
+            (identity("other"), "the application 'sluice' writes this ledger, and this worker's app_id is 'other'"),
+            (identity("other", was="third"), "'sluice' writes this ledger, and this worker's app_id is 'other'"),
+            (identity(ledger_id="ID2"), "the ledger is another one than when this worker was started"),
+        ],
+    )
+    async def test_another_one_is_refused(self, ours: LedgerIdentity, sentence: str):
+        """With both names, and nothing is written."""
+        world = await self._begun()
+        stood = len(world.log.records)
+        world.make(identity=ours)
+
+        with pytest.raises(SluiceError, match=sentence):
+            await asyncio.wait_for(world.lane.run(), 60)
+        assert len(world.log.records) == stood
+
+    async def test_a_ledger_that_another_one_claimed_first_is_refused(self):
+        """Of two first starts the later one sees the claim of the earlier one, and no block."""
+        world = World()
+        world.ledger.begun_by = "sluice"
+        world.make(identity=identity("other"))
+
+        with pytest.raises(SluiceError, match="'sluice' writes this ledger, and this worker's app_id is 'other'"):
+            await asyncio.wait_for(world.lane.run(), 60)
+        assert not world.log.records
+
+    async def test_a_new_name_is_recorded_once(self):
+        """An application that was renamed says so in the ledger; the name before it is refused from then on."""
+        world = await self._begun()
+        for _ in range(2):
+            world.make(identity=identity("other", was="sluice"))
+            async with world.running():
+                world.inputs.send("emissions", b"b")
+                await world.until(lambda: world.log.values[-1] == b"b" and world.lane.status.phase == "running")
+
+        named = [one for block in world.log.blocks if (one := identity_in(block)) is not None]
+        assert named == [identity(), identity("other", was="sluice")]
+        world.make(identity=identity())
+        with pytest.raises(SluiceError, match="'other' writes this ledger, and this worker's app_id is 'sluice'"):
+            await asyncio.wait_for(world.lane.run(), 60)
 
 
 async def suspended_behind_a_block(world: World) -> None:
