@@ -253,7 +253,7 @@ class LaneAssignor(AbstractPartitionAssignor):
         """The leader's part: an assignment for every member. All members read the same topics."""
         topics = sorted({topic for member in members.values() for topic in member.subscription})
         partitions = {topic: cluster.partitions_for_topic(topic) or set() for topic in topics}
-        lanes = set().union(*partitions.values()) if partitions else set()
+        lanes = set[int].intersection(*partitions.values()) if partitions else set[int]()  # one that has all its inputs
         claims = {member: _read(metadata.user_data) for member, metadata in members.items()}
         now = self._clock()
         overdue = self._hand_over.overdue(now)
