@@ -28,6 +28,7 @@ class ToyFold:
     form = "state=toy"
     inputs = INPUTS
     outputs = ("admitted",)
+    ledger = "ledger"
 
     def __init__(self) -> None:
         self.folded = 0

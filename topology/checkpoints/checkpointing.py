@@ -206,6 +206,11 @@ class Checkpoints:
         """Of the block that the last checkpoint ends with: the ledger had it. -1 where there is no checkpoint."""
         return -1 if self._last is None else self._last.head.size - 1
 
+    @property
+    def time(self) -> int | None:
+        """Of that block, Unix ms; None where there is no checkpoint."""
+        return None if self._last is None else self._last.time
+
     def hold(self, tip: ChainHead) -> None:
         """The ledger is restored, up to this tip, which is not below `height`: it must be the checkpoint's ledger.
 

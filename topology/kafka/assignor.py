@@ -292,7 +292,7 @@ class LaneAssignor(AbstractPartitionAssignor):
         claims = {name: claims[name] for name in members}
         topics = sorted({topic for member in members.values() for topic in member.subscription})
         partitions = {topic: cluster.partitions_for_topic(topic) or set() for topic in topics}
-        lanes = set().union(*partitions.values()) if partitions else set()
+        lanes = set[int].intersection(*partitions.values()) if partitions else set[int]()  # one that has all its inputs
         now = self._clock()
         overdue = self._hand_over.overdue(now)
         shares, awaited = plan(lanes, claims, self._hand_over.within, overdue)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from time import monotonic
 from typing import Any, NamedTuple, cast
 
@@ -132,6 +133,25 @@ class LaneProducer:
         self._in_transaction = False
         self._next: int | None = None  # where the next block goes, if nobody else writes
         self._batch_bytes, self._refused_at = BATCH_BYTES, 0.0
+        self._phase = ""  # what the broker is waited for, in words
+        self._sent: Sequence[_Sent] = ()
+
+    @asynccontextmanager
+    async def _within(self, seconds: float, phase: str) -> AsyncIterator[None]:
+        """Bounds what is done with the broker.
+
+        Raises:
+            TimeoutError: it took longer; the sentence says what was waited for, and for which topics.
+        """
+        self._phase, self._sent = phase, ()
+        try:
+            async with asyncio.timeout(seconds):
+                yield
+        except TimeoutError:
+            left = [one.topic for one in self._sent if not one.future.done() or one.future.cancelled()]
+            waiting = sorted({topic_name(self._settings, topic) for topic in left})
+            what = f"{self._phase}{': no acknowledgement for ' if waiting else ''}{', '.join(waiting)}"
+            raise TimeoutError(f"the broker did not answer within {seconds:g} s ({what})") from None
 
     async def open(self) -> None:
         """Fences every earlier owner of the lane, and ends what it left open. May take as long as a broker may."""
@@ -153,7 +173,9 @@ class LaneProducer:
         )
         self._producer = producer
         # The former owner's open transaction is aborted before the broker answers; that takes its time-out at most.
-        async with asyncio.timeout(self._settings.transaction_timeout + GRACE_SECONDS):
+        async with self._within(
+            self._settings.transaction_timeout + GRACE_SECONDS, f"fencing earlier owners as {self._id}"
+        ):
             await producer.start()
 
     async def claim(self, value: bytes, member: Member) -> Written | None:
@@ -176,7 +198,7 @@ class LaneProducer:
         if not self._exactly_once:
             return None
         try:
-            async with asyncio.timeout(self._settings.transaction_timeout):
+            async with self._within(self._settings.transaction_timeout, f"claiming {self._ledger}/{self._lane}"):
                 return await self._claim(self._producer, value, member)
         except _FENCED as error:
             raise FencedError(repr(error)) from error
@@ -227,7 +249,7 @@ class LaneProducer:
             self._batch_bytes, self._refused_at = min(BATCH_BYTES, self._batch_bytes * SHRINK), monotonic()
         try:
             # A broker that is away must not hold the lane for ever: aiokafka never gives up on a batch by itself.
-            async with asyncio.timeout(self._settings.transaction_timeout):
+            async with self._within(self._settings.transaction_timeout, "beginning a block"):
                 if self._exactly_once:
                     return await self._commit_as_one(self._producer, blocks, outputs)
                 before = [one for one in outputs if one.topic not in BEHIND]
@@ -260,6 +282,7 @@ class LaneProducer:
         return await self._end_transaction(producer, of_blocks)
 
     async def _end_transaction(self, producer: AIOKafkaProducer, sent: Sequence[_Sent]) -> list[Written]:
+        self._phase = f"committing the transaction of {self._id}"
         await producer.commit_transaction()
         self._in_transaction = False
         written = self._written(sent)
@@ -295,6 +318,7 @@ class LaneProducer:
 
     async def _settle(self, sent: Sequence[_Sent]) -> None:
         """Waits for these batches, and says which of them was too large."""
+        self._phase, self._sent = "writing", sent
         try:
             await asyncio.gather(*(one.future for one in sent))
         except _REFUSED as error:
@@ -316,6 +340,7 @@ class LaneProducer:
 
     async def _hand_over(self, producer: AIOKafkaProducer, place: tuple[str, int], batch: Any) -> _Sent:
         topic, partition = place
+        self._phase = f"handing a batch over for {topic_name(self._settings, topic)}"
         future = await producer.send_batch(batch, topic_name(self._settings, topic), partition=partition)
         return _Sent(topic, batch.record_count(), batch.byte_count, _retrieved(future))
 

@@ -24,6 +24,7 @@ from ..kafka.transactions import GRACE_SECONDS, FencedError, LaneProducer, Writt
 from ..settings.settings import Settings
 from .identity import producer_of
 from .interfaces import Fold
+from .retention import beheaded
 
 TOGETHER: Final = 3
 """So many blocks are committed as one at the most: they fit into one batch of the ledger (kafka/transactions.py)."""
@@ -152,6 +153,8 @@ class KafkaLedger:
     async def blocks(self, start: int | None = None) -> AsyncGenerator[tuple[int, bytes], None]:
         partition = TopicPartition(self._topic, self._lane)
         async with open_reader(self._settings, partition, start) as consumer:
+            if start is None and (first := (await consumer.beginning_offsets([partition]))[partition]) > 0:
+                raise beheaded(self._topic, self._lane, first)
             patience, most = self._settings.transaction_timeout + GRACE_SECONDS, self._settings.max_unpacked_bytes
             try:
                 async with aclosing(read_to_end(consumer, partition, patience, self._claimed, most)) as records:

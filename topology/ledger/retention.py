@@ -1,8 +1,11 @@
-"""What retention takes while a topic is read: the consumer goes on at the log's new beginning and says nothing."""
+"""What retention takes while a topic is read: the consumer goes on at the log's new beginning and says nothing. A
+ledger has none, so one that begins later was cut by somebody."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
+
+from ...codecs.errors import DoesNotHoldError
 
 if TYPE_CHECKING:
     from .interfaces import Logs
@@ -23,3 +26,20 @@ async def taken(logs: Logs, topic: str, lane: int, due: int, found: int) -> int:
     if found - due <= MARKER:
         return 0
     return max(0, min((await logs.range(topic, lane)).first, found) - due)
+
+
+def beheaded(ledger: str, lane: int, start: int) -> DoesNotHoldError:
+    """The error for a ledger of which the beginning was deleted.
+
+    Args:
+        ledger: the topic's name.
+        lane: the partition.
+        start: the first offset that is left.
+    """
+    return DoesNotHoldError(
+        "the ledger's head was deleted: without a snapshot its lane cannot be restored, and no audit can fold it",
+        path=f"{ledger}/{lane}",
+        expected="offset 0 as the first",
+        got=str(start),
+        hint="find who deletes its records, and keep the snapshots in state_dir; else begin under another topic_prefix",
+    )

@@ -51,6 +51,7 @@ from .lane import Lane
 from .lane_turns import Turns
 from .lanes import Lanes
 from .supervising import supervised
+from .watching import Watch, group_topics
 
 NEVER = 10**9
 HEARTBEAT_SECONDS = 0.1
@@ -93,6 +94,8 @@ class App(faust.App):
         trust: whose checkpoints count; None where there are to be none.
         tips: by fold, the newest checkpoint known of every lane.
         policies: those that were applied, for the lanes.
+        watched, watch: the logical names of the lane group's topics by their full ones, and what is seen of them.
+        ledgers: the ledgers' logical names.
         on_crashed: told, in the app's loop, why Faust or a lane has given up.
     """
 
@@ -109,6 +112,9 @@ class App(faust.App):
     fetch_bytes: int
     tips: Mapping[str, Tips]
     policies: PolicyFeed
+    watched: dict[str, str]
+    watch: Watch
+    ledgers: Sequence[str]
     policy: Policy
     identities: Identities
     signer: Signer | None = None
@@ -261,6 +267,8 @@ def create_app(
     app.physical = {topic: topic_name(settings, topic) for fold in running for topic in fold.inputs}
     app.logical = {name: topic for topic, name in app.physical.items()}
     app.folds = {topic: fold for fold in running for topic in fold.inputs}
+    app.watched = {topic_name(settings, topic): topic for topic in group_topics(running, settings)}
+    app.watch, app.ledgers = Watch(settings.partitions), sorted({fold.ledger for fold in running})
     app.fetch_bytes = fetch_bytes(len(app.physical) * settings.partitions)
     document = policy.document
     # Whatever is in order may take longer where the time-outs are longer.

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import time as clocks
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -173,6 +173,7 @@ class Lane:
         self._seen: dict[str, str] = {}  # as a broker has told them last
         self._remade = False
         """Whether an input is another topic than the ledger's: nothing is read until that is adopted."""
+        self._gone: list[str] = []
         self._due: tuple[int | None, int | None] = (None, None)
         self._wake = asyncio.Event()
         self._stopping = self._suspended = self._check_tip = self._replace = False
@@ -205,6 +206,10 @@ class Lane:
             self.intake.lag,
             self._read_at,
             self._waits_for,
+            min((at for at in self._due if at is not None), default=None),
+            None if self._scheduler is None else self._scheduler.written_at,
+            self._scheduler is not None and self._scheduler.fails,
+            None if self._checkpoints is None else self._checkpoints.time,
         )
 
     @property
@@ -237,15 +242,16 @@ class Lane:
             self._progress.came(fetched.topic)
         self._wake.set()
 
-    def answered(self, topic: str, end: int, time: int, epoch: int, handed: int) -> None:
+    def answered(self, topic: str, end: int, time: int, epoch: int, handed: int, high: int = 0) -> None:
         """A fetch answer told, at `time`, that an input ends at `end`: maybe earlier than it does (watermark.py).
 
-        Since the seek of `epoch` all before the offset `handed` has been handed on to this lane.
+        Since the seek of `epoch` all before the offset `handed` has been handed on to this lane. What lies between
+        `end` and the high watermark, `high`, is behind an open transaction: it cannot be read, and it lags.
         """
         self._progress.answered(topic, time)
-        self.intake.ended(topic, end)
+        self.intake.ended(topic, end, high)
         self.intake.handed(topic, epoch, handed)
-        if self.intake.positions[topic] >= end:
+        if self.intake.positions[topic] >= max(end, high):
             self._read_at[topic] = time
 
     def asks(self) -> list[str]:
@@ -263,8 +269,12 @@ class Lane:
         if self._due[1] is not None:
             self._wake.set()
 
-    def identified(self, ids: Mapping[str, str]) -> None:
-        """Which topics the inputs are, as a broker says now; of one that it does not know it says nothing."""
+    def identified(self, ids: Mapping[str, str], gone: Collection[str] = ()) -> None:
+        """Which topics the inputs are, as a broker says now; of one that it does not know it says nothing. And which
+        topics are gone: without one that it writes to the lane fails. Without an input nobody is assigned it."""
+        self._gone = [topic for topic in (*self._fold.outputs, self._fold.ledger) if topic in gone]
+        if self._gone:
+            self._wake.set()
         for topic in self.intake.inputs:
             if (found := ids.get(topic)) and found != self._seen.get(topic):
                 self._seen[topic] = found
@@ -328,6 +338,7 @@ class Lane:
                     await self._checkpoint_at_the_end()
                     break
                 except Exception as error:  # noqa: BLE001 -- what must not be retried is raised again
+                    self._demand_topics()  # it says more than the time-out that comes of it
                     pause = failures.pause_after(error, self._blocks)
                 await self._reset()
                 self._phase = "waiting"
@@ -338,7 +349,7 @@ class Lane:
 
     async def _reset(self) -> None:
         """Throws away what only the ledger may say."""
-        self._state, self._due, self._waits_for = None, (None, None), ""
+        self._state, self._waits_for = None, ""  # what is due stays due: it is told while the lane is away
         self._end_turn()
         self.intake.restart(-1, self.intake.positions, self.intake.positions)
         await self._ledger.close()
@@ -371,6 +382,7 @@ class Lane:
         """Waits until the lane may be taken over, and does that."""
         self._phase = "taking-over"
         await self._sit_out()
+        self._demand_topics()
         asked, began = clocks.monotonic(), None
         try:
             if await self._may_take_over():
@@ -682,6 +694,7 @@ class Lane:
                 self._end_turn()
                 await self._await_adoption()
                 continue
+            self._demand_topics()
             self._demand_readable()
             if self._has_lost():
                 continue
@@ -751,6 +764,19 @@ class Lane:
         """
         if self._clocks is not None:
             await self._clocks.demand(self._node)
+
+    def _demand_topics(self) -> None:
+        """That no topic of the lane is gone.
+
+        Raises:
+            DoesNotHoldError: one is.
+        """
+        if self._gone:
+            raise DoesNotHoldError(
+                f"the broker has no topic {', '.join(self._gone)} any more",
+                path=f"lane {self.number} ({self._fold.name})",
+                hint="`sluice topics create` makes it anew; the lane is tried again by itself",
+            )
 
     def _demand_readable(self) -> None:
         """That no input has been read to where it cannot be read.

@@ -104,6 +104,34 @@ class TestBlocks:
 
         assert [len(block.events) for block in world.log.blocks] == [1, 2]
 
+    async def test_what_an_open_transaction_hides_lags_and_is_not_waited_for(self):
+        """It counts as not read, by offsets and by time; a block is not kept open for what cannot come."""
+        world = World()
+        world.make(max_block_wait=600.0)
+        async with world.running():
+            await world.until(lambda: world.log.records)
+            world.inputs.send("emissions", b"a")
+            await world.until(lambda: world.log.values == [b"a"])
+            for time, high in ((5, 1), (7, 40), (9, 40)):
+                world.lane.answered("emissions", 1, time, 1, 1, high)
+            status = world.lane.status
+            world.inputs.send("emissions", b"b")
+            await world.until(lambda: world.log.values == [b"a", b"b"])
+
+        assert (status.lag["emissions"], status.read_to["emissions"]) == (39, 5)
+
+    async def test_what_is_due_is_told_also_while_the_lane_is_away(self):
+        """The oldest of its timers, of the clock or of the watermark, until a block has handled it."""
+        world = World()
+        async with world.running():
+            await world.until(lambda: world.log.records)
+            assert world.lane.status.due is None
+            world.inputs.send("emissions", b"@1500000", b"~1200000")
+            await world.until(lambda: len(world.log.values) == 2)
+            assert world.lane.status.due == 1_200_000
+
+        assert (world.lane.status.phase, world.lane.status.due) == ("stopped", 1_200_000)
+
     async def test_records_pile_up_while_a_transaction_is_in_flight(self):
         """What comes meanwhile makes one next block, not many."""
         async with World().running() as world:
@@ -424,13 +452,37 @@ class TestLoudStops:
 
         assert "emissions/0 ends before the position that the ledger names" in await self._stopped(world)
 
-    async def test_another_number_of_partitions(self):
-        """Keys would hash elsewhere."""
+    async def test_fewer_partitions(self):
+        """An input has none for some lane."""
         world = await self._two_blocks()
-        world.inputs.partitions = 3
+        world.inputs.partitions = 1
         world.make()
 
         assert "another number of partitions" in await self._stopped(world)
+
+    async def test_a_topic_that_it_writes_to_is_gone(self):
+        """The lane says which, and not that something timed out; also where it waits for the broker just then."""
+        for during in ("idle", "block"):
+            world = await self._two_blocks()
+            world.make()
+            task = asyncio.create_task(world.lane.run())
+            await world.until(lambda world=world: world.lane.status.phase == "running")
+            if during == "block":
+                world.ledger.fail_before = [TimeoutError("the broker did not answer within 20 s")]
+                world.lane._gone = ["admitted"]
+                world.inputs.send("emissions", b"c")
+            else:
+                world.lane.identified({}, {"admitted", "reviews"})
+            with pytest.raises(DoesNotHoldError, match=r"the broker has no topic admitted any more.*topics create"):
+                await asyncio.wait_for(task, 60)
+
+    async def test_more_partitions_are_no_reason_to_stop(self):
+        """Its own is there; the worker tells of those that no lane reads."""
+        world = await self._two_blocks()
+        world.inputs.partitions = 3
+        world.make()
+        async with world.running():
+            await world.until(lambda: world.lane.status.phase == "running")
 
 
 class TestInputs:
