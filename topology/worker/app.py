@@ -20,6 +20,7 @@ from faust.types import AppT
 from ...codecs.notes import Signer
 from ...streams.policy.policy import DEFAULT_POLICY, Policy
 from ..checkpoints.checkpointing import Checkpoints, Tips, checkpoints_of, follow, load_key, origin_of
+from ..checkpoints.retentions import Retentions
 from ..checkpoints.trust import Trust
 from ..kafka.batches.unpacking import EventDecoder
 from ..kafka.claiming import Member
@@ -107,6 +108,7 @@ class App(faust.App):
     tips: Mapping[str, Tips]
     policies: PolicyFeed
     policy: Policy
+    retentions: Retentions
     signer: Signer | None = None
     trust: Trust | None = None
     on_crashed: Callable[[BaseException], None] | None = None
@@ -135,6 +137,7 @@ class App(faust.App):
         """Follows policies and checkpoints from now on, whatever ends one of them in between (supervising.py)."""
         following: dict[str, Callable[[], Awaitable[None]]] = {"policies-follow": self.policies.run}
         if self.signer is not None and self.settings.checkpoint_interval:
+            following["retentions-follow"] = self.retentions.follow
             self.trust = Trust(self.signer.verifier, self.policy, self.policies.newest_first)
             for fold in {fold.name: fold for fold in self.folds.values()}.values():
                 about = (self.tips[fold.name], self.trust, fold.ledger, fold.checkpoints)
@@ -245,6 +248,7 @@ def create_app(
         key_serializer="raw",
     )
     app.settings, app.tips = settings, {fold.name: Tips(settings.partitions) for fold in running}
+    app.retentions = Retentions(settings, {topic: None for fold in running for topic in fold.outputs})
     app.policy = policy
     app.policies = PolicyFeed(settings, on_news=lambda: app.lanes.wake(), first=policy)
     app.exactly_once = settings.delivery == "exactly-once"
@@ -272,9 +276,8 @@ def create_app(
     def checkpoints(fold: Fold, number: int) -> Checkpoints | None:
         if app.signer is None or not settings.checkpoint_interval:
             return None
-        return checkpoints_of(
-            settings, app.signer, number, app.tips[fold.name], app.trust, fold.ledger, fold.checkpoints
-        )
+        about = (app.tips[fold.name], app.trust, fold.ledger, fold.checkpoints, app.retentions, fold.outputs)
+        return checkpoints_of(settings, app.signer, number, *about)
 
     package = version()  # it is read from a file
 
