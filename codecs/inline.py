@@ -132,7 +132,7 @@ def _is_group(text: str, head: re.Match[str], marked: bool) -> bool:
     word = head[1]
     return (
         marked
-        or (not head[2].strip() and _DOTTED.fullmatch(word) is not None and _PARAMETER.match(text, head.end()) is not None)
+        or (_DOTTED.fullmatch(word) is not None and not head[2].strip() and bool(_PARAMETER.match(text, head.end())))
         or word.startswith(_MARK_FIRST)
         or _SHAPE.match(word) is not None
         or _terminal(word) is not None
