@@ -35,6 +35,9 @@ _MARK_FIRST: Final = ("observation-id=", "ts=")
 _ANCHOR: Final = re.compile(r"\d{1,4}\.\d{1,4}\.", re.ASCII)
 _SHAPE: Final = re.compile(r"(?:\d{1,4}\.\d{1,4}\.)?substrate\.|\d{1,4}\.\d{1,4}\.[a-z]..", re.ASCII | re.IGNORECASE)
 """`substrate.`, or a version anchor and a name. `[1.2.0]` and `[1.0.x]` are headings of change logs, not classes."""
+_DOTTED: Final = re.compile(r"[a-z][a-z0-9-]*+(?:\.[a-z0-9-]++)++", re.ASCII | re.IGNORECASE)
+_PARAMETER: Final = re.compile(r";\s*+[A-Za-z_][A-Za-z0-9_.-]{0,63}\s*+=", re.ASCII)
+"""With a parameter behind it a dotted name is a class, known or not [S §4]: `[rfc3161.tsa; id=4]`."""
 
 _KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}", re.ASCII)
 
@@ -120,7 +123,7 @@ def _take_groups(text: str, vocabulary: str, most: int = sys.maxsize) -> tuple[s
         if close == len(text):
             break
         head = _HEAD.match(text, position)
-        if head is None or open_after(position + 1) < close or not _is_group(head, mark_after(position) < close):
+        if head is None or open_after(position + 1) < close or not _is_group(text, head, mark_after(position) < close):
             position = text.find("[", position + 1)
             continue
         if not groups and not text[skipped:position].strip():
@@ -136,10 +139,11 @@ def _take_groups(text: str, vocabulary: str, most: int = sys.maxsize) -> tuple[s
     return "".join(pieces), groups
 
 
-def _is_group(head: re.Match[str], marked: bool) -> bool:
+def _is_group(text: str, head: re.Match[str], marked: bool) -> bool:
     word = head[1]
     return (
         marked
+        or (_DOTTED.fullmatch(word) is not None and not head[2].strip() and bool(_PARAMETER.match(text, head.end())))
         or word.startswith(_MARK_FIRST)
         or _SHAPE.match(word) is not None
         or _terminal(word) is not None
@@ -252,7 +256,8 @@ def _groups(path: str, text: str, assertion: Assertion, vocabulary: str) -> str 
 
 def _group(path: str, annotation: Annotation, vocabulary: str, checks: list[str]) -> str | Fault:
     """One annotation as a group that reads as that annotation, with checks of its assertion."""
-    parts = [annotation.substrate_class]
+    name = _terminal(annotation.substrate_class) or annotation.substrate_class
+    parts = [name]
     if annotation.observation_id is not None:
         parts.append(f"observation-id={write_value('observation-id', annotation.observation_id)}")
     if annotation.computed:
@@ -265,7 +270,6 @@ def _group(path: str, annotation: Annotation, vocabulary: str, checks: list[str]
     group = f"[{'; '.join(parts)}]"
     _, read = _take_groups(f".{group}", vocabulary)
     back = read[0].annotation if len(read) == 1 else None
-    name = annotation.substrate_class
     if back is None or back.substrate_class != name:
         return schema_fault(f"{path}.substrate_class", "a class that reads as one in a group", name)
     if back.observation_id != annotation.observation_id:

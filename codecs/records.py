@@ -20,7 +20,7 @@ from .identifier_characters import DID_PATTERN
 from .spans import Identifier, Span
 
 Time = (
-    Annotated[str, Meta(extra_json_schema={"format": "date-time"}, description="RFC 3339, in UTC with a Z")]
+    Annotated[str, Meta(extra_json_schema={"format": "date-time"}, description="RFC 3339, with a Z or an offset")]
     | Annotated[int, Meta(ge=0, description="Unix milliseconds")]
 )
 Confidence = Annotated[float, Meta(ge=0.0, le=1.0)]

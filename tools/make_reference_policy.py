@@ -64,6 +64,7 @@ KEYS: Mapping[str, str] = {
     "emitters.refuse": "what a field of an emitter may not look like: `email`, `phone`, `uuid`, or an RE2 pattern "
     "between slashes",
     "emitters.require_signatures": "whether emitters without a key are refused",
+    "emitters.require_vendor": "whether what a service says counts only for emitters whose vendor is named",
     "emitters.unauthenticated": "the least effect of what an emitter without a key writes",
     "emitters.keys.NAME": "with what the emitter of this name signs; several where each has its time",
     "reviewers.require_signatures": "whether reviewers without a key are refused",
@@ -95,6 +96,7 @@ MORE = (
     ("sightings", "classes"),
     *(("observers", "NAME", key) for key in ("public_key", "keys", "classes", "writable_by")),
     ("emitters", "unauthenticated"),
+    ("emitters", "require_vendor"),
     ("emitters", "keys", "NAME"),
     ("reviewers", "keys", "NAME"),
     ("reviewers", "roles", "NAME"),

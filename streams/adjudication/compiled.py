@@ -153,7 +153,7 @@ def _rules(policy: Policy) -> Rules:
         only_signed=policy.require_signatures,
         accepts_checks=BUILT_IN in policy.judging.accept,
         looks_kept=_bits(effects_with_looks(policy)) | _reviewed(policy),
-        names_vendors=bool(policy.emitters.vendor),
+        names_vendors=policy.emitters.asks_for_vendors,
         max_annotations=rules.max_annotations,
         max_waiting=rules.max_waiting,
         waiting_share=waiting.share_of(policy),

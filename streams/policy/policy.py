@@ -323,6 +323,7 @@ class Emitters(Part, frozen=True, gc=False):
         require_signatures: nobody without a key emits, and an emission id belongs to the emitter that signed it first.
         unauthenticated: the effect of an emitter that did not sign, whatever `[effect]` says; None: as if it had.
         vendor: whose inference system an emitter is, by its name: state that its vendor owns is no evidence [S §4].
+        require_vendor: what a service says counts only for emitters whose vendor is named here.
     """
 
     refuse: list[str] = field(default_factory=lambda: ["email"])
@@ -330,11 +331,17 @@ class Emitters(Part, frozen=True, gc=False):
     require_signatures: bool = False
     unauthenticated: Effect | None = None
     vendor: dict[str, str] = {}
+    require_vendor: bool = False
 
     def is_authenticated(self, emitter: str | None) -> bool:
         """Whether an emission under that name was signed with a key of it; where no emission ever is, every name is
         taken as it stands."""
         return emitter in self.keys or not self.authenticates
+
+    @property
+    def asks_for_vendors(self) -> bool:
+        """Whether it matters who owns what a service says [S §4]."""
+        return bool(self.vendor) or self.require_vendor
 
     @property
     def authenticates(self) -> bool:
@@ -592,6 +599,9 @@ class Policy(Part, frozen=True, gc=False):
         if reviewed and not reviewers.require_signatures:
             why = "is false: anybody who can write to the topic admits what is up for review"
             found.append(("reviewers.require_signatures", why))
+        if not self.emitters.require_vendor:
+            why = "is false: what a service of an emitter's own vendor says counts unless emitters.vendor names it"
+            found.append(("emitters.require_vendor", f"{why} [S §4]"))
         return found
 
     def notes(self) -> list[tuple[str, str]]:
@@ -604,6 +614,8 @@ class Policy(Part, frozen=True, gc=False):
         if self.judging.same_root >= rules.k.internal:
             why = "is not below k for internal effects: who can write to one checkout admits those"
             found.append(("judging.same_root", why))
+        if self.emitters.require_vendor and not self.emitters.vendor:
+            found.append(("emitters.require_vendor", "lets no service count: emitters.vendor names no vendor"))
         alone = [name for name, k in sorted(rules.k_by_check.items()) if k.internal == 1]
         if alone:
             found.append(("admissibility.k_by_check", f"lets one class admit internal effects by {', '.join(alone)}"))

@@ -354,6 +354,7 @@ def _emitters(reader: _Reader, tables: Mapping[str, Any]) -> p.Emitters:
         "unauthenticated": _EFFECT,
         "keys": _KEYS,
         "vendor": _Each(_vendor),
+        "require_vendor": _boolean,
     }
     found = reader.fields(tables, ("emitters",), checks)
     found["vendor"] = dict(sorted(found.get("vendor", {}).items()))

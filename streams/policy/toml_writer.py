@@ -99,6 +99,7 @@ def _lines(policy: p.Policy) -> Iterator[str]:
 def _emitters(emitters: p.Emitters) -> Iterator[str]:
     yield f"\n[emitters]\nrefuse = {_texts(emitters.refuse)}"
     yield f"require_signatures = {_boolean(emitters.require_signatures)}"
+    yield f"require_vendor = {_boolean(emitters.require_vendor)}"
     if emitters.unauthenticated is not None:
         yield f"unauthenticated = {_text(emitters.unauthenticated)}"
     yield from _keys_by_name("emitters.keys", emitters.keys)

@@ -272,7 +272,9 @@ class World:
                 confusables=policy.ConfusablesByEffect(internal=self.choose("replace", "flag", "reject")),
             ),
             emitters=policy.Emitters(
-                self.choose([], ["email"], ["email"], ["uuid", "/^x$/"]), vendor=self.rarely({"bot": "Acme"}, {}, 4)
+                self.choose([], ["email"], ["email"], ["uuid", "/^x$/"]),
+                vendor=self.rarely({"bot": "Acme"}, {}, 4),
+                require_vendor=self.rarely(True, False, 6),
             ),
             sightings=policy.Sightings(self.rarely([BARE[0]], [], 4)),
             require_signatures=self.rarely(True, False, 6),

@@ -30,6 +30,7 @@ from ..checkpoints.trust import TrustedKey, demand_counting
 from ..ledger.export_files import Cut, Stored
 from ..ledger.interfaces import Logs
 from ..ledger.log_names import log_name_of
+from ..ledger.retention import RecordedRetention
 from .divergences import MOST, Divergence, Findings, Kind
 from .groups import ADJUDICATE, Group
 from .ledger_records import CheckpointedSize
@@ -48,6 +49,7 @@ class CheckpointClaims(msgspec.Struct):
         signers: of those, how many there are and where the first stands, by who signed them.
         passed_over: how many records are no checkpoints that count, and stand in the place of none; by what they are.
         count: how many records the lane's checkpoints are.
+        retentions: by output topic, each change of its retention that the lane's own checkpoints record.
     """
 
     own: dict[int, CheckpointedSize] = {}
@@ -56,6 +58,7 @@ class CheckpointClaims(msgspec.Struct):
     signers: dict[str, tuple[int, str]] = {}
     passed_over: dict[str, int] = {}
     count: int = 0
+    retentions: dict[str, list[RecordedRetention]] = {}
 
     @property
     def newest(self) -> tuple[int, int] | None:
@@ -132,7 +135,7 @@ class Signed:
         claims, findings = self.claims[lane], self.findings[lane]
         asides: list[_Aside] = []  # behind the newest one that counts
         seen: set[str] = set()
-        size, at = 0, -1
+        size, at, told = 0, -1, 0
         async for batch in batches:
             for record in batch:
                 claims.count += 1
@@ -170,6 +173,11 @@ class Signed:
                 before = read.digest
                 seen.add(before)
                 size, asides = read.head.size, []
+                for topic, kept in read.retentions:
+                    changes = claims.retentions.setdefault(topic, [])
+                    if not changes or changes[-1].kept != kept:
+                        changes.append(RecordedRetention(told, read.time, kept))
+                told = read.time
                 claims.own.setdefault(size, CheckpointedSize(read.head.root, place, read.block, read.time))
                 if record.offset < settled:
                     self._apply(lane, read, place)

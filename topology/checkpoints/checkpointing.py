@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from time import monotonic
@@ -31,6 +31,7 @@ from ..kafka.topics import topic_name
 from ..ledger.chain import AUDIT, ChainHead
 from ..ledger.replay import Blocks
 from ..settings.settings import Settings
+from .retentions import Retentions
 from .signing import load_or_make_signer, load_signer
 from .trust import Trust
 
@@ -123,6 +124,8 @@ class Checkpoints:
         clock: Callable[[], float] = monotonic,
         trust: Trust | None = None,
         topic: str = TOPIC,
+        retentions: Retentions | None = None,
+        outputs: Collection[str] = (),
     ) -> None:
         """
         Args:
@@ -135,10 +138,13 @@ class Checkpoints:
             clock: never goes back, in seconds.
             trust: whose checkpoints count; None: only the signer's.
             topic: the logical name of that which they are written to.
+            retentions: how long topics keep records; None: no checkpoint says it.
+            outputs: the logical names of those of which checkpoints say it.
         """
         self._signer, self._name, self._lane, self._topic = signer, log_name, lane, topic
         self._tips, self._every, self._find, self._clock = tips, every, last, clock
         self._trust = trust or Trust(signer.verifier)
+        self._retentions, self._outputs = retentions, outputs
         self._last: Checkpoint | None = None
         self._before = NO_CHECKPOINT
         self._written_at: float | None = None
@@ -177,6 +183,8 @@ class Checkpoints:
                 reason=reason,
                 hint="list the keys of other workers under [checkpoints.keys] in the policy",
             )
+        if self._retentions is not None:
+            await self._retentions.ready()
         self._last, self._news_at = found[0] if found else None, None
         self._before = newest or NO_CHECKPOINT
 
@@ -256,7 +264,8 @@ class Checkpoints:
         """The checkpoint of the ledger up to this tip, for the transaction of its last block."""
         head = Head(tip.tree.size, tip.tree.root())
         tips = self._tips.beside(self._lane, head)
-        checkpoint = Checkpoint(self._name, head, tip.hash, tip.time, self._before, tips)
+        kept = () if self._retentions is None else self._retentions.of(self._outputs)
+        checkpoint = Checkpoint(self._name, head, tip.hash, tip.time, self._before, tips, kept)
         note = self._signer.sign(checkpoint.text())
         return Draft(checkpoint, Output(self._topic, self._name.encode(), note.encode(), []))
 
@@ -309,6 +318,8 @@ def checkpoints_of(
     ledger: str = "ledger",
     topic: str = TOPIC,
     ledger_id: str = "",
+    retentions: Retentions | None = None,
+    outputs: Collection[str] = (),
 ) -> Checkpoints:
     """The `Checkpoints` of a lane, on the broker of these settings.
 
@@ -321,6 +332,7 @@ def checkpoints_of(
         ledger: the ledger topic's logical name.
         topic: the checkpoint topic's logical name.
         ledger_id: as for `origin_of`.
+        retentions, outputs: as for `Checkpoints`.
     """
     partition = TopicPartition(topic_name(settings, topic), lane)
 
@@ -328,7 +340,9 @@ def checkpoints_of(
         await last_record(settings, partition, lambda record: wanted(record.value), goes_on=True)
 
     name, every = origin_of(settings, lane, ledger, ledger_id), settings.checkpoint_interval
-    return Checkpoints(signer, name, lane, tips, every, last, trust=trust, topic=topic)
+    return Checkpoints(
+        signer, name, lane, tips, every, last, trust=trust, topic=topic, retentions=retentions, outputs=outputs
+    )
 
 
 async def follow(

@@ -24,7 +24,9 @@ from typing import BinaryIO, Final, NamedTuple
 import msgspec
 
 from ...codecs.errors import DoesNotHoldError, UsageError, cut
+from ...codecs.times import parse_time
 from ...streams.policy.privacy import NO_SECRETS, Secrets
+from ..settings.clock import now_ms
 
 OUTPUTS: Final[Sequence[str]] = ("admitted", "inadmissible", "review-requests", "re-emission-requests", "dead-letters")
 LATER: Final[Sequence[str]] = ("verdicts", "observations")
@@ -90,6 +92,7 @@ class Manifest(msgspec.Struct, kw_only=True):
     """What an export says of itself.
 
     Attributes:
+        ended_at: when all of it had been read; empty: about when it began, `exported_at`.
         ranges: what is kept, by logical topic, a pair for each lane.
         settled: as in `Cut`; a topic that is not named is settled to its end.
         files: SHA-256 of each file, 64 hex digits, by its name; of a file that is not named nothing is known.
@@ -101,6 +104,7 @@ class Manifest(msgspec.Struct, kw_only=True):
     ledger: str
     lanes: int
     exported_at: str
+    ended_at: str = ""
     ranges: dict[str, list[tuple[int, int]]]
     settled: dict[str, list[int]] = {}
     files: dict[str, str] = {}
@@ -204,6 +208,10 @@ class FolderLogs:
     async def range(self, topic: str, lane: int) -> Range:
         found = self.manifest.ranges.get(topic, [])
         return Range(*found[lane]) if lane < len(found) else Range(0, 0)
+
+    def as_of(self) -> int:
+        # Whoever made the export wrote that down; nothing was read later than now.
+        return min(now_ms(), parse_time(self.manifest.ended_at or self.manifest.exported_at) or now_ms())
 
     async def cut(self) -> Cut:
         ends = {topic: [end for _, end in ranges] for topic, ranges in self.manifest.ranges.items()}

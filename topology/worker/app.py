@@ -20,6 +20,7 @@ from faust.types import AppT
 from ...codecs.notes import Signer
 from ...streams.policy.policy import DEFAULT_POLICY, Policy
 from ..checkpoints.checkpointing import Checkpoints, Tips, checkpoints_of, follow, origin_of
+from ..checkpoints.retentions import Retentions
 from ..checkpoints.trust import Trust
 from ..checkpoints.worker_key import worker_key
 from ..kafka.batches.unpacking import EventDecoder
@@ -117,6 +118,7 @@ class App(faust.App):
     ledgers: Sequence[str]
     policy: Policy
     identities: Identities
+    retentions: Retentions
     signer: Signer | None = None
     trust: Trust | None = None
     on_crashed: Callable[[BaseException], None] | None = None
@@ -147,6 +149,7 @@ class App(faust.App):
         """Follows policies and checkpoints from now on, whatever ends one of them in between (supervising.py)."""
         following: dict[str, Callable[[], Awaitable[None]]] = {"policies-follow": self.policies.run}
         if self.signer is not None and self.settings.checkpoint_interval:
+            following["retentions-follow"] = self.retentions.follow
             self.trust = Trust(self.signer.verifier, self.policy, self.policies.newest_first)
             for fold in {fold.name: fold for fold in self.folds.values()}.values():
                 ledger_id = self.identities.ledgers.get(fold.ledger, "")
@@ -261,6 +264,7 @@ def create_app(
         key_serializer="raw",
     )
     app.settings, app.tips = settings, {fold.name: Tips(settings.partitions) for fold in running}
+    app.retentions = Retentions(settings, {topic: None for fold in running for topic in fold.outputs})
     app.policy, app.identities = policy, known
     app.policies = PolicyFeed(settings, on_news=lambda: app.lanes.wake(), first=policy)
     app.exactly_once = settings.delivery == "exactly-once"
@@ -290,7 +294,8 @@ def create_app(
     def checkpoints(fold: Fold, number: int) -> Checkpoints | None:
         if app.signer is None or not settings.checkpoint_interval:
             return None
-        about = (app.trust, fold.ledger, fold.checkpoints, known.ledgers.get(fold.ledger, ""))
+        ledger_id = known.ledgers.get(fold.ledger, "")
+        about = (app.trust, fold.ledger, fold.checkpoints, ledger_id, app.retentions, fold.outputs)
         return checkpoints_of(settings, app.signer, number, app.tips[fold.name], *about)
 
     package = version()  # it is read from a file

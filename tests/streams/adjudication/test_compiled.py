@@ -509,7 +509,7 @@ def test_every_choice_of_a_policy_is_known_to_the_core() -> None:
         PrivacyRules: "observation_ids chain_sources",
         policy.LeastObservers: "internal external",
         policy.Sightings: "classes",
-        policy.Emitters: "refuse keys require_signatures unauthenticated vendor",
+        policy.Emitters: "refuse keys require_signatures unauthenticated vendor require_vendor",
         policy.Reviewers: "keys roles require_signatures min_reviewers",
         policy.LeastReviewers: "internal external",
         Observer: "public_key classes writable_by keys",

@@ -22,12 +22,13 @@ from structlog.testing import capture_logs
 from sluice.codecs import merkle
 from sluice.codecs.blocks import Block, EventKind, Output, outputs_root, unseal
 from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head, parse_checkpoint
-from sluice.codecs.errors import DoesNotHoldError, UsageError
+from sluice.codecs.errors import DoesNotHoldError, UnreachableError, UsageError
 from sluice.codecs.ledger_identity import identity_in
 from sluice.codecs.notes import Signer, parse_note, signers_of
 from sluice.streams.policy.keys import Key
 from sluice.streams.policy.policy import CheckpointKeys, Policy
 from sluice.topology.checkpoints import checkpointing as module
+from sluice.topology.checkpoints import retentions
 from sluice.topology.checkpoints.checkpointing import (
     Checkpoints,
     Tips,
@@ -36,6 +37,7 @@ from sluice.topology.checkpoints.checkpointing import (
     load_key,
     read_checkpoint,
 )
+from sluice.topology.checkpoints.retentions import Retentions
 from sluice.topology.checkpoints.trust import Trust
 from sluice.topology.kafka.claiming import Member
 from sluice.topology.kafka.connect import open_consumer
@@ -100,9 +102,10 @@ def checkpoints(
     tips: Tips | None = None,
     clock: Any = None,
     trust: Trust | None = None,
+    **more: Any,
 ) -> Checkpoints:
     """The checkpoints of a lane over this log."""
-    options = {} if clock is None else {"clock": clock}
+    options = {**more, **({} if clock is None else {"clock": clock})}
     return Checkpoints(signer, NAME, 0, tips or Tips(2), every, reader(lambda: values(log)), trust=trust, **options)
 
 
@@ -141,6 +144,42 @@ class TestWhenTheyCome:
         assert [len(block.events) for block in world.log.blocks] == [1, 0, 1, 0]
         assert [checkpoint.head.size for checkpoint in committed(world.log)] == [2, 4]
         demand_all_hold(world.log)
+
+    async def test_they_record_how_long_outputs_are_kept(self, monkeypatch: pytest.MonkeyPatch):
+        """As the broker says by then: the first one waits for its answer, and one that fails changes nothing."""
+        answers: list[dict[str, int] | None] = [{"admitted": 5, "grounded": -1}, None, {"admitted": 7}]
+
+        async def kept_for(*_: object) -> dict[str, int]:
+            answer = answers.pop(0) if len(answers) > 1 else answers[0]
+            if answer is None:
+                raise UnreachableError("no broker answers")
+            return answer
+
+        monkeypatch.setattr(retentions, "kept_for", kept_for)
+        kept = Retentions(Settings(checkpoint_interval=0.001), ("admitted", "grounded", "verdicts"))
+        following = asyncio.create_task(kept.follow())
+        world = World()
+        world.make(checkpoints=checkpoints(world.log, retentions=kept, outputs=("grounded", "verdicts", "admitted")))
+        async with world.running():
+            await world.until(lambda: committed(world.log))
+            await world.until(lambda: kept.of(["admitted"]) == [("admitted", 7)])
+            world.inputs.send("emissions", b"a")
+            await world.until(lambda: len(committed(world.log)) > 1)
+        following.cancel()
+
+        first, last = committed(world.log)[0], committed(world.log)[-1]
+        assert dict(first.retentions) in ({"grounded": -1, "admitted": 5}, {"grounded": -1, "admitted": 7})
+        assert list(last.retentions) == [("grounded", -1), ("admitted", 7)]
+
+    async def test_a_broker_that_does_not_say_it_holds_no_lane_up(self, monkeypatch: pytest.MonkeyPatch):
+        """Its checkpoints record none."""
+        monkeypatch.setattr(retentions, "FIRST_SECONDS", 0.01)
+        world = World()
+        world.make(checkpoints=checkpoints(world.log, retentions=Retentions(Settings(), ()), outputs=("admitted",)))
+        async with world.running():
+            await world.until(lambda: committed(world.log))
+
+        assert committed(world.log)[0].retentions == []
 
     async def test_an_idle_lane_writes_nothing(self):
         """A checkpoint is no news itself."""
