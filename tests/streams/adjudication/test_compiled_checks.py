@@ -600,7 +600,7 @@ def test_a_shape_gives_the_pieces_of_each_of_its_checks(
 
 
 def test_checks_of_real_answers_have_few_shapes() -> None:
-    """Of what two proposers said of real answers, six checks of seven are filled in, and all come to the same."""
+    """Of what two proposers said of real answers, four checks of five are filled in, and all come to the same."""
     corpus = Path(__file__).parents[3] / "benchmarks" / "yield" / "corpus"
     lines = [line for name in "ab" for line in (corpus / f"proposals-{name}.jsonl").read_text("utf-8").splitlines()]
     checks = [check for line in lines for check in json.loads(line)["proposal"]["checks"]]
@@ -608,7 +608,8 @@ def test_checks_of_real_answers_have_few_shapes() -> None:
     for check in checks:
         found = checked_json.pieces_of(check, "src/x.py")
         assert found == checked_json._pieces.__wrapped__(check, "src/x.py")
-    assert checked_json._pieces.cache_info().misses < len(checks) / 7
+    rendered = checked_json._pieces.cache_info()
+    assert rendered.hits + rendered.misses < len(checks) / 5
 
 
 @pytest.mark.parametrize("early", [False, True])
