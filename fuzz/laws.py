@@ -165,7 +165,7 @@ def _check_trace(text: str, result: str, confusables: str, unexpected: bool, tra
     if trace.truncated or trace.normalised or any(one["kind"] in ("link", "image") for one in trace.markup_stripped):
         return
     # Nothing was cut, composed or written anew: then what is told adds up to what is gone.
-    gone = len(trace.stripped_positions) + sum(one["characters"] for one in trace.markup_stripped)
+    gone = sum(one["count"] for one in trace.stripped_positions) + sum(one["characters"] for one in trace.markup_stripped)
     hold(len(text) == len(result) + gone, "what is told adds up to what is gone", text, result, gone)
 
 

@@ -83,14 +83,7 @@ def strip_controls(text: str, field: str, trace: Trace) -> str:
     renderers obey them, and some readers end a line at one. Before 4.2, which they would keep characters apart for."""
     if text.isprintable() or not _CONTROL.search(text):
         return text
-    names = unicode_text.CODE_POINTS
-    trace.strip(
-        field,
-        [
-            {"field": field, "position": found.start(), "character": names[found[0]]}
-            for found in _CONTROL.finditer(text)
-        ],
-    )
+    trace.strip(field, [found.start() for found in _CONTROL.finditer(text)])
     return _CONTROL.sub("", text)
 
 
@@ -127,14 +120,7 @@ def replace_unknown(text: str, field: str, trace: Trace) -> str:
     found = unicode_text.find_unknown(text)
     if not found:
         return text
-    names = unicode_text.CODE_POINTS
-    trace.replace(
-        field,
-        [
-            {"field": field, "position": position, "character": names[character], "replacement": _UNKNOWN}
-            for position, character in found
-        ],
-    )
+    trace.replace(field, [{"field": field, "position": position, "replacement": _UNKNOWN} for position, _ in found])
     return unicode_text.replace_unknown(text)
 
 
@@ -187,15 +173,7 @@ def strip(text: str, field: str, trace: Trace, among: dict[int, str]) -> str:
     gone = unicode_text.invisible(among)
     if not gone:
         return text
-    names = unicode_text.CODE_POINTS
-    trace.strip(
-        field,
-        [
-            {"field": field, "position": position, "character": names[character]}
-            for position, character in among.items()
-            if character in gone
-        ],
-    )
+    trace.strip(field, [position for position, character in among.items() if character in gone])
     return unicode_text.give_way(text, gone)
 
 

@@ -1,7 +1,7 @@
 """What sanitation changed [V §6]: one collector for each output record, turned into its `_meta`.
 
-Nothing of what was taken out stands in it: a removed character is named by its code point and a removed tag by its
-kind, place and length, so that the record of an attack is not a second way for it to come through.
+Nothing of what was taken out stands in it. A stretch of removed characters is told by its place and length, a removed
+tag by its kind, place and length: code points in a row would spell a hidden message out in clear.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class Trace:
             entry, of the field `cited_works`: bytes of the URIs and titles, and how many works are `omitted`.
         normalised: the fields that NFKC changed [V §4.2]; of those past a full list the roots.
         confusables_replaced: `{field, position, character, replacement}` [V §4.3]; the character is a code point,
-            `U+0430`, its replacement stands as it is. Also characters of private use; the replacement is then
-            the word `U+FFFD`.
+            `U+0430`, its replacement stands as it is. Also characters of private use, which are not named; the
+            replacement is then the word `U+FFFD`.
         confusables_present: look-alikes were left in place, under the policy `flag` [V §4.3].
-        stripped_positions: `{field, position, character}` [V §4.4].
+        stripped_positions: `{field, position, count}` for each stretch of removed characters [V §4.4].
         uris_rejected: `{field, reason}` [V §4.5].
         markup_stripped: `{field, position, kind, characters}`: `kind` is what a parser saw there, `characters` how
             long it was [V §4.6].
@@ -188,8 +188,16 @@ class Trace:
         """Look-alikes gave way to ASCII."""
         self._add("confusables_replaced", field, entries)
 
-    def strip(self, field: str, entries: list[Entry]) -> None:
-        """Invisible characters were taken out."""
+    def strip(self, field: str, positions: list[int]) -> None:
+        """The characters at these positions, in order, were taken out: one entry for each stretch of them."""
+        entries: list[Entry] = []
+        end = -1
+        for position in positions:
+            if position == end:
+                entries[-1]["count"] += 1
+            else:
+                entries.append({"field": field, "position": position, "count": 1})
+            end = position + 1
         self._add("stripped_positions", field, entries)
 
     def markup(self, field: str, pieces: Iterable[Piece | Link]) -> None:

@@ -188,7 +188,7 @@ def test_the_order_of_the_steps_is_the_contracts():
     result, trace = cleaned("＜s\u200dсript＞x")
     assert result == "x"
     assert trace.normalised == ["rationale"]
-    assert trace.stripped_positions == [{"field": "rationale", "position": 2, "character": "U+200D"}]
+    assert trace.stripped_positions == [{"field": "rationale", "position": 2, "count": 1}]
     assert trace.confusables_replaced == [
         {"field": "rationale", "position": 3, "character": "U+0441", "replacement": "c"}
     ]
@@ -243,7 +243,7 @@ def test_whole_scripts_are_named():
 def test_reject_refuses_whatever_replacement_would_hide(text):
     """If no letter or digit of another script was replaced, `reject` has nothing to refuse, and the other way round."""
     _, trace = cleaned(text, cap=100_000)
-    replaced = [chr(int(entry["character"][2:], 16)) for entry in trace.confusables_replaced]
+    replaced = [chr(int(entry["character"][2:], 16)) for entry in trace.confusables_replaced if "character" in entry]
     if any(unicode_text.has_unexpected(character) for character in replaced):
         assert unexpected_confusables(text)
 
@@ -306,7 +306,7 @@ def test_no_control_character_comes_out(point):
     """But tab and line feed; each is recorded, in any typing."""
     result, trace = cleaned(f"a\t\n{chr(point)}b")
     assert result == "a\t\nb"
-    assert trace.stripped_positions == [{"field": "rationale", "position": 3, "character": f"U+{point:04X}"}]
+    assert trace.stripped_positions == [{"field": "rationale", "position": 3, "count": 1}]
 
 
 MARKERS = ["system", "user", ":", "<|", "|>", "[", "INST", "]", "/", "\n", " ", "a", "<b>", "(", ")", "*"]
