@@ -21,7 +21,7 @@ from ...codecs.dids import normalised
 from ...codecs.errors import Fault, schema_fault
 from ...codecs.nesting import deeper_than
 from ...codecs.records import Attestation, AttestedQuote, CitedWork
-from ._steps import Confusables, clean, unexpected_confusables
+from ._steps import By, Confusables, Treatment, clean, treatment_of, unexpected_confusables
 from ._trace import Trace
 from ._typing import Typing, problem_of, structure_of
 from ._uri import harden_uri
@@ -46,6 +46,9 @@ class AttestationRules(msgspec.Struct, frozen=True, kw_only=True):
         typing: `strict` refuses what is not plain text [V §3], `lenient` leaves it to the pipeline.
         confusables: what look-alikes lead to, by consensus domain [V §4.3].
         confusables_default: for the other domains.
+        confusables_by: which look-alikes are meant, by consensus domain: every letter's, or those in words of mixed
+            scripts.
+        confusables_by_default: for the other domains.
         caps: may lower those of the contract, never raise them [V §4.1].
         consensus_domains: the registry: an attestation of any other domain is mistyped [V §3].
     """
@@ -53,6 +56,8 @@ class AttestationRules(msgspec.Struct, frozen=True, kw_only=True):
     typing: Typing = "strict"
     confusables: dict[str, Confusables] = {}
     confusables_default: Confusables = "replace"
+    confusables_by: dict[str, By] = {}
+    confusables_by_default: By = "letter"
     caps: dict[str, int] = field(default_factory=lambda: dict(CAPS))
     consensus_domains: Sequence[str] = ("scientific-default",)
 
@@ -89,9 +94,14 @@ def frame_attestation(
         if isinstance(attestation, Fault):
             return attestation
         confusables = rules.confusables.get(attestation.consensus_domain, rules.confusables_default)
-        refused = _look_alike(attestation, rules.caps) if confusables == "reject" else None
+        by = rules.confusables_by.get(attestation.consensus_domain, rules.confusables_by_default)
+        refused = _look_alike(attestation, rules.caps, by) if confusables == "reject" else None
         # Before the hash, which wants the same texts settled: 16 us less where every step has work.
-        entry = None if refused else _entry(attestation, rules.caps, confusables, changes, within, settled)
+        entry = (
+            None
+            if refused
+            else _entry(attestation, rules.caps, treatment_of(confusables, by), changes, within, settled)
+        )
         hashed, version = canonical_hash(value, settled=settled)
     except CanonicalError as error:
         if isinstance(body, bytes) and deeper_than(MAX_DEPTH, body):  # else our own stack would choose the sentence
@@ -257,16 +267,16 @@ def _texts(attestation: Attestation, caps: dict[str, int]) -> Iterator[tuple[str
 # ---------------------------------------------------------------- frame
 
 
-def _look_alike(attestation: Attestation, caps: dict[str, int]) -> str | None:
+def _look_alike(attestation: Attestation, caps: dict[str, int], by: By) -> str | None:
     """The first field in which a letter of another script stands for one of ASCII [V §4.3]."""
     texts = _texts(attestation, caps)
-    return next((name for name, text, cap in texts if unexpected_confusables(text, cap)), None)
+    return next((name for name, text, cap in texts if unexpected_confusables(text, cap, by)), None)
 
 
 def _entry(
     attestation: Attestation,
     caps: dict[str, int],
-    confusables: Confusables,
+    treatment: Treatment,
     trace: Trace,
     within: str,
     settled: dict[str, str],
@@ -276,9 +286,9 @@ def _entry(
     untrusted = {
         "@type": FRAME,
         "warning": WARNING,
-        "rationale": clean(attestation.rationale, f"{within}rationale", caps["rationale"], confusables, trace, settled),
+        "rationale": clean(attestation.rationale, f"{within}rationale", caps["rationale"], treatment, trace, settled),
         "qualifications": clean(
-            attestation.qualifications, f"{within}qualifications", caps["qualifications"], confusables, trace, settled
+            attestation.qualifications, f"{within}qualifications", caps["qualifications"], treatment, trace, settled
         ),
         "evidence": [
             {
@@ -286,7 +296,7 @@ def _entry(
                     "@type": FRAME,
                     "warning": WARNING,
                     "quote": clean(
-                        one.quote, f"{within}evidence[{place}].quote", caps["quote"], confusables, trace, settled
+                        one.quote, f"{within}evidence[{place}].quote", caps["quote"], treatment, trace, settled
                     ),
                     "source_uri": _uri(one.uri, f"{within}evidence[{place}].uri", trace),
                 }
@@ -297,7 +307,7 @@ def _entry(
             {
                 "source_uri": _uri(work.uri, f"{within}cited_works[{place}].uri", trace),
                 "title": clean(
-                    work.title, f"{within}cited_works[{place}].title", caps["title"], confusables, trace, settled
+                    work.title, f"{within}cited_works[{place}].title", caps["title"], treatment, trace, settled
                 ),
             }
             for place, work in enumerate(attestation.cited_works[:MAX_WORKS])

@@ -184,7 +184,7 @@ def ground(
 def _echo(query: str, trace: Trace) -> str:
     """The query as it may stand outside a frame: through the pipeline, and on one line without control characters."""
     trace.strip("query", [found.start() for found in _CONTROL.finditer(query)])
-    return clean(_CONTROL.sub(" ", query), "query", MAX_QUERY, "replace", trace)
+    return clean(_CONTROL.sub(" ", query), "query", MAX_QUERY, "replace-in-words", trace)
 
 
 _NOTHING: Final = VerdictSummary(

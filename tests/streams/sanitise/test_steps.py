@@ -60,7 +60,7 @@ FRAGMENTS = st.sampled_from(
     ]
 )
 TEXTS = st.one_of(st.lists(FRAGMENTS, max_size=14).map("".join), st.text(st.characters(codec="utf-8"), max_size=30))
-POLICIES = st.sampled_from(["replace", "reject", "flag"])
+POLICIES = st.sampled_from(["replace", "flag", "replace-in-words", "flag-in-words"])
 
 
 def cleaned(text, cap=2000, confusables="replace"):
@@ -94,7 +94,8 @@ def test_the_result_is_capped_and_clean(text, cap, confusables):
     assert len(body.encode()) <= cap
     assert unicode_text.nfkc(body) == body
     assert not unicode_text.find_invisible(body)
-    assert confusables == "flag" or not unicode_text.find_confusables(body)
+    assert confusables != "replace" or not unicode_text.find_confusables(body)
+    assert confusables != "replace-in-words" or trace.truncated or not unicode_text.has_mixed_words(body)
     assert not has_html(result)
     assert not has_link(result)
 
@@ -275,7 +276,7 @@ def test_what_is_said_to_be_settled_is_settled(text, cap, confusables):
     trace = Trace()
     clean(text, "rationale", cap, confusables, trace, settled)
     assert settled in ({}, {text: unicode_text.settle(text)})
-    if confusables == "flag" or len(text.encode()) > cap:
+    if confusables != "replace" or len(text.encode()) > cap:
         assert settled == {}
     elif unicode_text.beyond_ascii(text):
         assert settled
