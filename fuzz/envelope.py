@@ -23,7 +23,7 @@ _WORDS: Final = frozenset(
     | {"issued_at", "veritas:GroundedAttestationResponse", "0.1", "0.2", "0.3", "scientific-default", "asked"}
     | {"VERIFIED", "SUPPORTED", "DISPUTED", "FALSE", "UNVERIFIABLE"}
 )
-_FRAME: Final = ["@type", "cited_works", "evidence", "qualifications", "rationale", "warning"]
+_FRAME: Final = ["@type", "cited_works", "evidence", "qualifications", "rationale", "validator_did", "warning"]
 
 
 def check_attestation(body: Any, confusables: Any, typing: Any, slow: Oracles | None) -> None:

@@ -40,7 +40,7 @@ _REWRITTEN = re.compile(r"[&\r\ufeff]")
 _INVISIBLE: Final = frozenset(INVISIBLE)
 _PRIVATE: Final = frozenset({"Co", "Cs"})
 UNKNOWN: Final = "U+FFFD"
-_KINDS: Final = frozenset({"tag", "comment", "doctype", "link", "image", "delimiter", "chat-marker"})
+_KINDS: Final = frozenset({"tag", "comment", "doctype", "link", "image", "delimiter", "chat-marker", "scheme"})
 
 
 class Oracles(NamedTuple):
@@ -140,6 +140,7 @@ def _is_unknown(character: str) -> bool:
 
 
 def _no_html(text: str, law: str, slow: Oracles | None) -> None:
+    text = _markup.spared(text)
     if "<" in text:
         hold(not nh3.is_html(text.replace("\0", "\ufffd")), f"{law}: html5ever", text)
     if slow is not None:
@@ -172,7 +173,8 @@ def _check_pieces(text: str, slow: Oracles) -> None:
     for piece in pieces:
         rest, end = rest + text[end : piece.start], piece.end
     rest += text[end:]
-    if "<" not in rest and not text.endswith("</") and _REWRITTEN.search(text) is None:
+    open_tags = any(text[piece.start : piece.end] == "<" for piece in pieces)
+    if not open_tags and "<" not in rest and not text.endswith("</") and _REWRITTEN.search(text) is None:
         hold(rest == between, "what is between the pieces stays", text, rest, between)
 
 

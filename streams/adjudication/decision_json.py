@@ -251,6 +251,7 @@ class DecisionWriter:
         body = msgspec.json.decode(attestation, type=dict[str, Any])
         framed = frame_attestation(body, rules, trace=trace, within=f"attestations[{place}].")
         if isinstance(framed, Fault):  # mistyped: it is not returned [V §3]; the observation stands without it
+            trace.reject_attestation(framed.reason)
             return None
         return framed["attestations"][0]
 

@@ -8,6 +8,7 @@ has checked; every text of the validator's stands inside it, also where it is em
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, cast
 
@@ -175,8 +176,8 @@ _LISTS: Final = {
 
 
 def _known(value: Any, trace: Trace, within: str) -> Any:
-    """The attestation with null for each URI of a cited work that is no text, and a record of these and of members that
-    nobody knows: neither comes out, and nothing may go without a trace [V §6]."""
+    """The attestation with null for each URI that is no text, and a record of these and of unknown members: neither
+    comes out, and nothing may go without a trace [V §6]."""
     if not isinstance(value, dict):
         return value
     body = cast("dict[str, Any]", value)
@@ -192,7 +193,7 @@ def _known(value: Any, trace: Trace, within: str) -> Any:
                 continue
             item = cast("dict[str, Any]", one)
             unknown = item.keys() - members
-            wrong = member == "cited_works" and not isinstance(item.get("uri"), str | None)
+            wrong = not isinstance(item.get("uri"), str | None)
             if (unknown or wrong) and place < most:
                 for name in sorted(map(str, unknown)):
                     trace.leave_out(name)
@@ -286,6 +287,7 @@ def _entry(
     untrusted = {
         "@type": FRAME,
         "warning": WARNING,
+        "validator_did": normalised(attestation.validator_did),
         "rationale": clean(attestation.rationale, f"{within}rationale", caps["rationale"], treatment, trace, settled),
         "qualifications": clean(
             attestation.qualifications, f"{within}qualifications", caps["qualifications"], treatment, trace, settled
@@ -318,9 +320,15 @@ def _entry(
         _cut_works(attestation.cited_works, f"{within}cited_works", trace)
     for place, one in enumerate(attestation.evidence[quotes:], quotes):
         trace.cut(f"{within}evidence[{place}].quote", len(one.quote.encode()), 0)
+        if one.uri:
+            trace.cut(f"{within}evidence[{place}].uri", len(one.uri.encode(errors="replace")), 0)
+    did = cast(str, normalised(attestation.validator_did))
+    bare = re.split("[/?#]", attestation.validator_did, maxsplit=1)[0]
+    if bare != attestation.validator_did:
+        trace.cut(f"{within}validator_did", len(attestation.validator_did.encode()), len(bare.encode()))
     entry: dict[str, Any] = {
         "claim_hash": attestation.claim_hash,
-        "validator_did": normalised(attestation.validator_did),
+        "validator_did": did,
         "verdict": attestation.verdict,
         "consensus_domain": attestation.consensus_domain,
     }

@@ -18,7 +18,7 @@ from ...codecs import unicode_text
 from ._chat import find_markers
 from ._markup import Piece, find_html, find_links, may_be_html, may_be_link, still_html
 from ._trace import Trace
-from ._uri import harden_uri
+from ._uri import bare_uris, harden_uri, may_hold_uri
 
 Confusables = Literal["reject", "replace", "flag"]
 By = Literal["letter", "word"]
@@ -76,8 +76,10 @@ def clean(
 
 
 def _is_said(text: str) -> bool:
-    """Whether nothing in a plain text of ASCII is a control character or a chat marker."""
-    return (text.isprintable() or _CONTROL.search(text) is None) and not find_markers(text)
+    """Whether nothing in a plain text of ASCII is a control character, a chat marker or a URI."""
+    if not text.isprintable() and _CONTROL.search(text) is not None:
+        return False
+    return (":" not in text and "[" not in text) or not (may_hold_uri(text) or find_markers(text))
 
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -226,7 +228,7 @@ def settle_markup(text: str, field: str, treatment: Treatment, trace: Trace) -> 
     for _ in range(MAX_ROUNDS):
         before = text
         text = collapse_links(strip_html(text, field, trace), field, trace)
-        text = neutralise(text, field, trace)
+        text = strip_schemes(neutralise(text, field, trace), field, trace)
         if text == before:
             break
         text = resettle(text, field, treatment, trace)
@@ -236,10 +238,27 @@ def settle_markup(text: str, field: str, treatment: Treatment, trace: Trace) -> 
         or any(text[one.start] != ":" for one in find_markers(text))
     ):
         text = resettle(blunt(text, field, trace), field, treatment, trace)
-    # Without `<` and `]` only a role can come to light, and each round takes a colon away.
-    while find_markers(text):
-        text = resettle(neutralise(text, field, trace), field, treatment, trace)
-    return text
+    # Without `<` and `]` only roles and schemes can come to light, and each round takes a colon away.
+    while True:
+        before = text
+        text = strip_schemes(neutralise(text, field, trace), field, trace)
+        if text == before:
+            return text
+        text = resettle(text, field, treatment, trace)
+
+
+def strip_schemes(text: str, field: str, trace: Trace) -> str:
+    """The scheme of a URI in prose goes where the URI is refused [V §4.5], so that no reader makes a link of it."""
+    if not may_hold_uri(text):
+        return text
+    pieces: list[Piece] = []
+    for start, end, refusal in bare_uris(text):
+        pieces.append(Piece(start, end, "scheme"))
+        trace.reject_uri(field, refusal)
+    if not pieces:
+        return text
+    trace.markup(field, pieces)
+    return _without(text, pieces)
 
 
 def neutralise(text: str, field: str, trace: Trace) -> str:

@@ -281,6 +281,11 @@ def test_the_table_of_invisible_characters_is_up_to_date(monkeypatch, capsys):
     assert u.INVISIBLE_VERSION == u.UNICODE_VERSION
 
 
+def test_no_mark_is_alphanumeric():
+    """By the tables of this interpreter, which is how texts without marks are told."""
+    assert not any(chr(p).isalnum() for p in range(0x110000) if u.unicodedata2.category(chr(p))[0] == "M")
+
+
 def test_every_format_control_is_stripped():
     """General category Cf, as Unicode calls its format controls."""
     controls = [chr(point) for point in range(0x110000) if unicodedata2.category(chr(point)) == "Cf"]

@@ -14,8 +14,8 @@ from sluice.codecs import unicode_text
 from sluice.streams.sanitise import Trace, clean, unexpected_confusables
 from sluice.topology.cli import main
 
-CORPUS = Path(__file__).parent / "corpus"
-LANGUAGES = json.loads((CORPUS / "languages.json").read_text("utf-8"))["languages"]
+SAMPLES = Path(__file__).parent / "languages.json"
+LANGUAGES = json.loads(SAMPLES.read_text("utf-8"))["languages"]
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 EACH = pytest.mark.parametrize("name", LANGUAGES, ids=[f"languages/{name.lower()}" for name in LANGUAGES])
 

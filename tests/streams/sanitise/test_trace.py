@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.streams.sanitise import SANITATION_VERSION, UNICODE_VERSION, Trace, _trace, clean
+from sluice.streams.sanitise import SANITATION_REVISION, SANITATION_VERSION, UNICODE_VERSION, Trace, _trace, clean
 from sluice.streams.sanitise._trace import MAX_ENTRIES, MAX_NAMES
 
 
@@ -24,6 +24,7 @@ def test_an_empty_trace_has_every_member():
         "normalised": [],
         "scripts": [],
         "confusables_present": False,
+        "sanitation_revision": SANITATION_REVISION,
     }
 
 
