@@ -183,12 +183,16 @@ def canonical_hash(
         settled: what `unicode_text.settle` makes of texts for which the caller knows it already.
 
     Raises:
-        CanonicalError: the value has no canonical form, or two member names become the same.
+        CanonicalError: the value has no canonical form, two member names become the same, or the object states
+            another version.
     """
     if version is None:
-        version = "0.3"
-        if isinstance(value, dict) and cast("dict[str, Any]", value).get("canonicalisation_version") == "0.2":
-            version = "0.2"
+        stated = (
+            cast("dict[str, Any]", value).get("canonicalisation_version", "0.3") if isinstance(value, dict) else "0.3"
+        )
+        if stated not in ("0.2", "0.3"):
+            raise CanonicalError('canonicalisation_version is neither "0.2" nor "0.3"')
+        version = stated
     raw = _sorted_alike(value)
     if raw is None:
         _check_depth(value)

@@ -519,7 +519,13 @@ class LedgerPlace(msgspec.Struct, frozen=True, gc=False):
 
 
 class SanitationMeta(msgspec.Struct, frozen=True, gc=False):
-    """Everything that sanitation changed [V §4, §6]: no character is dropped without a trace here."""
+    """Everything that sanitation changed [V §4, §6]: no character is dropped without a trace here.
+
+    Attributes:
+        sanitation_version: of the contract.
+        sanitation_revision: of the rules by which this package fulfils it; 1 where a record does not say.
+        attestations_rejected: `{field, reason}` for each attestation of an observation that typing refused.
+    """
 
     sanitation_version: str
     unicode_version: str
@@ -532,6 +538,8 @@ class SanitationMeta(msgspec.Struct, frozen=True, gc=False):
     scripts: list[str] = []
     confusables_present: bool = False
     unknown_members: list[str] | UnsetType = UNSET
+    attestations_rejected: list[dict[str, Any]] | UnsetType = UNSET
+    sanitation_revision: int | UnsetType = UNSET
 
 
 class UntrustedAssertion(msgspec.Struct, frozen=True, gc=False):
@@ -984,6 +992,7 @@ class UntrustedAttestation(msgspec.Struct, frozen=True, gc=False):
 
     type_: Literal["veritas:UntrustedValidatorText"] = field(name="@type")
     warning: str
+    validator_did: str
     rationale: str
     qualifications: str
     evidence: list[FramedQuote]

@@ -57,6 +57,8 @@ KEYS: Mapping[str, str] = {
     "with its own key",
     "attestations.min_canonicalisation": "the earliest canonical form that is taken",
     "attestations.DOMAIN.confusables": "what look-alike characters lead to in this domain's attestations",
+    "attestations.DOMAIN.confusables_by": "which look-alikes are meant: every letter's, or those in words of "
+    "mixed scripts",
     "attestations.DOMAIN.composition": "how validators' verdicts come to one: the most frequent, a majority, or all",
     "attestations.DOMAIN.quorum": "how many validators have to have spoken before there is one",
     "privacy.observation_ids": "how observation ids leave: as they are, as an HMAC, or not at all",
@@ -91,7 +93,10 @@ MORE = (
     ("admissibility", "window", "default"),
     ("admissibility", "k_by_check", "commit", "internal"),
     ("effect", "EMITTER"),
-    *(("attestations", "scientific-default", key) for key in ("confusables", "composition", "quorum")),
+    *(
+        ("attestations", "scientific-default", key)
+        for key in ("confusables", "confusables_by", "composition", "quorum")
+    ),
     ("judging", "proposers", "NAME"),
     ("sightings", "classes"),
     *(("observers", "NAME", key) for key in ("public_key", "keys", "classes", "writable_by")),

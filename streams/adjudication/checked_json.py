@@ -19,7 +19,7 @@ from ...codecs.records import Basis, RequestEnd, Status
 from ..judging.checks import SYMBOL_KINDS, TABLE, Check, canonical, parse_check
 from ..judging.rendering import render
 from ..policy.policy import BY_FORM
-from ..sanitise import Confusables, Trace, clean_tree
+from ..sanitise import Trace, Treatment, clean_tree
 from . import standing
 from .emission_state import COVERAGE, PART, WHOLE, AssertionState, Place
 from .fold_layout import Pieces
@@ -48,10 +48,10 @@ class Shown(NamedTuple):
     checked: list[dict[str, Any]]
     prose: str
 
-    def framed(self, confusables: Confusables, trace: Trace) -> str:
+    def framed(self, treatment: Treatment, trace: Trace) -> str:
         """The members inside the frame, sanitised, each with a comma behind it."""
-        rendered = clean_tree(self.rendered, "rendered", CAP, confusables, trace)
-        checked = clean_tree(self.checked, "checked", CAP, confusables, trace)
+        rendered = clean_tree(self.rendered, "rendered", CAP, treatment, trace)
+        checked = clean_tree(self.checked, "checked", CAP, treatment, trace)
         return f'"rendered":{_encode(rendered).decode()},"checked":{_encode(checked).decode()},'
 
 

@@ -26,6 +26,7 @@ from .keys import Key, Keys, same_key, standing
 
 Trust = Literal["observed", "declared", "both"]
 Confusables = Literal["reject", "replace", "flag"]
+ConfusablesBy = Literal["letter", "word"]
 Privacy = Literal["clear", "hashed", "omitted"]
 PublishedVerdicts = Literal["all", "settled", "none"]
 """What is told on `verdicts`: every change, only emissions of which nothing is pending any more, or nothing."""
@@ -265,11 +266,13 @@ class Domain(Part, frozen=True, gc=False):
     """A consensus domain's own table.
 
     Attributes:
+        confusables_by: every look-alike [V §4.3], or those in words of mixed scripts (UTS 39).
         composition: how its validators' verdicts come to one (composition.py).
         quorum: so many validators have to have spoken, or there is none.
     """
 
     confusables: Confusables = "replace"
+    confusables_by: ConfusablesBy = "letter"
     composition: Composition = "most"
     quorum: int = 1
 

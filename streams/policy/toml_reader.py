@@ -540,6 +540,7 @@ def _attestations(reader: _Reader, tables: Mapping[str, Any]) -> p.Attestations:
             continue
         checks = {
             "confusables": _CONFUSABLES,
+            "confusables_by": _one_of(get_args(p.ConfusablesBy)),
             "composition": _one_of(get_args(p.Composition)),
             "quorum": _integer(1, p.MAX_QUORUM),
         }

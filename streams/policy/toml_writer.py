@@ -56,6 +56,8 @@ def _lines(policy: p.Policy) -> Iterator[str]:
     yield from _keys_by_name("attestations.validators", policy.attestations.validators)
     for name, domain in policy.attestations.domains.items():
         yield f"\n[attestations.{_text(name)}]\nconfusables = {_text(domain.confusables)}"
+        if domain.confusables_by != "letter":
+            yield f"confusables_by = {_text(domain.confusables_by)}"
         if domain.composition != "most" or domain.quorum != 1:
             yield f"composition = {_text(domain.composition)}\nquorum = {domain.quorum}"
     privacy = policy.privacy

@@ -265,3 +265,10 @@ def test_order_and_white_space_do_not_matter():
 def test_the_hash_of_an_assertion_is_that_of_its_text_and_kind(text, kind):
     """Under version 0.3, whether there is something to settle or not."""
     assert c.assertion_hash(text, kind) == c.canonical_hash({"assertion": text, "kind": kind}, "0.3")[0]
+
+
+@pytest.mark.parametrize("stated", ["0.4", "0.1", "", 0.3, None, ["0.2"], {}])
+def test_another_version_is_an_error(stated):
+    """A hash under rules that are not known would say nothing."""
+    with pytest.raises(c.CanonicalError, match="neither"):
+        c.canonical_hash({"a": 1, "canonicalisation_version": stated})
