@@ -269,7 +269,8 @@ def _list(name: str, kind: str, tokens: Sequence[Token], at: int, said: _Said) -
             break
         at = start
     if items:
-        yield at, said.with_slot(name, f"[{', '.join(items)}]")
+        is_list = len(items) == 1 and items[0].startswith("[")  # «the members of `x` are `[1, 2]`»
+        yield at, said.with_slot(name, items[0] if is_list else f"[{', '.join(items)}]")
 
 
 def _written(row: _Row, said: _Said) -> Claim | None:

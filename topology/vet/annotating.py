@@ -47,7 +47,13 @@ class Proposing(Annotator):
         """See `Annotator`."""
         checks = _checks(text, kind)
         kept = without_stale(proposals(text, self._at_hand.listing), checks, self._at_hand.committed)
-        return [everywhere(one) for one in kept] if checks else kept
+        if not checks:
+            return kept
+        noted = [everywhere(one) for one in kept]
+        if any(_path(one) for one in noted) or any(check.path for check in checks):
+            return noted
+        homes = [home for check in checks if (home := self._at_hand.home_of(check)) is not None]
+        return widened([Annotation(READ, None, None, {"path": home}) for home in homes], checks, self._at_hand) or noted
 
 
 class Widening(Annotator):
