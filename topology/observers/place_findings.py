@@ -126,12 +126,12 @@ def answer(
         raise CannotLook("the parser of this language is not installed")
     question = ask.question
     checks = question.checks
-    steps = (False, True) if confirming is not None and any(held.holds for held in helds) else (None,)
-    for unique in steps:
-        added = NOTHING_CONFIRMED if confirming is None or unique is None else confirming(unique=unique)
+    asks = confirming if any(held.holds for held in helds) else None
+    added = NOTHING_CONFIRMED if asks is None else asks(unique=False)
+    covered = cover(ask.said, checks, path=path, commit=commit, scope=scope, proposal=ask.proposed, confirmed=added)
+    if asks is not None and covered.level == "part" and not added.narrowed:
+        added = asks(unique=True)
         covered = cover(ask.said, checks, path=path, commit=commit, scope=scope, proposal=ask.proposed, confirmed=added)
-        if covered.level != "part" or added.narrowed:
-            break
     spared = excused(ask.said, checks, helds, path) if ask.proposed is not None else ()
     found = judged(question, helds, covered, words is not None and words.whole, spared)
     if found.reason == "terms-missing":
