@@ -53,7 +53,7 @@ RUN /opt/sluice/bin/python -I /opt/sluice/share/sbom/image_sbom.py --lock /opt/s
 ENV PATH=/opt/sluice/bin:/usr/local/bin:/usr/bin:/bin \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
-    SLUICE_STATE_DIR=/var/lib/sluice
+    SLUICE_STATE_DIR=/var/lib/sluice/state
 # Where `sluice.toml` is looked for: mounted by whoever prefers a file to variables.
 WORKDIR /etc/sluice
 USER 10001:10001

@@ -23,7 +23,7 @@ PURE := tests/codecs/test_blocks.py tests/codecs/test_in_place.py tests/codecs/t
 SLOW = $$(grep -rlw --include='test_*.py' 'mark\.slow' tests \
   --exclude-dir=integration --exclude-dir=docs --exclude-dir=manifests --exclude-dir=adapters_real)
 
-.PHONY: demo browser test test-all test-kafka test-kafka-gate nightly test-slow test-docs test-pure test-deep test-adapters lint types format bench bench-quick bench-serve yield soundness docs reference screenshots conformance fuzz fuzz-native fuzz-judging manifests sbom soak chaos lock wheels clean help
+.PHONY: demo alerts browser test test-all test-kafka test-kafka-gate nightly test-slow test-docs test-pure test-deep test-adapters lint types format bench bench-quick bench-serve yield soundness docs reference screenshots conformance fuzz fuzz-native fuzz-judging manifests sbom soak chaos lock wheels clean help
 
 help: ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -92,12 +92,17 @@ GATE_KAFKA := $(addprefix tests/integration/,test_exactly_once.py test_recovery.
 test-kafka-gate: $(DEV) ## exactly-once, recovery, fail-over, hand-over and serve on a real Kafka
 	$(BIN)/python -m pytest -q -n 3 --dist loadscope --no-loadscope-reorder -m "not path" $(GATE_KAFKA)
 
-nightly: test-all soundness fuzz fuzz-native fuzz-judging ## all that takes long: every other test, the soundness oracles, the fuzzers
+nightly: test-all alerts soundness fuzz fuzz-native fuzz-judging ## all that takes long: every other test, the alerts, the soundness oracles, the fuzzers
 
 # A test goes to whichever worker is free, the longest first (tests/integration/conftest.py).
 test-kafka: $(DEV) ## what needs a real Kafka and is not in `make test`; chaos, the console in a browser
 	@$(MAKE) --no-print-directory browser # no prerequisite: make would begin all others first, and this one last
-	$(BIN)/python -m pytest -q -n 4 --dist loadscope --no-loadscope-reorder -m "not path" tests/integration
+	$(BIN)/python -m pytest -q -n 4 --dist loadscope --no-loadscope-reorder -m "not path" --ignore=tests/integration/alerts tests/integration
+
+alerts: $(DEV) ## the alert rules in Debian's Prometheus, over a real Kafka that is in trouble; installed where it is missing and root may
+	@command -v prometheus >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || { export DEBIAN_FRONTEND=noninteractive; \
+	  apt-get update -qq && apt-get install -qq -y --no-install-recommends -o DPkg::Lock::Timeout=120 prometheus >/dev/null; }
+	$(BIN)/python -m pytest -q tests/integration/alerts
 
 test-slow: $(DEV) ## tests that take several seconds each; the simulation
 	$(ASIDE) $(BIN)/python -m pytest -q -n 3 --dist worksteal -m slow $(SLOW)

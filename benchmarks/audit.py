@@ -1,6 +1,6 @@
 """The audit's rate beside that of the fold alone, in one run, on a ledger like that of `throughput.py`.
 
-    python benchmarks/audit.py [--emissions 100000] [--broker] [--json]
+    python benchmarks/audit.py [--emissions 35000] [--broker] [--json]
 
 The ledgers of four lanes, their outputs and checkpoints are made here, from the inputs of `throughput.py`, in blocks of
 about the size that a lane under load takes. Measured, in inputs a second and microseconds of CPU an input: unsealing,
@@ -224,7 +224,7 @@ async def run(emissions: int, broker: bool, runs: int, profile: str | None) -> d
 def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--emissions", type=int, default=100_000)
+    parser.add_argument("--emissions", type=int, default=35_000)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--broker", action="store_true", help="also from a real Kafka")
     parser.add_argument("--profile", metavar="FILE", help="one audit of the export under cProfile; writes its figures")

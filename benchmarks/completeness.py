@@ -1,4 +1,4 @@
-"""An independent reader of what a contestant let through: all ids, each once, and no others.
+"""An independent reader of what a contestant let through: all statements, each once, and no others.
 
 It reads with read_committed, and shares nothing with any contestant but librdkafka.
 """
@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 import msgspec
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
-from workload import servers
+from workload import named, servers
 
 SECONDS = 120.0
 """Without a message for so long, a partition whose end has not come is taken for broken."""
 
 
 class Verdict(NamedTuple):
-    """How many ids are missing, came more than once, or should not have come at all."""
+    """How many statements are missing, came more than once, or should not have come at all."""
 
     missing: int
     doubled: int
@@ -29,22 +29,36 @@ class Verdict(NamedTuple):
         return not self.missing and not self.foreign
 
 
-class Said(msgspec.Struct):
+class Span(msgspec.Struct, gc=False):
+    """Where a statement stands."""
+
+    chars: tuple[int, int]
+
+
+class Said(msgspec.Struct, gc=False):
     """What is needed of an output; peers have no status, and mean admitted."""
 
     emission_id: str
+    span: Span
     status: str = "admitted"
+
+    @property
+    def name(self) -> str:
+        """The statement's."""
+        return named(self.emission_id, self.span.chars[0])
 
 
 def judge(values: Iterable[bytes], expected: set[str]) -> Verdict:
-    """Holds outputs against the ids that must be there; a `renewed` or `refused` one is no admission."""
+    """Holds outputs against the statements that must be there, by `workload.named`; a `renewed` or `refused` one is no
+    admission."""
     decode, seen, doubled = msgspec.json.Decoder(Said).decode, set[str](), 0
     for value in values:
         said = decode(value)
         if said.status != "admitted":
             continue
-        doubled += said.emission_id in seen
-        seen.add(said.emission_id)
+        name = said.name
+        doubled += name in seen
+        seen.add(name)
     return Verdict(len(expected - seen), doubled, len(seen - expected))
 
 

@@ -1,6 +1,6 @@
 """Flame graphs of where the time goes, a stage each: the live worker, the pure fold, the audit.
 
-    python benchmarks/flames.py [--emissions 100000]
+    python benchmarks/flames.py [--emissions 35000]
 
 Writes `worker.svg`, `fold.svg` and `audit.svg` into `benchmarks/results/flames/`: py-spy's samples of all threads that
 run, 250 a second; any browser opens them. What the compiled core and other extensions do is counted for the Python
@@ -118,7 +118,7 @@ def draw(emissions: int) -> None:
 def main() -> None:
     """Does what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--emissions", type=int, default=100_000)
+    parser.add_argument("--emissions", type=int, default=35_000)
     draw(parser.parse_args().emissions)
 
 

@@ -1,14 +1,16 @@
 """The pure fold: CPU time of unsealing a block, folding it and rooting its outputs, an input, in one process.
 
 `.venv/bin/python benchmarks/fold.py [--emissions N] [--runs N] [--verdicts WHAT] [--json] [--profile FILE]`. What an
-audit does for each block, and a lane but for the transport. The inputs are those of `throughput.py` (`workload.py`): an
-emission with two annotations, every second with a check, and two observations, of every fifth one only. Blocks are made
-once; each run folds them from a new state, and the best run counts, since the machine may be doing something else
-besides.
+audit does for each block, and a lane but for the transport. The inputs are those of `throughput.py`
+(`workload.py`). Blocks are made once; each run folds them from a new state, and the best run counts, since the machine
+may be doing something else besides.
 
 Two workloads. `live`: nothing expires, as while a worker catches up. `whole-life`: time goes on until every assertion
 has had its last word and every memory has ended, as in the audit of a long ledger. `sha256` tells whether two
 versions of the code gave the same outputs and the same state.
+
+`calls` tells how often the compiled core called Python back, an input: `left` for events that it left to Python, and
+each function that it is given (`streams/adjudication/compiled.py`). They are counted in a run of their own.
 """
 
 from __future__ import annotations
@@ -19,10 +21,11 @@ import gc
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 sys.path.insert(0, str(Path(__file__).parent))
 from workload import records
@@ -30,8 +33,8 @@ from workload import records
 from sluice.codecs.blocks import GENESIS, Event, EventKind, Header, Source, outputs_root, seal, unseal
 from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.times import format_time
+from sluice.streams.adjudication import compiled, snapshot
 from sluice.streams.adjudication import fold as core
-from sluice.streams.adjudication import snapshot
 from sluice.streams.policy.policy import Policy, PublishedVerdicts
 
 T = 1_790_000_000_000
@@ -128,6 +131,31 @@ def run(blocks: list[bytes]) -> dict[str, float]:
     return spent
 
 
+def calls(blocks: list[bytes], inputs: int) -> dict[str, float]:
+    """How often the compiled core called Python back over all blocks, an input, by what it asked for."""
+    found, state, functions = Counter[str](), core.new_state(0, LANES), compiled._functions
+
+    def counting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*given: Any) -> Any:
+            found[name] += 1
+            return function(*given)
+
+        return counted
+
+    def counted_functions(*given: Any) -> Any:
+        made = functions(*given)
+        return made._replace(**{name: counting(name, one) for name, one in made._asdict().items()})
+
+    compiled._functions = counted_functions
+    try:
+        for raw in blocks:
+            core.fold(state, unseal(raw, in_place=True))
+            found["left"] += state.left_to_python
+    finally:
+        compiled._functions = functions
+    return {name: round(number / inputs, 3) for name, number in found.most_common() if number}
+
+
 def digest(blocks: list[bytes]) -> str:
     """Over every output and the snapshot of the state after all blocks."""
     state, found = core.new_state(0, LANES), sha256()
@@ -138,7 +166,7 @@ def digest(blocks: list[bytes]) -> str:
     return found.hexdigest()
 
 
-def measure(blocks: list[bytes], inputs: int, runs: int) -> dict[str, float | str]:
+def measure(blocks: list[bytes], inputs: int, runs: int) -> dict[str, Any]:
     """The least of each part's times over the runs, in microseconds an input."""
     found = [run(blocks) for _ in range(runs)]
     least = {part: min(one[part] for one in found) * 1e6 / inputs for part in found[0]}
@@ -146,6 +174,7 @@ def measure(blocks: list[bytes], inputs: int, runs: int) -> dict[str, float | st
         "inputs": inputs,
         **{f"{part}_us": round(spent, 2) for part, spent in least.items()},
         "all_us": round(min(sum(one.values()) for one in found) * 1e6 / inputs, 2),
+        "calls": calls(blocks, inputs),
         "sha256": digest(blocks),
     }
 
@@ -153,7 +182,7 @@ def measure(blocks: list[bytes], inputs: int, runs: int) -> dict[str, float | st
 def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--emissions", type=int, default=20_000)
+    parser.add_argument("--emissions", type=int, default=7_000)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--early", action="store_true", help="evidence comes before its emission")
     parser.add_argument(

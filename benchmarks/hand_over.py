@@ -36,7 +36,7 @@ from report import output
 from rich.console import Console
 from rich.table import Table
 from workers import FOLDS, Workers
-from workload import PREFETCHED, create, is_admitted, producer, records, servers
+from workload import ADMITTED, PREFETCHED, create, producer, records, servers
 
 from sluice.codecs.lane_claims import is_claim
 from sluice.codecs.partition import PARTITIONERS
@@ -72,7 +72,7 @@ class Record(NamedTuple):
 
 
 def numbers_by_lane(lanes: int, each: int, first: int = 0) -> dict[int, list[int]]:
-    """Numbers of emissions that are admitted, by the lane that their keys belong to: so many of each.
+    """Numbers of emissions by the lane that their keys belong to: so many of each.
 
     Args:
         lanes: how many there are.
@@ -83,11 +83,10 @@ def numbers_by_lane(lanes: int, each: int, first: int = 0) -> dict[int, list[int
     found: dict[int, list[int]] = {lane: [] for lane in range(lanes)}
     number, left = first, lanes
     while left:
-        if is_admitted(number):
-            mine = found[place(f"em-{number}".encode(), lanes)]
-            if len(mine) < each:
-                mine.append(number)
-                left -= len(mine) == each
+        mine = found[place(f"em-{number}".encode(), lanes)]
+        if len(mine) < each:
+            mine.append(number)
+            left -= len(mine) == each
         number += 1
     return found
 
@@ -95,7 +94,7 @@ def numbers_by_lane(lanes: int, each: int, first: int = 0) -> dict[int, list[int
 def fill(course: Course, setting: Setting) -> int:
     """Writes what makes so many assertions live in each lane; returns how many records."""
     sender, sent, now = producer(course.address, **{"linger.ms": 20, "batch.size": 500_000}), 0, _now()
-    for some in zip(*numbers_by_lane(setting.lanes, setting.live).values(), strict=True):
+    for some in zip(*numbers_by_lane(setting.lanes, round(setting.live / ADMITTED)).values(), strict=True):
         for number in some:
             for topic, key, value in records(number, now):
                 sender.produce(course.prefix + topic, value, key)

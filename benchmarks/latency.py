@@ -1,10 +1,10 @@
 """End-to-end latency at a steady rate: from the producer's call to a read_committed consumer's hands.
 
-An emission and its evidence are produced one right after the other; its latency is counted from before the call that
-produces the emission to the return of the call that consumes it as admitted. Producer and consumer are
-librdkafka's, on the machine of broker and worker, in one process: one clock, and no network to speak of. The load
-comes every 10 ms, and the producer lingers for 5 ms, the default of librdkafka and, since 4.0, of Kafka. With 1 ms
-and a load every 5 ms there were 1,600 requests a second, and the broker took a seventh of a core more.
+An emission and its evidence are produced one right after the other; each statement's latency is counted from before
+the call that produces the emission to the return of the call that consumes the statement as admitted. Producer and
+consumer are librdkafka's, on the machine of broker and worker, in one process: one clock, and no network to speak of.
+The load comes every 10 ms, and the producer lingers for 5 ms, the default of librdkafka and, since 4.0, of Kafka. With
+1 ms and a load every 5 ms there were 1,600 requests a second, and the broker took a seventh of a core more.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from completeness import Said
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from contestants import Contestant, Course, environment_with
 from measuring import FailedError, last_line, stop, topics_of
-from workload import create, delete, is_admitted, producer, records, servers
+from workload import INPUTS, admitted_of, create, delete, producer, records, servers
 
 WARM_SECONDS = 5.0
 """Not counted: connections, first blocks, and code that specialises itself."""
@@ -89,7 +89,7 @@ class _Reader(threading.Thread):
             now = time.perf_counter()
             value = None if message is None or message.error() else message.value()
             if value is not None:
-                self.came.setdefault(decode(value).emission_id, now)
+                self.came.setdefault(decode(value).name, now)
         self._consumer.close()
 
 
@@ -119,9 +119,11 @@ def measure_latency(
         FailedError: the contestant ended, or admitted nothing.
         SetupError: it cannot be set up here.
     """
-    emissions_per_second = max(rate / 2.8, 1.0)
+    emissions_per_second = max(rate / INPUTS, 1.0)
     total = int((warm + seconds) * emissions_per_second)
-    made = [list(records(number, now)) for number in range(1, total + 1)]  # not while the clock runs
+    made = [
+        (list(records(number, now)), admitted_of(number)) for number in range(1, total + 1)
+    ]  # not while the clock runs
     gc.collect()
     gc.freeze()  # nor may the collector walk through all of it then
     with tempfile.TemporaryDirectory(prefix="sluice-bench-", ignore_cleanup_errors=True) as folder:
@@ -156,7 +158,7 @@ def measure_latency(
         samples=len(ordered),
         lost=len(counted) - len(ordered),
         inputs_per_second=rate,
-        achieved_inputs_per_second=round(sum(map(len, made)) / took),
+        achieved_inputs_per_second=round(sum(len(some) for some, _ in made) / took),
         contestant=contestant.name,
     )
 
@@ -165,8 +167,7 @@ def _await_first(course: Course, worker: subprocess.Popen[bytes], reader: _Reade
     """Until some emissions a partition have come through: then all lanes run."""
     sender, probes = producer(course.address), list[str]()
     for number in range(10**9, 10**9 + 10 * course.partitions):
-        if is_admitted(number):
-            probes.append(f"em-{number}")
+        probes += admitted_of(number)
         for topic, key, value in records(number, now):
             sender.produce(course.prefix + topic, key=key, value=value)
     sender.flush(30)
@@ -178,9 +179,10 @@ def _await_first(course: Course, worker: subprocess.Popen[bytes], reader: _Reade
 
 
 def _load(
-    course: Course, made: list[list[tuple[str, bytes, bytes]]], rate: float
+    course: Course, made: list[tuple[list[tuple[str, bytes, bytes]], list[str]]], rate: float
 ) -> tuple[dict[str, tuple[float, float]], float]:
-    """Produces at the rate; (call, seconds since the beginning) of each id to be admitted, and how long it all took."""
+    """Produces at the rate; (call, seconds since the beginning) of each statement to be admitted, and how long all
+    took."""
     sender = producer(course.address, **{"linger.ms": LINGER_MS})
     # Positional arguments, and names made once: at 80,000 calls a second the rest would take a tenth of a core more.
     produce, names = sender.produce, {name: course.prefix + name for name in ("emissions", "observations")}
@@ -188,12 +190,11 @@ def _load(
     began, number = time.perf_counter(), 0
     while number < len(made):
         due = min(int((time.perf_counter() - began) * rate) + 1, len(made))
-        for records_of_one in made[number:due]:
+        for records_of_one, admitted in made[number:due]:
             at = time.perf_counter()
             for topic, key, value in records_of_one:
                 produce(names[topic], value, key)
-            if len(records_of_one) == 3:
-                sent[records_of_one[0][1].decode()] = (at, at - began)
+            sent |= dict.fromkeys(admitted, (at, at - began))
         number = due
         sender.poll(0)
         time.sleep(TICK_SECONDS)

@@ -20,7 +20,7 @@ from confluent_kafka.admin import OffsetSpec
 from contestants import Contestant, Course, SetupError, environment_with
 from transactions import commits
 from usage import Sample, cpu_between, usage
-from workload import admitted_ids, create, delete, open_admin, preload
+from workload import admitted_names, create, delete, open_admin, preload
 
 from sluice.codecs.blocks import EventKind, unseal
 from sluice.topology.brokers import RealBroker
@@ -138,7 +138,7 @@ def _run(
     result: Result,
     tell: Tell,
 ) -> None:
-    expected = admitted_ids(emissions)
+    expected = admitted_names(emissions)
     log = course.folder / "log"
     environment = environment_with(contestant.environment(course))
     started = time.time()

@@ -1,8 +1,9 @@
 """Memory and restarts: bytes of a live assertion, a simulated day, and a million assertions back from a snapshot.
 
 `.venv/bin/python benchmarks/memory.py [--live N] [--day EMISSIONS_PER_SECOND] [--json]`. One fold in this process, no
-broker: blocks of 4,000 records. A live assertion is one that is admitted on evidence of two classes; its text is
-taken off. The day runs 24 hours of block time with a window short enough to fill (`max_validity` below), so memory
+broker: blocks of 4,000 records. A live assertion is one that is admitted on evidence of two classes, without checks;
+each is an emission of its own with another sentence (workload.py), whose bytes are taken off. The day
+runs 24 hours of block time with a window short enough to fill (`max_validity` below), so memory
 must stop growing once it has.
 """
 
@@ -22,6 +23,7 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 from rich.progress import track
+from workload import sentence_of
 
 from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Source
 from sluice.streams.adjudication import fold as core
@@ -33,7 +35,6 @@ from sluice.topology.recovery.snapshots import SnapshotStore, read_chunks
 T = 1_790_000_000_000
 MINUTE = 60_000
 CLASSES = ("substrate.code.read", "substrate.git.log")
-TEXT = "CHANGELOG.md has an entry dated 2026-05-25."
 console = Console(stderr=True)
 
 
@@ -58,13 +59,14 @@ class Lane:
 
 def records(number: int, at: int) -> Iterator[Event]:
     """An emission with one assertion, and evidence of two classes."""
-    key, span, seen = f"em-{number:08x}", {"chars": [0, len(TEXT)]}, f"sha256:{number:064x}"
+    key, text, seen = f"em-{number:08x}", sentence_of(number), f"sha256:{number:064x}"
+    span = {"chars": [0, len(text)]}
     notes = [{"substrate_class": name, "observation_id": seen, "ts": at} for name in CLASSES]
     emission = {
         "emission_id": key,
         "emitted_at": at,
         "emitter": {"system": "release-notes-bot"},
-        "text": TEXT,
+        "text": text,
         "assertions": [{"span": span, "provenance": notes}],
     }
     yield core.event_for(0, 0, at, [], key.encode(), msgspec.json.encode(emission))
@@ -104,7 +106,8 @@ def per_assertion(live: int) -> dict[str, float]:
     fill(lane, live, "resident")
     lane.state.at_rest()
     gc.collect()
-    grown = (resident() - before) / live - len(TEXT)
+    texts = sum(len(sentence_of(number)) for number in range(live)) / live
+    grown = (resident() - before) / live - texts
     del lane
     gc.collect()
     tracemalloc.start()
@@ -112,7 +115,7 @@ def per_assertion(live: int) -> dict[str, float]:
     fill(lane, live, "traced")
     lane.state.at_rest()
     gc.collect()
-    traced = tracemalloc.get_traced_memory()[0] / live - len(TEXT)
+    traced = tracemalloc.get_traced_memory()[0] / live - texts
     tracemalloc.stop()
     return {"traced": round(traced), "resident": round(grown)}
 

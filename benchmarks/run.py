@@ -1,6 +1,6 @@
 """The benchmark against peers (`make bench`): one run, one machine, one real Kafka, the same preloaded input.
 
-    python benchmarks/run.py [--emissions 100000] [--runs N] [--only NAME]… [--write-docs]
+    python benchmarks/run.py [--emissions 35000] [--runs N] [--only NAME]… [--write-docs]
     python benchmarks/run.py --quick [--update]       # instruction counts of the fold against the stored figure
     python benchmarks/run.py --quick --verdicts WHAT  # the same under that key of the policy, compared with nothing
     python benchmarks/run.py --scale                  # partitions, processes, and live assertions
@@ -152,7 +152,7 @@ def warm(broker: RealBroker, emissions: int) -> None:
 def compete(broker: RealBroker, data: Path, contestants: list[Contestant], arguments: argparse.Namespace) -> Found:
     """Runs all contestants in turns, on a broker with this data folder."""
     runs, audits, bytes_by_topic, diverged = found = Found({}, {}, {}, {})
-    at, most = now(), LONG_SECONDS * max(1.0, arguments.emissions / 100_000)
+    at, most = now(), LONG_SECONDS * max(1.0, arguments.emissions / 35_000)
     for turn in range(arguments.runs):
         for place, contestant in enumerate(contestants):
             before = runs.setdefault(contestant.name, [])
@@ -351,7 +351,7 @@ def show(results: dict[str, Result], held: Sequence[Goal]) -> None:
 def parse(given: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--emissions", type=int, help="of the input [100000; with --scale 20000]")
+    parser.add_argument("--emissions", type=int, help="of the input [35000; with --scale 7000]")
     parser.add_argument("--partitions", type=int, default=4)
     parser.add_argument("--runs", type=int, default=3, help="turns; of each contestant the middle run counts [3]")
     parser.add_argument("--only", action="append", metavar="NAME", help="contestants whose name has this; repeatable")
@@ -383,7 +383,7 @@ def parse(given: list[str] | None = None) -> argparse.Namespace:
     if (arguments.small or arguments.cold) and not arguments.hand_over:
         parser.error("--small and --cold go with --hand-over")
     if arguments.emissions is None:
-        arguments.emissions = 20_000 if arguments.scale else 100_000
+        arguments.emissions = 7_000 if arguments.scale else 35_000
     if (
         min(
             arguments.emissions,

@@ -1,8 +1,8 @@
 """One `sluice worker` alone on a real Kafka: to be profiled, or to see what verdict records cost; `run.py` measures it
 beside its peers.
 
-    python benchmarks/throughput.py [--emissions 100000] [--processes N] [--profile FILE]
-    python benchmarks/throughput.py --verdicts [--emissions 400000] [--runs 5]  # writes results/verdicts.json
+    python benchmarks/throughput.py [--emissions 35000] [--processes N] [--profile FILE]
+    python benchmarks/throughput.py --verdicts [--emissions 140000] [--runs 5]  # writes results/verdicts.json
 
 The measurement is `run.py`'s. Under a profile (cProfile, main thread, one process) the worker is slower: look at the
 shares, not at the rate.
@@ -29,7 +29,7 @@ from completeness import committed
 from contestants import Contestant, Course, sluice, sluice_environment, sluice_telling
 from measuring import FailedError, Result, measure
 from report import output, table
-from workload import admitted_ids, records
+from workload import is_settled, records
 
 from sluice.codecs.times import format_time
 from sluice.streams.policy.policy import PublishedVerdicts
@@ -52,20 +52,20 @@ def profiled(target: Path) -> Contestant:
 # ---------------------------------------------------------------- what verdict records cost
 
 
-def demand_told(told: PublishedVerdicts, found: int, admitted: int) -> None:
+def demand_told(told: PublishedVerdicts, found: int, settled: int) -> None:
     """Demands that a run wrote the records on `verdicts` that its setting has written.
 
     Args:
         told: the policy's key.
         found: how many records are there.
-        admitted: how many emissions are admitted; the others stay pending.
+        settled: of how many emissions all statements are admitted; the others have one that is pending.
 
     Raises:
         FailedError: there are more or fewer.
     """
-    fine = {"none": found == 0, "settled": found == admitted, "all": found > admitted}[told]
+    fine = {"none": found == 0, "settled": found == settled, "all": found > settled}[told]
     if not fine:
-        raise FailedError(f'verdicts = "{told}" wrote {found} records for {admitted} admitted emissions')
+        raise FailedError(f'verdicts = "{told}" wrote {found} records for {settled} settled emissions')
 
 
 def costs(turns: Sequence[Mapping[str, Result]]) -> dict[str, dict[str, float]]:
@@ -95,7 +95,7 @@ def compare(arguments: argparse.Namespace) -> int:
     """Measures all settings in turn, prints and stores; returns the exit status: 1 where a run failed or lost something
     or `settled` costs more than it may."""
     at, turns = format_time(time.time_ns() // 1_000_000), list[dict[str, Result]]()
-    admitted, load = len(admitted_ids(arguments.emissions)), os.getloadavg()[0]
+    settled, load = sum(is_settled(number) for number in range(arguments.emissions)), os.getloadavg()[0]
     from run import BROKER, warm
 
     with RealBroker(heap=1024, properties=BROKER) as broker:
@@ -107,7 +107,7 @@ def compare(arguments: argparse.Namespace) -> int:
 
                 def keep(course: Course, result: Result, told: PublishedVerdicts = told) -> None:
                     written = committed(course.address, course.prefix + "verdicts", course.partitions)
-                    demand_told(told, sum(1 for _ in written), admitted)
+                    demand_told(told, sum(1 for _ in written), settled)
 
                 turn[told] = result = measure(
                     sluice_telling(told, arguments.processes),
@@ -153,7 +153,7 @@ def compare(arguments: argparse.Namespace) -> int:
 def main() -> int:
     """Measures and prints; returns the exit status: 1 where the worker lost something."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--emissions", type=int, help="of the input [100000; with --verdicts 400000]")
+    parser.add_argument("--emissions", type=int, help="of the input [35000; with --verdicts 140000]")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--partitions", type=int, default=4)
     parser.add_argument("--profile", metavar="FILE", type=Path, help="run one process under cProfile")
@@ -164,7 +164,7 @@ def main() -> int:
     if arguments.profile and arguments.verdicts:
         parser.error("--profile and --verdicts do not go together")
     if arguments.emissions is None:
-        arguments.emissions = 400_000 if arguments.verdicts else 100_000
+        arguments.emissions = 140_000 if arguments.verdicts else 35_000
     if min(arguments.emissions, arguments.processes, arguments.partitions, arguments.runs) < 1:
         parser.error("numbers are from 1 on")
     if arguments.verdicts:

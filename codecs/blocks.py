@@ -18,7 +18,7 @@ import msgspec
 from msgspec import UNSET, UnsetType, structs
 
 from . import compiled_core, merkle
-from .errors import DoesNotHoldError
+from .errors import DoesNotHoldError, LaterVersionError
 
 FORMAT = 1
 MAX_EVENTS = 4000
@@ -41,6 +41,7 @@ class EventKind(IntEnum):
     GAP = 3  # input offsets that retention has deleted: `offset` is the first, `value` the JSON of the next one there
     QUARANTINE = 4  # a batch that could not be read: `offset` is its first, `value` says the rest (quarantine.py)
     ADOPT = 5  # an input topic was made anew and is to be read from now on: `value` says which one (adoptions.py)
+    LEDGER = 6  # which ledger it is, and which application writes it from now on (ledger_identity.py)
 
 
 INPUT_KINDS: Final = frozenset(map(int, (EventKind.RECORD, EventKind.OVERSIZE)))
@@ -188,7 +189,8 @@ def unseal(data: bytes, *, in_place: bool = False) -> Block:
         in_place: whether the events may lie in the bytes, for who only folds them: each is like an `Event`, and none.
 
     Raises:
-        DoesNotHoldError: the bytes are not a block of a format that this version reads.
+        LaterVersionError: the bytes are a block of another format than this version reads.
+        DoesNotHoldError: they are no block.
     """
     if compiled_core.codecs is not None:
         block = _unseal_plain(compiled_core.codecs.open_block(data, None if in_place else Event), data)
@@ -201,7 +203,7 @@ def unseal(data: bytes, *, in_place: bool = False) -> Block:
         raise DoesNotHoldError(f"a ledger record is not a block: {error}") from error
     header = _read_header(found)
     if header.v != FORMAT:
-        raise DoesNotHoldError(
+        raise LaterVersionError(
             "a ledger block has another format", expected=f"version {FORMAT}", got=str(header.v), hint="upgrade sluice"
         )
     raw = [bytes(event) for event in packed]

@@ -4,14 +4,17 @@ Two ways to the same bytes: `canonical_json` goes through `rfc8785`, for JSON fr
 msgspec's sorted encoding where that gives the same, ten times faster, and `rfc8785` where it does not (a float that the
 two write differently, member names whose order differs between UTF-16 and UTF-8).
 
-What has no canonical form is refused, never rounded: integers beyond 2^53, numbers that are not finite, lone
-surrogates, a member name that occurs twice. The refusal is a `CanonicalError`, one sentence.
+What has no canonical form is refused, never rounded: integers beyond 2^53, other numbers beyond it whose digits a
+double does not keep, numbers that are not finite, lone surrogates, a member name that occurs twice. The refusal is a
+`CanonicalError`, one sentence.
 """
 
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
 from hashlib import sha256
 from operator import attrgetter
 from typing import Any, Literal, NoReturn, cast
@@ -24,6 +27,7 @@ from msgspec import inspect as info
 from . import unicode_text
 from .errors import DoesNotHoldError
 from .nesting import MAX_NESTING
+from .not_json import why_not_json
 
 CanonicalisationVersion = Literal["0.2", "0.3"]
 MAX_DEPTH = MAX_NESTING
@@ -179,12 +183,16 @@ def canonical_hash(
         settled: what `unicode_text.settle` makes of texts for which the caller knows it already.
 
     Raises:
-        CanonicalError: the value has no canonical form, or two member names become the same.
+        CanonicalError: the value has no canonical form, two member names become the same, or the object states
+            another version.
     """
     if version is None:
-        version = "0.3"
-        if isinstance(value, dict) and cast("dict[str, Any]", value).get("canonicalisation_version") == "0.2":
-            version = "0.2"
+        stated = (
+            cast("dict[str, Any]", value).get("canonicalisation_version", "0.3") if isinstance(value, dict) else "0.3"
+        )
+        if stated not in ("0.2", "0.3"):
+            raise CanonicalError('canonicalisation_version is neither "0.2" nor "0.3"')
+        version = stated
     raw = _sorted_alike(value)
     if raw is None:
         _check_depth(value)
@@ -225,13 +233,15 @@ def parse_json(text: bytes | str) -> Any:
         CanonicalError: a member name occurs twice; an integer literal is beyond 2^53; a number is too
             large to be finite; it is nested deeper than `MAX_DEPTH`.
     """
+    data = text if isinstance(text, bytes) else b""
     try:
         text = text.decode() if isinstance(text, bytes) else text
         value = _decoder.decode(text)
     except UnicodeDecodeError as error:
-        raise NotJsonError(f"the text is not JSON: octet {error.start} is not UTF-8") from None
+        raise NotJsonError(f"the text is not JSON: {why_not_json(data, error)}") from None
     except json.JSONDecodeError as error:
-        raise NotJsonError(f"the text is not JSON: {error.msg} at character {error.pos}") from None
+        marked = why_not_json(data, error) if data.startswith(BOM_UTF8) else f"{error.msg} at character {error.pos}"
+        raise NotJsonError(f"the text is not JSON: {marked}") from None
     except RecursionError:
         raise CanonicalError(f"the text is nested more than {MAX_DEPTH} levels deep") from None
     if text.count("[") + text.count("{") > MAX_DEPTH:  # two passes of memchr instead of 1.5 us for nearly every record
@@ -264,7 +274,8 @@ def _shown(text: str) -> str:
 def _integer(literal: str) -> int:
     # Length first: int() of a long literal is quadratic, and Python refuses it with another error.
     if len(literal) > 17 or not -_SAFE_INTEGER <= (number := int(literal)) <= _SAFE_INTEGER:
-        raise CanonicalError(f"the integer {_shown(literal)[1:-1]} is beyond 2^53 and would be rounded")
+        why = "is beyond 2^53 - 1, where doubles cannot tell integers apart (RFC 8785)"
+        raise CanonicalError(f"the integer {_shown(literal)[1:-1]} {why}")
     return number
 
 
@@ -272,6 +283,8 @@ def _float(literal: str) -> float:
     number = float(literal)
     if number in (float("inf"), float("-inf")):
         raise CanonicalError(f"the number {_shown(literal)[1:-1]} is too large to be finite")
+    if abs(number) > _SAFE_INTEGER and Decimal(literal) != Decimal(repr(number)):
+        raise CanonicalError(f"the number {_shown(literal)[1:-1]} is beyond 2^53 and would be rounded to {number!r}")
     return number
 
 

@@ -3,7 +3,7 @@
 A lane's blocks are the leaves of one RFC 6962 tree that only grows: the leaf at place h is the hash of block h, 32
 bytes, hashed as a leaf. A checkpoint is a signed note of this text:
 
-    sluice/ledger/2                          the log's origin: application, ledger topic and lane
+    f3kq…/ledger/2                           the log's origin: the ledger's id, its topic and the lane
     4712                                     how many blocks
     CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=   the tree's root
     block sha256:…                           the last of these blocks
@@ -11,9 +11,11 @@ bytes, hashed as a leaf. A checkpoint is a signed note of this text:
     previous sha256:…                        the text of the lane's checkpoint before, hashed
     tip 0 311 base64                         of every lane: the newest checkpoint known, its size and root
     tip 1 0 base64
+    retention admitted 2592000000            how long each output topic keeps its records (`retention.ms`, -1: for ever)
 
-The last lines tie the lanes together: a cut tail and a whole lane that is gone leave no broken link behind, but some
-other checkpoint still names them.
+The tips tie the lanes together: a cut tail and a whole lane that is gone leave no broken link behind, but some other
+checkpoint still names them. The retentions tell an audit which records Kafka may have taken; checkpoints of earlier
+packages, and of brokers that do not tell their settings, have none.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from .times import format_time, parse_time
 
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _SIZE = re.compile(r"0|[1-9][0-9]{0,17}")
+_RETENTION = re.compile(r"retention ([a-z]+(?:-[a-z]+)*) (-1|0|[1-9][0-9]{0,17})", re.ASCII)
 _ORIGIN = re.compile(r"\S+/(0|[1-9][0-9]{0,8})", re.ASCII)
 NO_CHECKPOINT: Final = GENESIS
 """What `previous` names in a lane's first checkpoint."""
@@ -55,6 +58,7 @@ class Checkpoint(NamedTuple):
         time: that block's, Unix ms.
         previous: the hash of the lane's checkpoint before this one (`digest`), or `NO_CHECKPOINT`.
         tips: by lane, the newest checkpoint that was known when this one was written; this lane's own is this one's.
+        retentions: by logical topic, the `retention.ms` that the broker named last; -1: for ever.
     """
 
     origin: str
@@ -63,6 +67,7 @@ class Checkpoint(NamedTuple):
     time: int
     previous: str
     tips: Sequence[Head]
+    retentions: Sequence[tuple[str, int]] = ()
 
     def text(self) -> str:
         """The note's text, to be signed."""
@@ -74,6 +79,7 @@ class Checkpoint(NamedTuple):
             f"time {format_time(self.time)}",
             f"previous {self.previous}",
             *(f"tip {lane} {tip.size} {_base64(tip.root)}" for lane, tip in enumerate(self.tips)),
+            *(f"retention {topic} {kept}" for topic, kept in self.retentions),
         ]
         return "\n".join(lines) + "\n"
 
@@ -93,18 +99,18 @@ def digest(text: str) -> str:
     return "sha256:" + sha256(text.encode()).hexdigest()
 
 
-def origin(app_id: str, ledger: str, lane: int) -> str:
+def origin(ledger_id: str, ledger: str, lane: int) -> str:
     """The name of a lane's log.
 
     Characters that no origin should have (white space and `+` among them) are percent-encoded; different logs keep
     different names, since neither a topic's name nor a number holds a slash.
 
     Args:
-        app_id: the application's name.
+        ledger_id: the ledger's (ledger_identity.py); of one without an id the application's name.
         ledger: the ledger topic's full name.
         lane: the lane's number.
     """
-    return f"{quote(app_id, safe='/:@', errors='surrogatepass')}/{ledger}/{lane}"
+    return f"{quote(ledger_id, safe='/:@', errors='surrogatepass')}/{ledger}/{lane}"
 
 
 def is_hash(name: str) -> bool:
@@ -126,13 +132,15 @@ def parse_checkpoint(text: str) -> Checkpoint:
     lines = text.split("\n")
     if lines.pop() or len(lines) < 7:
         raise DoesNotHoldError("a checkpoint is too short", expected="seven lines or more", got=str(len(lines)))
+    behind_tips = next((at for at, line in enumerate(lines) if line.startswith("retention ")), len(lines))
     found = Checkpoint(
         lines[0],
         Head(_size(lines[1], lines[1]), _root(lines[2], lines[2])),
         _named(lines[3], "block"),
         parse_time(lines[4].removeprefix("time ")) or 0,
         _named(lines[5], "previous"),
-        [_tip(lane, line) for lane, line in enumerate(lines[6:])],
+        [_tip(lane, line) for lane, line in enumerate(lines[6:behind_tips])],
+        [_retention(line) for line in lines[behind_tips:]],
     )
     if found.text() != text or not _ORIGIN.fullmatch(found.origin):
         raise DoesNotHoldError("a checkpoint is not in the form that checkpoints are written in", got=cut(lines[0]))
@@ -153,6 +161,13 @@ def _tip(lane: int, line: str) -> Head:
     if len(parts) != 4 or parts[:2] != ["tip", str(lane)]:
         raise DoesNotHoldError("a checkpoint's line is none", expected=f"tip {lane}, size and root", got=cut(line))
     return Head(_size(parts[2], line), _root(parts[3], line))
+
+
+def _retention(line: str) -> tuple[str, int]:
+    found = _RETENTION.fullmatch(line)
+    if found is None:
+        raise DoesNotHoldError("a checkpoint's line is none", expected="retention, a topic and ms", got=cut(line))
+    return found[1], int(found[2])
 
 
 def _size(text: str, line: str) -> int:

@@ -9,7 +9,7 @@ the in-line encoding is turned into the JSON form, so that all later steps see o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from functools import lru_cache
 from typing import Any, Final, TypeVar, get_args
 
@@ -17,9 +17,10 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from . import inline, records, times
-from .errors import Fault, cut, schema_fault
+from .errors import Fault, cut, schema_fault, too_many
 from .identifier_characters import check_names
 from .nesting import MAX_NESTING, deeper_than
+from .not_json import why_not_json
 from .records import AnyStep, Assertion, Derived, Emission, Observation, Retrieval, Review
 from .spans import LAST_OFFSET, Span, chars_key, resolve_pointer, span_key
 
@@ -40,7 +41,7 @@ def decode_json(data: bytes | None, decoder: msgspec.json.Decoder[R]) -> R | Fau
     except msgspec.ValidationError as error:
         return _not_json(data) or _as_fault(str(error), data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return Fault("not-json", f"the value is not JSON: {error}")
+        return Fault("not-json", f"the value is not JSON: {why_not_json(data, error)}")
 
 
 def _not_json(data: bytes) -> Fault | None:
@@ -50,7 +51,7 @@ def _not_json(data: bytes) -> Fault | None:
     except msgspec.ValidationError:
         return None  # JSON, with a number that nothing can hold
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return Fault("not-json", f"the value is not JSON: {error}")
+        return Fault("not-json", f"the value is not JSON: {why_not_json(data, error)}")
     return None
 
 
@@ -63,6 +64,8 @@ def _as_fault(message: str, data: bytes) -> Fault:
     if problem.startswith("Object missing required field"):
         return schema_fault(path, f"the field {problem.split('`')[1]}", "nothing")
     got = _value_at(data, path)
+    if path == "$.assertions" and problem.startswith("Expected `array` of length <=") and isinstance(got, Sized):
+        return too_many(path, "assertions", records.MAX_ASSERTIONS, len(got))
     if choices := _CHOICES.get(path.rpartition(".")[2]):
         return schema_fault(path, "one of " + ", ".join(choices), got)
     if "matching regex" in problem:
@@ -120,7 +123,23 @@ def decode_emission(data: bytes | None) -> Emission | Fault:
     emission = decode_json(data, _emissions)
     if isinstance(emission, Fault):
         return emission
-    return check_names(_names_of(emission)) or normalise_emission(emission)
+    return too_annotated(emission) or check_names(_names_of(emission)) or normalise_emission(emission)
+
+
+def too_annotated(emission: Emission, most: int = records.MAX_ASSERTIONS) -> Fault | None:
+    """`too-many-annotations` where an emission has more assertions than it may, or more annotations of all of them.
+
+    Args:
+        emission: as it came, or in the JSON form.
+        most: how many of either it may have.
+    """
+    assertions, count = emission.assertions or (), 0
+    for assertion in assertions:
+        provenance = assertion.provenance
+        count += len(provenance) if isinstance(provenance, list) else provenance is not None
+    if count > most:
+        return too_many("$.assertions", "annotations", most, count)
+    return too_many("$.assertions", "assertions", most, len(assertions)) if len(assertions) > most else None
 
 
 def _names_of(emission: Emission) -> Iterator[tuple[str, str | None]]:
@@ -156,10 +175,10 @@ def normalise_emission(emission: Emission) -> Emission | Fault:
     if emission.assertions is None:
         if emission.text is None:
             return schema_fault("$", "`assertions`, or an annotated `text`", "neither")
-        emission = inline.parse_inline(emission)
-        count = len(emission.assertions or ())
-        if count > records.MAX_ASSERTIONS:
-            return schema_fault("$.text", f"at most {records.MAX_ASSERTIONS} assertions", str(count))
+        read = inline.parse_inline(emission)
+        if isinstance(read, Fault):
+            return read
+        emission = read
         fault = _check_inline_checks(emission.assertions or ())
         if fault is not None:
             return fault

@@ -27,6 +27,7 @@ DeadLetterReason = Literal[
     "conflicting-emission",
     "late-review",
     "too-many-waiting",
+    "too-many-annotations",
     "unrequested-review",
     "attempt-out-of-order",
     "unauthorised-observer",
@@ -110,6 +111,18 @@ def schema_fault(path: str, expected: str, got: object) -> Fault:
     """
     shown = cut(got if isinstance(got, str) else repr(got))
     return Fault("schema", printable(f"{path}: expected {expected}, got {shown}"))
+
+
+def too_many(path: str, what: str, most: int, got: object) -> Fault:
+    """A `too-many-annotations` fault.
+
+    Args:
+        path: JSONPath of the member.
+        what: there are too many of: assertions or annotations.
+        most: how many there may be.
+        got: how many there are.
+    """
+    return Fault("too-many-annotations", f"{path}: expected at most {most} {what}, got {got}")
 
 
 def cut(text: str) -> str:

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import msgspec
 
-from .decode import decode_emission, decode_observation, normalise_emission, normalise_observation
+from .decode import decode_emission, decode_observation, normalise_emission, normalise_observation, too_annotated
 from .digests import LENGTH, is_digest
 from .errors import Fault
 from .nesting import MAX_NESTING, deeper_than
@@ -70,6 +70,9 @@ def read_emission(data: bytes | None) -> Emission | Fault:
         emission = _fold_emissions(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return decode_emission(data)
+    fault = too_annotated(emission)
+    if fault is not None:
+        return fault
     names, emitter = [emission.emission_id, emission.group or ""], emission.emitter
     if emitter is not None:
         names += (emitter.system or "", emitter.model or "", emitter.prompt or "")

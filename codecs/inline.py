@@ -9,13 +9,14 @@ hold a megabyte of `[`.
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from .errors import Fault, schema_fault
+from .errors import Fault, schema_fault, too_many
 from .parameters import read_value, write_value
-from .records import Annotation, Assertion, Emission
+from .records import MAX_ASSERTIONS, Annotation, Assertion, Emission
 from .sentences import sentences
 from .spans import Span, span_key
 from .vocabulary import TERMINALS, VERSIONS, recognise
@@ -34,12 +35,17 @@ _MARK_FIRST: Final = ("observation-id=", "ts=")
 _ANCHOR: Final = re.compile(r"\d{1,4}\.\d{1,4}\.", re.ASCII)
 _SHAPE: Final = re.compile(r"(?:\d{1,4}\.\d{1,4}\.)?substrate\.|\d{1,4}\.\d{1,4}\.[a-z]..", re.ASCII | re.IGNORECASE)
 """`substrate.`, or a version anchor and a name. `[1.2.0]` and `[1.0.x]` are headings of change logs, not classes."""
+_DOTTED: Final = re.compile(r"[a-z][a-z0-9-]*+(?:\.[a-z0-9-]++)++", re.ASCII | re.IGNORECASE)
+_PARAMETER: Final = re.compile(r";\s*+[A-Za-z_][A-Za-z0-9_.-]{0,63}\s*+=", re.ASCII)
+"""With a parameter behind it a dotted name is a class, known or not [S §4]: `[rfc3161.tsa; id=4]`."""
 
 _KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}", re.ASCII)
 
 MAX_CLASS: Final = 256
 CHECK: Final = "check"
 """The parameter that holds one check of the assertion."""
+COMPUTED: Final = "computed"
+"""The parameter that says, by `true`, that a recorder computed the observation id."""
 NO_CLASS: Final = "?"
 """What a group names that begins with a parameter: never a class, so it fails closed."""
 
@@ -58,7 +64,7 @@ class _Next:
         return self._found
 
 
-def parse_inline(emission: Emission) -> Emission:
+def parse_inline(emission: Emission) -> Emission | Fault:
     """The JSON form of an emission whose `text` holds groups and whose `assertions` is None.
 
     Every sentence becomes an assertion, in order, those without a group unannotated (`provenance` None). A group
@@ -66,9 +72,16 @@ def parse_inline(emission: Emission) -> Emission:
 
     Args:
         emission: as it came.
+
+    Returns:
+        `too-many-annotations` where it holds more than an emission may; what lies beyond that is not read.
     """
-    text, groups = _take_groups(emission.text or "", emission.vocabulary)
-    spans = sentences(text, (group.position for group in groups))
+    text, groups = _take_groups(emission.text or "", emission.vocabulary, MAX_ASSERTIONS + 1)
+    if len(groups) > MAX_ASSERTIONS:
+        return too_many("$.text", "annotations", MAX_ASSERTIONS, "more")
+    spans = sentences(text, (group.position for group in groups), MAX_ASSERTIONS + 1)
+    if len(spans) > MAX_ASSERTIONS:
+        return too_many("$.text", "assertions", MAX_ASSERTIONS, "more")
     found: list[list[_Group]] = [[] for _ in spans]
     place = 0
     for group in groups:
@@ -97,19 +110,20 @@ def _assertion(span: tuple[int, int], groups: list[_Group]) -> Assertion:
     )
 
 
-def _take_groups(text: str, vocabulary: str) -> tuple[str, list[_Group]]:
-    """The text without its groups and the white space before each, and each group with the place where it stood."""
+def _take_groups(text: str, vocabulary: str, most: int = sys.maxsize) -> tuple[str, list[_Group]]:
+    """The text without its groups and the white space before each, and each group with the place where it stood; the
+    first `most` groups."""
     close_after, open_after, mark_after = _Next(_CLOSE, text), _Next(_OPEN, text), _Next(_MARK, text)
     pieces: list[str] = []
     groups: list[_Group] = []
     length = done = skipped = 0
     position = text.find("[")
-    while position >= 0:
+    while position >= 0 and len(groups) < most:
         close = close_after(position)
         if close == len(text):
             break
         head = _HEAD.match(text, position)
-        if head is None or open_after(position + 1) < close or not _is_group(head, mark_after(position) < close):
+        if head is None or open_after(position + 1) < close or not _is_group(text, head, mark_after(position) < close):
             position = text.find("[", position + 1)
             continue
         if not groups and not text[skipped:position].strip():
@@ -125,10 +139,11 @@ def _take_groups(text: str, vocabulary: str) -> tuple[str, list[_Group]]:
     return "".join(pieces), groups
 
 
-def _is_group(head: re.Match[str], marked: bool) -> bool:
+def _is_group(text: str, head: re.Match[str], marked: bool) -> bool:
     word = head[1]
     return (
         marked
+        or (_DOTTED.fullmatch(word) is not None and not head[2].strip() and bool(_PARAMETER.match(text, head.end())))
         or word.startswith(_MARK_FIRST)
         or _SHAPE.match(word) is not None
         or _terminal(word) is not None
@@ -166,12 +181,16 @@ def _annotation(head: re.Match[str], parameters: str, vocabulary: str) -> tuple[
             checks.append(value)  # the only parameter that may be repeated
         else:
             given[key] = value
+    computed = given.get(COMPUTED) == "true"
+    if computed:
+        del given[COMPUTED]
     annotation = Annotation(
         substrate_class=name,
         observation_id=given.pop("observation-id", None),
         ts=given.pop("ts", None),
         locator=given or None,
         unknown=not legal and (_terminal(name) is not None or recognise(name, vocabulary).name is not None),
+        computed=computed,
     )
     return annotation, checks
 
@@ -237,9 +256,12 @@ def _groups(path: str, text: str, assertion: Assertion, vocabulary: str) -> str 
 
 def _group(path: str, annotation: Annotation, vocabulary: str, checks: list[str]) -> str | Fault:
     """One annotation as a group that reads as that annotation, with checks of its assertion."""
-    parts = [annotation.substrate_class]
+    name = _terminal(annotation.substrate_class) or annotation.substrate_class
+    parts = [name]
     if annotation.observation_id is not None:
         parts.append(f"observation-id={write_value('observation-id', annotation.observation_id)}")
+    if annotation.computed:
+        parts.append(f"{COMPUTED}=true")
     if annotation.ts is not None:
         parts.append(f"ts={write_value('ts', annotation.ts)}")
     locator = annotation.locator or {}
@@ -248,7 +270,6 @@ def _group(path: str, annotation: Annotation, vocabulary: str, checks: list[str]
     group = f"[{'; '.join(parts)}]"
     _, read = _take_groups(f".{group}", vocabulary)
     back = read[0].annotation if len(read) == 1 else None
-    name = annotation.substrate_class
     if back is None or back.substrate_class != name:
         return schema_fault(f"{path}.substrate_class", "a class that reads as one in a group", name)
     if back.observation_id != annotation.observation_id:
@@ -269,6 +290,8 @@ def _group(path: str, annotation: Annotation, vocabulary: str, checks: list[str]
 def _difference(emission: Emission, text: str, rendered: str) -> Fault | None:
     """The first thing that is another one after parsing what was rendered."""
     back = parse_inline(replace(emission, text=rendered, assertions=None))
+    if isinstance(back, Fault):
+        return back
     if back.text != text:
         _, literal = _take_groups(text, emission.vocabulary)
         got = text[literal[0].position :].strip() if literal else text

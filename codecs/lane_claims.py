@@ -3,8 +3,9 @@
 A claim is a record of a ledger with the key `claim`, between its blocks. Its value is a signed note (C2SP) of two
 lines, the claim as canonical JSON and the origin of the lane's log, so that it counts in no other ledger:
 
-    {"claimed_at":"2026-11-21T09:00:00Z","generation":7,"lane":2,"member":"…","package":"1.0.0","v":1,"worker":"w-0"}
-    sluice/ledger/2
+    {"app_id":"sluice","claimed_at":"2026-11-21T09:00:00Z","generation":7,"lane":2,"member":"…","package":"1.0.0",
+    "v":1,"worker":"w-0"}
+    f3kq…/ledger/2
 
 A claim is no block: the chain of hashes passes over it. The blocks that its worker writes name its hash (`claim`).
 """
@@ -15,7 +16,7 @@ from hashlib import sha256
 from typing import Annotated, Final, NamedTuple
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from .errors import DoesNotHoldError
 from .notes import MAX_BYTES, Note, Signer, parse_note
@@ -37,6 +38,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         generation: of the group, in which it was given the lane.
         package: its version.
         claimed_at: by the worker's clock, RFC 3339. For people: nothing is decided by it.
+        app_id: the application that the worker is of: the setting of this name; unset in claims before there was it.
     """
 
     v: int = FORMAT
@@ -46,6 +48,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     generation: Annotated[int, Meta(ge=0)]
     package: str
     claimed_at: str
+    app_id: str | UnsetType = UNSET
 
 
 class SignedClaim(NamedTuple):

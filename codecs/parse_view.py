@@ -66,18 +66,22 @@ def _span(span: Span | None) -> dict[str, Any]:
 
 
 def _annotation(annotation: Annotation, vocabulary: str) -> dict[str, Any]:
-    form: dict[str, Any] = {"substrate_class": annotation.substrate_class}
+    recognised = recognise(annotation.substrate_class, vocabulary)
+    # One form of a terminal, as the in-line encoding reads it: the memo writes it in either case [S §2, §5].
+    name = annotation.substrate_class.lower() if recognised.terminal else annotation.substrate_class
+    form: dict[str, Any] = {"substrate_class": name}
     if annotation.observation_id is not None:
         form["observation_id"] = annotation.observation_id
     if annotation.ts is not None:
         form["ts"] = _time(annotation.ts)
     if annotation.locator is not None:
         form["locator"] = annotation.locator
-    recognised = recognise(annotation.substrate_class, vocabulary)
     if recognised.terminal:
         form["terminal"] = True
     if annotation.unknown or recognised.name is None:
         form["unknown"] = True
+    if annotation.computed:
+        form["computed"] = True
     return form
 
 

@@ -20,7 +20,7 @@ from .identifier_characters import DID_PATTERN
 from .spans import Identifier, Span
 
 Time = (
-    Annotated[str, Meta(extra_json_schema={"format": "date-time"}, description="RFC 3339, in UTC with a Z")]
+    Annotated[str, Meta(extra_json_schema={"format": "date-time"}, description="RFC 3339, with a Z or an offset")]
     | Annotated[int, Meta(ge=0, description="Unix milliseconds")]
 )
 Confidence = Annotated[float, Meta(ge=0.0, le=1.0)]
@@ -42,7 +42,7 @@ Digest = Annotated[
 ]
 
 MAX_ASSERTIONS = 1000
-"""An emission holds at most so many assertions."""
+"""An emission holds at most so many assertions, and so many annotations of all of them together."""
 MAX_CHECKS = 20
 """Checks of one assertion (docs/checks.md)."""
 MAX_CHECK_LENGTH = 2000
@@ -139,6 +139,8 @@ class Annotation(Record, frozen=True, gc=False):
     Attributes:
         substrate_class: what was consulted, by its name in the vocabulary; or a terminal, which says that nothing was.
         observation_id: what the emitter says it saw there: a commit, a hash, the line of a brief.
+        computed: whether a recorder computed that id from what a call gave back. Such an id is a hint: the annotation
+            counts as if it had none.
         ts: when it says it looked.
         locator: where to look again; which members are read depends on the class.
         terminal: written by `sluice parse`: whether the class is a terminal.
@@ -151,6 +153,12 @@ class Annotation(Record, frozen=True, gc=False):
     locator: Locator | None = None
     terminal: bool = False
     unknown: bool = False
+    computed: bool = False
+
+    @property
+    def declared_id(self) -> str | None:
+        """The id that the emitter itself declares, which must be true [S §11.1]; None for one that was computed."""
+        return None if self.computed else self.observation_id
 
 
 class Cites(Record, frozen=True, gc=False):
@@ -246,7 +254,7 @@ class Emission(Record, frozen=True, gc=False):
         vocabulary: the version of the substrate-classes that its annotations are of.
         text: the output itself, which spans of characters count in; without `assertions` it is read for annotations in
             brackets.
-        assertions: what it states, at most 1,000.
+        assertions: what it states, at most 1,000; with at most 1,000 annotations of all of them together.
         contexts: texts that its assertions may quote from (`cites`), by name.
         attempt: 0, and higher for another try under the same id, which supersedes the earlier ones.
         group: the answer that it is a piece of, where an answer is emitted piece by piece (recording.md).
@@ -511,7 +519,13 @@ class LedgerPlace(msgspec.Struct, frozen=True, gc=False):
 
 
 class SanitationMeta(msgspec.Struct, frozen=True, gc=False):
-    """Everything that sanitation changed [V §4, §6]: no character is dropped without a trace here."""
+    """Everything that sanitation changed [V §4, §6]: no character is dropped without a trace here.
+
+    Attributes:
+        sanitation_version: of the contract.
+        sanitation_revision: of the rules by which this package fulfils it; 1 where a record does not say.
+        attestations_rejected: `{field, reason}` for each attestation of an observation that typing refused.
+    """
 
     sanitation_version: str
     unicode_version: str
@@ -524,6 +538,8 @@ class SanitationMeta(msgspec.Struct, frozen=True, gc=False):
     scripts: list[str] = []
     confusables_present: bool = False
     unknown_members: list[str] | UnsetType = UNSET
+    attestations_rejected: list[dict[str, Any]] | UnsetType = UNSET
+    sanitation_revision: int | UnsetType = UNSET
 
 
 class UntrustedAssertion(msgspec.Struct, frozen=True, gc=False):
@@ -976,6 +992,7 @@ class UntrustedAttestation(msgspec.Struct, frozen=True, gc=False):
 
     type_: Literal["veritas:UntrustedValidatorText"] = field(name="@type")
     warning: str
+    validator_did: str
     rationale: str
     qualifications: str
     evidence: list[FramedQuote]

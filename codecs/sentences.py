@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib.resources import files
@@ -78,13 +79,14 @@ _STOP: Final = re.compile(r"([at])([kx]*+)(p[px]*+)?")  # SATerm Close* Sp*, eac
 _THEN_LOWER: Final = re.compile(r"[^euatl]*+l")  # SB8: ( not (OLetter | Upper | Lower | SATerm) )* Lower
 
 
-def sentences(text: str, ends: Iterable[int] = ()) -> list[tuple[int, int]]:
+def sentences(text: str, ends: Iterable[int] = (), most: int = sys.maxsize) -> list[tuple[int, int]]:
     """The sentences of a text in order, without the white space around them; every other character is in one.
 
     Args:
         text: any text; time and memory are linear in its length.
         ends: ascending positions of groups: where what stands before one ends like a sentence, the sentence does end
             there, whatever follows it.
+        most: after so many, and the rest of the text before the next cut, no more are looked for.
 
     Returns:
         Half-open code point offsets.
@@ -106,6 +108,8 @@ def sentences(text: str, ends: Iterable[int] = ()) -> list[tuple[int, int]]:
                 begin = start + len(sentence) - len(sentence.lstrip())
                 found.append((begin, begin + len(inner)))
             start = stop
+            if len(found) >= most:
+                return found
     return found
 
 

@@ -36,7 +36,7 @@ SCHEME: Final = "sluice/1"
 LENGTH_BYTES: Final = 8
 """Each field stands behind its length in so many bytes, big-endian."""
 DEFAULT_ORIGIN: Final = "sluice"
-"""The origin of a deployment that names none: the default of the setting `app_id`."""
+"""The origin of a deployment that names none."""
 KEY_BYTES: Final = 32
 SIGNATURE_BYTES: Final = 64
 PUBLIC_KEY: Final = "an Ed25519 public key: base64 or hex of its 32 bytes, or the line that `sluice key show` prints"
@@ -53,7 +53,7 @@ class Domain(NamedTuple):
     Attributes:
         topic: the logical topic, without a deployment's prefix.
         record: the type of the record.
-        origin: the deployment's name (the setting `app_id`, the policy's `origin`); None leaves the field out, for
+        origin: the policy's `origin`, which the setting `origin` repeats; None leaves the field out, for
             signers who need not know the deployment.
     """
 

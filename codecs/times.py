@@ -1,7 +1,8 @@
-"""Times on the wire: RFC 3339 in UTC with a `Z`, or an integer of Unix milliseconds (docs/reference/records.md).
+"""Times on the wire: RFC 3339 with a `Z` or an offset, or an integer of Unix milliseconds (docs/reference/records.md).
 
-Everything inside counts in whole Unix milliseconds (`int`). Digits finer than a millisecond are cut off, never
-rounded, so that no time moves into the future. No clock is read here or anywhere in the core.
+What is written is in UTC with a `Z`. Everything inside counts in whole Unix milliseconds (`int`). Digits finer than a
+millisecond are cut off, never rounded, so that no time moves into the future. No clock is read here or anywhere in the
+core.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-EXPECTED = "an RFC 3339 time in UTC with a Z, or Unix milliseconds"
-_RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d):([0-5]\d):([0-5]\d|60)(?:\.(\d{1,9}))?Z", re.ASCII)
+EXPECTED = "an RFC 3339 time with a Z or an offset, or Unix milliseconds"
+_RFC3339 = re.compile(
+    r"(\d{4}-\d\d-\d\d)T(\d\d):([0-5]\d):([0-5]\d|60)(?:\.(\d{1,9}))?(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))", re.ASCII
+)
 _EPOCH_ORDINAL = datetime(1970, 1, 1, tzinfo=UTC).toordinal()
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST = 253_402_300_799_999
@@ -26,7 +29,7 @@ _seconds: dict[int, str] = {}
 def parse_time(value: str | int) -> int | None:
     """The time in Unix milliseconds, or None where it is not a time.
 
-    A leap second (`:60`) is the first millisecond of the next minute, as POSIX counts.
+    A leap second (`:60`) is the first millisecond of the next minute, as POSIX counts. `-00:00` is UTC (RFC 3339, 4.3).
     """
     known = _parsed.get(value)  # no key is an int
     if known is not None:
@@ -36,17 +39,21 @@ def parse_time(value: str | int) -> int | None:
     match = _RFC3339.fullmatch(value)
     if match is None:
         return None
-    date, hours, minutes, seconds, fraction = match.groups()
+    date, hours, minutes, seconds, fraction, sign, offset_hours, offset_minutes = match.groups()
     try:
         days = datetime.fromisoformat(date).toordinal() - _EPOCH_ORDINAL
     except ValueError:
         return None
     hour = int(hours)
-    if hour > 23 or days < 0:
+    if hour > 23:
         return None
     milliseconds = int((fraction + "00")[:3]) if fraction else 0
-    time = (days * 86_400 + hour * 3600 + int(minutes) * 60 + int(seconds)) * 1000 + milliseconds
-    if time > LATEST:  # the leap second that would end the year 9999: it could not be written back
+    minute = hour * 60 + int(minutes)
+    if sign:
+        ahead = int(offset_hours) * 60 + int(offset_minutes)
+        minute -= ahead if sign == "+" else -ahead
+    time = (days * 86_400 + minute * 60 + int(seconds)) * 1000 + milliseconds
+    if not 0 <= time <= LATEST:  # it could not be written back: a leap second that would end the year 9999, too
         return None
     if len(_parsed) >= _CACHED:
         _parsed.clear()

@@ -59,8 +59,10 @@ def _load_invisible() -> tuple[str, tuple[Range, ...], tuple[Range, ...]]:
 
 
 INVISIBLE_VERSION, STRIPPED, REPLACED = _load_invisible()
-"""The Unicode version of the table; the code points that are never shown, first and last of each range; and those that
+"""The Unicode version of the table; the code points that are stripped, first and last of each range; and those that
 only who agreed on them can read (private use, noncharacters), which U+FFFD replaces ([V §4.4], docs/security.md)."""
+MAX_MARKS: Final = 8
+"""So many combining marks stand in a row. No language needs more than four; a hundred cover the lines around them."""
 UNKNOWN: Final = "\ufffd"
 """What takes the place of a character of private use, and of a noncharacter."""
 
@@ -202,6 +204,46 @@ def give_way(text: str, instead: dict[str, str]) -> str:
     return text
 
 
+def limit_marks(text: str, others: str | None = None) -> tuple[str, list[int]]:
+    """The text with at most `MAX_MARKS` combining marks in a row, and the positions of those that went.
+
+    Args:
+        text: any text.
+        others: its `beyond_ascii`, where the caller has it.
+    """
+    others = beyond_ascii(text) if others is None else others
+    if len(others) <= MAX_MARKS or others.isalnum():  # no mark is alphanumeric, by the tables of any interpreter
+        return text, []
+    marks = {character for character in set(others) if _is_mark(character)}
+    if not marks or _longest_run(others, marks) <= MAX_MARKS:
+        return text, []
+    gone: list[int] = []
+    run = 0
+    for position, character in enumerate(text):
+        run = run + 1 if character in marks else 0
+        if run > MAX_MARKS:
+            gone.append(position)
+    past = set(gone)
+    return "".join([character for position, character in enumerate(text) if position not in past]), gone
+
+
+def _longest_run(others: str, marks: set[str]) -> int:
+    longest = run = 0
+    for character in others:
+        if character in marks:
+            run += 1
+            if run > longest:
+                longest = run
+        else:
+            run = 0
+    return longest
+
+
+@lru_cache(4096)
+def _is_mark(character: str) -> bool:
+    return _category(character)[0] == "M"
+
+
 def find_confusables(text: str) -> list[tuple[int, str, str]]:
     """Position, character and ASCII look-alike of each character that can be taken for one of ASCII [V §4.3]."""
     to = _ASCII_OF
@@ -291,6 +333,114 @@ def _letters(name: str) -> re.Pattern[str]:
     return re.compile(f"[{''.join(inside)}]+")
 
 
+# ---------------------------------------------------------------- words
+
+_FAMILIES: Final = (
+    frozenset({"Latin", "Han", "Hiragana", "Katakana"}),
+    frozenset({"Latin", "Han", "Bopomofo"}),
+    frozenset({"Latin", "Han", "Hangul"}),
+)
+"""Scripts that stand in one word without mixing it (UTS 39, 5.2, «Highly Restrictive»)."""
+
+
+def look_alikes_of_words(text: str, among: dict[int, str]) -> dict[int, str]:
+    """Those look-alikes among the `suspects` that make a word what it is not, each place with its ASCII character.
+
+    A word is a run of letters, marks and digits. In a word of several scripts (UTS 39, 5.1) or of two kinds of digits
+    every look-alike gives way. A word of one script stays, and a single letter of another script is one. Scripts that
+    one language writes with Latin (`_FAMILIES`) mix no word; of these a run gives way that holds nothing but
+    look-alikes and touches a Latin letter. Signs stay; blanks become one of ASCII, and so does the slash of `½`.
+
+    Args:
+        text: any text in NFKC.
+        among: its `suspects`.
+    """
+    given: dict[int, str] = {}
+    end = 0
+    if not _LATIN.search(text) and len(scripts(text)) < 2 and not any(map(_is_digit, set(among.values()))):
+        # A sentence of one script: a third of what its words take.
+        return {
+            position: _ASCII_OF[character]
+            for position, character in among.items()
+            if character == FRACTION_SLASH or _ASCII_OF.get(character) == " "
+        }
+    for position, character in among.items():
+        if position < end or character not in _ASCII_OF:
+            continue
+        if not _is_of_word(character):
+            if _ASCII_OF[character] == " " or character == FRACTION_SLASH:
+                given[position] = _ASCII_OF[character]
+            continue
+        start, last = position, position + 1
+        while start > end and _is_of_word(text[start - 1]):
+            start -= 1
+        while last < len(text) and _is_of_word(text[last]):
+            last += 1
+        end = last
+        word = text[start:last]
+        for offset in _mixed(word) if len(word) <= _LONG_WORD else _mixed.__wrapped__(word):
+            given[start + offset] = _ASCII_OF[word[offset]]
+    return given
+
+
+FRACTION_SLASH: Final = "\u2044"
+"""What NFKC puts between the digits of `½`."""
+_LONG_WORD: Final = 64
+
+
+_LATIN: Final = re.compile(r"[A-Za-z]")
+
+
+@lru_cache(4096)
+def _is_digit(character: str) -> bool:
+    return _category(character) == "Nd"
+
+
+@lru_cache(8192)
+def _is_of_word(character: str) -> bool:
+    return character.isalnum() if character.isascii() else _category(character)[0] in "LMN"
+
+
+@lru_cache(4096)
+def _mixed(word: str) -> tuple[int, ...]:
+    """The places of a word's look-alikes that give way."""
+    systems: set[str] = set()
+    digits: set[int] = set()
+    for character in set(word):
+        if character.isascii():
+            systems.update(("Latin",) if character.isalpha() else ())
+            digits.update((ord("0"),) if character.isdecimal() else ())
+        elif _category(character) == "Nd":
+            digits.add(ord(character) - unicodedata2.decimal(character))
+            systems.add(script(character) or "Arabic")  # its digits are of no script, as several write them
+        elif (name := script(character)) is not None:
+            systems.add(name)
+    if len(digits) < 2 and len(systems) < 2:
+        return ()
+    places = [place for place, character in enumerate(word) if character in _ASCII_OF]
+    if len(digits) > 1 or not any(systems <= family for family in _FAMILIES):
+        return tuple(places)
+    return tuple(place for run in _foreign_runs(word) for place in run)
+
+
+def _foreign_runs(word: str) -> list[range]:
+    """The runs without Latin that touch a Latin letter and hold nothing but look-alikes."""
+    found: list[range] = []
+    start = 0
+    for place in range(len(word) + 1):
+        if place < len(word) and not _is_latin(word[place]):
+            continue
+        touches = place < len(word) or start > 0
+        if place > start and touches and all(character in _ASCII_OF for character in word[start:place]):
+            found.append(range(start, place))
+        start = place + 1
+    return found
+
+
+def _is_latin(character: str) -> bool:
+    return character.isalpha() if character.isascii() else script(character) == "Latin"
+
+
 # ---------------------------------------------------------------- unexpected
 
 # [V §4.3] rejects a confusable that maps to an *unexpected* character: a letter or a digit of another script, which
@@ -305,8 +455,15 @@ def has_unexpected(text: str) -> bool:
     return not text.isascii() and not _UNEXPECTED.isdisjoint(text)
 
 
+def has_mixed_words(text: str) -> bool:
+    """Whether such a letter or digit stands in a word that it mixes (`look_alikes_of_words`)."""
+    return has_unexpected(text) and any(
+        text[position] in _UNEXPECTED for position in look_alikes_of_words(text, suspects(text))
+    )
+
+
 def settle(text: str) -> str:
-    """Steps 2 to 4 of [V §7] until nothing changes: what two texts that look alike have in common.
+    """Steps 2 to 4 of [V §7] until nothing changes, and no more marks in a row than `MAX_MARKS`.
 
     Once is not enough: without a joiner, a letter and its accent stand together and compose.
     """
@@ -319,6 +476,6 @@ def settle(text: str) -> str:
         instead = {character: _INSTEAD[character] for character in among if character in _INSTEAD}
         normal = nfkc(give_way(text, instead))
         if normal == text:
-            return text
+            break
         text = normal
-    return text
+    return limit_marks(text)[0]

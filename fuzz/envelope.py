@@ -23,12 +23,15 @@ _WORDS: Final = frozenset(
     | {"issued_at", "veritas:GroundedAttestationResponse", "0.1", "0.2", "0.3", "scientific-default", "asked"}
     | {"VERIFIED", "SUPPORTED", "DISPUTED", "FALSE", "UNVERIFIABLE"}
 )
-_FRAME: Final = ["@type", "cited_works", "evidence", "qualifications", "rationale", "warning"]
+_FRAME: Final = ["@type", "cited_works", "evidence", "qualifications", "rationale", "validator_did", "warning"]
 
 
 def check_attestation(body: Any, confusables: Any, typing: Any, slow: Oracles | None) -> None:
     """One attestation, or any bytes: an envelope or a fault, and nothing of the text outside the frame."""
-    rules = AttestationRules(typing=typing, confusables_default=confusables)
+    by = "word" if confusables.endswith("-in-words") else "letter"
+    rules = AttestationRules(
+        typing=typing, confusables_default=confusables.partition("-")[0], confusables_by_default=by
+    )
     answer = timed("framing", lambda: sanitise.frame_attestation(body, rules, query="asked"))
     if isinstance(answer, Fault):
         hold(answer.reason in ("not-json", "mistyped", "confusable-text"), "a fault has a reason of the list", answer)

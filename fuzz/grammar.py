@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 Kind = Literal["text", "uri", "octets", "attestation"]
 KINDS: Final[tuple[Kind, ...]] = ("text", "uri", "octets", "attestation")
-CONFUSABLES: Final = ("replace", "flag", "reject")
+CONFUSABLES: Final = ("replace", "flag", "reject", "replace-in-words", "flag-in-words")
 TYPING: Final = ("lenient", "strict")
 MAX_CHARACTERS: Final = 6_000
 """Three times the longest cap, so that what comes before the cap (typing) has long texts to judge as well."""
@@ -27,7 +27,8 @@ INVISIBLE: Final = "".join(
         *((0x202A, 0x202F), (0x200B, 0x200F), (0x2060, 0x206F), (0xFE00, 0xFE0F), (0x180B, 0x180F)),
         *((0x61C, 0x61C), (0xFEFF, 0xFEFF), (0xAD, 0xAD), (0x34F, 0x34F), (0x115F, 0x1160), (0x17B4, 0x17B5)),
         *((0x3164, 0x3164), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFFB), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A)),
-        (0xE0000, 0xE0FFF),
+        *((0xE0000, 0xE0FFF), (0x600, 0x605), (0x6DD, 0x6DD), (0x70F, 0x70F), (0x890, 0x891), (0x8E2, 0x8E2)),
+        *((0x110BD, 0x110BD), (0x110CD, 0x110CD), (0x13430, 0x1343F)),
     )
     for point in range(first, last + 1)
 )
@@ -86,7 +87,7 @@ def subject_of(data: bytes) -> Subject:
     what, rules, cap = (data[:3] + bytes(3))[:3]
     payload = data[3:]
     kind = KINDS[what & 3]
-    confusables = CONFUSABLES[rules % 3]
+    confusables = CONFUSABLES[rules % len(CONFUSABLES)]
     typing = TYPING[rules >> 7]
     if what & 4 or kind == "attestation":
         made = _Choices(payload)

@@ -40,7 +40,7 @@ _REWRITTEN = re.compile(r"[&\r\ufeff]")
 _INVISIBLE: Final = frozenset(INVISIBLE)
 _PRIVATE: Final = frozenset({"Co", "Cs"})
 UNKNOWN: Final = "U+FFFD"
-_KINDS: Final = frozenset({"tag", "comment", "doctype", "link", "image", "delimiter", "chat-marker"})
+_KINDS: Final = frozenset({"tag", "comment", "doctype", "link", "image", "delimiter", "chat-marker", "scheme"})
 
 
 class Oracles(NamedTuple):
@@ -76,7 +76,8 @@ def check_text(text: str, cap: int, confusables: Any, typing: Any, slow: Oracles
         _no_html(text, "strict typing lets no markup in", slow)
         check_plain(text, "strict typing lets no structure in", slow)
         check_plain(_settled(text), "strict typing lets no structure in that settling shows", slow)
-    unexpected = timed("looking for the unexpected", sanitise.unexpected_confusables, text, cap)
+    by = "word" if confusables.endswith("-in-words") else "letter"
+    unexpected = timed("looking for the unexpected", sanitise.unexpected_confusables, text, cap, by)
     trace = Trace()
     result = timed("cleaning", sanitise.clean, text, FIELD, cap, confusables, trace)
     check_result(result, cap, confusables, bool(trace.truncated), slow)
@@ -99,9 +100,34 @@ def check_result(result: str, cap: int, confusables: str, cut: bool, slow: Oracl
     hold(unicodedata2.normalize("NFKC", body) == body, "the result is NFKC", result)
     hold(not invisible(body), "nothing invisible comes out", result)
     hold(not any(map(_is_unknown, body)), "nothing of private use comes out", result)
-    if confusables != "flag":
+    hold(_MARKS.search(_by_kind(body)) is None, "at most eight marks in a row come out", result)
+    if confusables in ("replace", "reject"):
         hold(not unicode_text.find_confusables(body), "no look-alike comes out", result)
+    elif confusables == "replace-in-words" and not cut:  # a cut may leave a look-alike of a longer run
+        hold(not mixed_look_alikes(body), "no look-alike of a mixed word comes out", result)
     _no_html(result, "no markup comes out", slow)
+
+
+_MARKS: Final = re.compile("M{9}")
+_WORDS: Final = re.compile("[LMN]+")
+_WITH_LATIN: Final = ("Han", "Hiragana", "Katakana", "Bopomofo", "Hangul")
+
+
+def _by_kind(text: str) -> str:
+    """The first letter of each character's general category."""
+    return "".join(unicodedata2.category(one)[0] for one in text)
+
+
+def mixed_look_alikes(text: str) -> list[int]:
+    """The places of look-alikes in words of several scripts, but of those that stand beside Latin in one language."""
+    alike = {position for position, _, _ in unicode_text.find_confusables(text)}
+    found: list[int] = []
+    for match in _WORDS.finditer(_by_kind(text)):
+        word = text[match.start() : match.end()]
+        scripts = {"Latin" if one.isascii() and one.isalpha() else unicode_text.script(one) for one in word} - {None}
+        if len(scripts) > 1 and scripts.isdisjoint(_WITH_LATIN):
+            found += [place for place in range(match.start(), match.end()) if place in alike]
+    return found
 
 
 def invisible(text: str) -> bool:
@@ -114,6 +140,7 @@ def _is_unknown(character: str) -> bool:
 
 
 def _no_html(text: str, law: str, slow: Oracles | None) -> None:
+    text = _markup.spared(text)
     if "<" in text:
         hold(not nh3.is_html(text.replace("\0", "\ufffd")), f"{law}: html5ever", text)
     if slow is not None:
@@ -146,7 +173,8 @@ def _check_pieces(text: str, slow: Oracles) -> None:
     for piece in pieces:
         rest, end = rest + text[end : piece.start], piece.end
     rest += text[end:]
-    if "<" not in rest and not text.endswith("</") and _REWRITTEN.search(text) is None:
+    open_tags = any(text[piece.start : piece.end] == "<" for piece in pieces)
+    if not open_tags and "<" not in rest and not text.endswith("</") and _REWRITTEN.search(text) is None:
         hold(rest == between, "what is between the pieces stays", text, rest, between)
 
 
@@ -155,17 +183,19 @@ def _check_trace(text: str, result: str, confusables: str, unexpected: bool, tra
     reported = trace.truncated or trace.normalised or trace.confusables_replaced or trace.stripped_positions
     hold(reported or trace.markup_stripped or result == text, "every change is told", text, result)
     check_meta(_meta(trace))
-    if confusables == "flag":
+    if confusables.startswith("flag"):
         alike = [one for one in trace.confusables_replaced if one.get("replacement", UNKNOWN) != UNKNOWN]
         hold(not alike, "under flag no look-alike is replaced", text)
-        seen = bool(unicode_text.find_confusables(result.removesuffix("…")))
+        told = unicode_text.find_confusables if confusables == "flag" else mixed_look_alikes
+        seen = bool(told(result.removesuffix("…"))) and not trace.truncated
         hold(trace.confusables_present or not seen, "under flag a look-alike is told", text, result)
     replaced = "".join(chr(int(one["character"][2:], 16)) for one in trace.confusables_replaced if "character" in one)
     hold(unexpected or not unicode_text.has_unexpected(replaced), "reject refuses what replace replaces", text)
     if trace.truncated or trace.normalised or any(one["kind"] in ("link", "image") for one in trace.markup_stripped):
         return
     # Nothing was cut, composed or written anew: then what is told adds up to what is gone.
-    gone = len(trace.stripped_positions) + sum(one["characters"] for one in trace.markup_stripped)
+    gone = sum(one["count"] for one in trace.stripped_positions)
+    gone += sum(one["characters"] for one in trace.markup_stripped)
     hold(len(text) == len(result) + gone, "what is told adds up to what is gone", text, result, gone)
 
 
@@ -208,8 +238,17 @@ def _settled(text: str) -> str:
         normal = unicodedata2.normalize("NFKC", text)
         replaced = replace_confusables(normal)[0]
         if (stripped := unicode_text.strip_invisible(replaced)[0]) == text:
-            return text
+            return _with_few_marks(text)
         text = stripped
+
+
+def _with_few_marks(text: str) -> str:
+    kept: list[str] = []
+    run = 0
+    for one in text:
+        run = run + 1 if unicodedata2.category(one)[0] == "M" else 0
+        kept += [one] if run <= 8 else []
+    return "".join(kept)
 
 
 def _check_hash(text: str) -> None:

@@ -32,7 +32,8 @@ def check_shown(shown: str, uri: str) -> None:
     hold(len(uri.encode()) <= 1024 and _URI.fullmatch(uri), "only short ASCII of an allowed scheme passes", uri)
     split = urlsplit(uri)
     host = shown[1 : shown.index("] → ")]
-    real = split.hostname if split.scheme == "https" else split.scheme
+    web = re.match(r"did:web:([^:/?#%]+)", uri, re.IGNORECASE)
+    real = split.hostname if split.scheme == "https" else web[1].lower() if web else split.scheme
     hold(host.strip("[]") == real, "the host shown is the one that a client asks", uri, host, real)
     raw = uri.encode()
     while (decoded := unquote_to_bytes(raw)) != raw:

@@ -155,6 +155,18 @@ static int may_be_role(View text)
     return 0;
 }
 
+/* Whether a URI may begin somewhere (sanitise/_uri.py, `may_hold_uri`); Python says whether one does. The letters are
+ * the last ones of the schemes that need no authority. */
+static int may_hold_uri(View text)
+{
+    for (size_t i = 1; i + 1 < text.length; i++)
+        if (text.at[i] == ':' && ((text.at[i + 1] == '/' && i + 2 < text.length && text.at[i + 2] == '/') ||
+                                  (is_letter(text.at[i - 1]) && strchr("tbmea", text.at[i - 1] | 0x20) != NULL &&
+                                   text.at[i + 1] != ' ')))
+            return 1;
+    return 0;
+}
+
 /* Whether sanitation leaves an ASCII text as it is (sanitise/_steps.py, `clean`), its cap apart. */
 static int stays(View text)
 {
@@ -162,7 +174,7 @@ static int stays(View text)
     for (size_t i = 0; i < text.length; i++)
         if (at[i] == '<' || (at[i] == '(' && i && at[i - 1] == ']'))
             return 0;
-    return is_said(text) && !may_be_role(text);
+    return is_said(text) && !may_be_role(text) && !may_hold_uri(text);
 }
 
 /* Whether there is a text only, and sanitation leaves it as it is. */

@@ -70,7 +70,7 @@ typedef struct {
     View ledger, behind, frame, frame_type, no_text, meta, reviewing;
     int64_t time, latest, oldest, watermark, lane, lanes;
     int64_t k_internal, k_external, horizon, review_window, max_attempts, cap, terms_number;
-    int64_t max_waiting, waiting_share;
+    int64_t max_annotations, max_waiting, waiting_share;
     double min_confidence;
     int crc32, external_default, reject_internal, reject_external, shown_ids, refused_emitters, binds_sightings;
     int only_signed, accepts_checks, names_vendors;

@@ -424,7 +424,9 @@ static int refused(const Folder *self, View name)
 /* An emission with its chains as they are kept; what claims to be grounded and is not has its own verdict. */
 static int said(Folder *self, Emission *emission, View record)
 {
-    if (self->binds_sightings || !emission_read(emission, record, &self->arena))
+    const int64_t most = self->max_annotations; /* of either */
+    if (self->binds_sightings || !emission_read(emission, record, &self->arena) || (int64_t)emission->count > most ||
+        (int64_t)emission->annotations > most)
         return PYTHON;
     const View names[3] = {emission->has_system ? emission->system : (View){NULL, 0}, emission->model, emission->prompt};
     for (int i = 0; i < 3; i++) {

@@ -181,15 +181,15 @@ static int object_read(Json *json, View *raw)
 static int annotation_read(Emission *self, AssertionState *assertion, Json *json)
 {
     static const Name names[] = {NAME("substrate_class"), NAME("observation_id"), NAME("ts"), NAME("locator"),
-                                 NAME("terminal"), NAME("unknown")};
-    int found, first = 1, flag, fine = 1;
+                                 NAME("terminal"), NAME("unknown"), NAME("computed")};
+    int found, first = 1, flag, computed = 0, fine = 1;
     unsigned seen = 0, absences = 0, next = 0, member;
     int64_t number, ts;
     View id, locator = {NULL, 0};
-    if (!begins(json, '{'))
+    if (++self->annotations > MOST_DECLARED || !begins(json, '{'))
         return 0;
     while (fine && (found = JSON_NAMED(json, &first, names, &next, &member)) > 0) {
-        if (member < 6 && !once(&seen, member))
+        if (member < 7 && !once(&seen, member))
             return 0;
         if (member >= 1 && member <= 3 && absent(json)) {
             absences |= 1u << member;
@@ -201,6 +201,7 @@ static int annotation_read(Emission *self, AssertionState *assertion, Json *json
                : member == 3 ? object_read(json, &locator)
                : member == 4 ? json_bool(json, &flag)
                : member == 5 ? json_bool(json, &flag) && !flag
+               : member == 6 ? json_bool(json, &computed)
                              : json_pass(json, JSON_DEPTH / 2);
     }
     if (!fine || found || !(seen & 1))
@@ -208,7 +209,7 @@ static int annotation_read(Emission *self, AssertionState *assertion, Json *json
     seen &= ~absences;
     if (seen & 4 && ts > self->latest)
         self->latest = ts;
-    return assertion_declare(assertion, json->arena, number, seen & 2 ? &id : NULL, seen & 4 ? &ts : NULL, locator);
+    return assertion_declare(assertion, json->arena, number, seen & 2 && !computed ? &id : NULL, seen & 4 ? &ts : NULL, locator);
 }
 
 static int provenance_read(Emission *self, AssertionState *assertion, Json *json)

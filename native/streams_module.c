@@ -406,6 +406,7 @@ static int rules_parse(Folder *self, PyObject *rules)
            take_flag(rules, RULES_ACCEPTS_CHECKS, &self->accepts_checks) &&
            take_integer(rules, RULES_LOOKS_KEPT, &self->looks_kept) &&
            take_flag(rules, RULES_NAMES_VENDORS, &self->names_vendors) &&
+           take_integer(rules, RULES_MAX_ANNOTATIONS, &self->max_annotations) &&
            take_integer(rules, RULES_MAX_WAITING, &self->max_waiting) &&
            take_integer(rules, RULES_WAITING_SHARE, &self->waiting_share) &&
            take_code(rules, RULES_VERDICTS, &self->verdicts) &&

@@ -5,7 +5,7 @@
 
 from .answer_statements import Statement, statements
 from .call_annotations import annotations_of, proposals
-from .events import Event, Message, Problem, ToolCall, TurnBegan, TurnEnded
+from .events import Event, Message, Problem, Reading, ToolCall, TurnBegan, TurnEnded
 from .recorder import Recorder
 from .sinks import FileSink, HttpSink, KafkaSink, MemorySink, Recorded, Sink
 from .tools import ToolMap
@@ -19,6 +19,7 @@ __all__ = [
     "MemorySink",
     "Message",
     "Problem",
+    "Reading",
     "Recorded",
     "Recorder",
     "Sink",

@@ -134,7 +134,8 @@ class Annotator:
         quoted = self._quote(_terms(text), seen)
         locator = {**seen.look.locator, **({} if quoted is None else {"quote": quoted})}
         ts = None if seen.at is None else format_time(seen.at)
-        return Annotation(seen.look.substrate_class, observation_id(seen, self.read_data, text), ts, locator or None)
+        computed = observation_id(seen, self.read_data, text)
+        return Annotation(seen.look.substrate_class, computed, ts, locator or None, computed=computed is not None)
 
     def _quote(self, terms: Sequence[Term], seen: LookResult) -> str | None:
         """The line of a text file that has most of the terms; None where none has any, or none may be quoted.

@@ -79,11 +79,40 @@ class Problem:
         line: its number, from 1.
         sentence: one sentence that says what is wrong with it.
         nothing_read: no line of the transcript has a known form, so nothing of it was read.
+        lines: how many lines, elements or results it tells of.
     """
 
     line: int
     sentence: str
     nothing_read: bool = False
+    lines: int = 1
 
 
 Event: TypeAlias = ToolCall | Message | TurnBegan | TurnEnded | Problem
+
+
+@dataclass(slots=True)
+class Reading:
+    """What was read of what an agent did and said, as it is told to a person: `N messages, M statements, K not
+    understood`.
+
+    Attributes:
+        messages: texts of the agent.
+        statements: that were found in them.
+        not_understood: lines, elements, results or traces that could not be read.
+        calls: of tools.
+    """
+
+    messages: int = 0
+    statements: int = 0
+    not_understood: int = 0
+    calls: int = 0
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether nothing that an agent did or said was read."""
+        return not self.messages and not self.calls
+
+    def __str__(self) -> str:
+        told = f"{self.messages} messages, {self.statements} statements, {self.not_understood} not understood"
+        return f"{told}: nothing of an agent was read" if self.is_nothing else told

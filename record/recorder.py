@@ -23,7 +23,7 @@ from ..codecs.errors import UsageError
 from ..codecs.records import Effect, Emitter
 from .call_annotations import Annotator
 from .checkouts import Checkout
-from .events import Event, Message, Problem, ToolCall, TurnBegan, TurnEnded
+from .events import Event, Message, Problem, Reading, ToolCall, TurnBegan, TurnEnded
 from .kept_calls import Calls
 from .naming import counted, name_of
 from .sinks import Sink
@@ -61,6 +61,9 @@ class Recorder:
         streamed: whether each statement is emitted as soon as it is complete, as a part of a group.
         clock: the present in Unix milliseconds.
 
+    Attributes:
+        reading: what was read so far: messages, the statements of those that were emitted, what was not understood.
+
     Raises:
         UsageError: the emitter's name is none.
     """
@@ -79,7 +82,7 @@ class Recorder:
         self.emitter = Emitter(system=name_of(emitter, "emitter")) if isinstance(emitter, str) else emitter
         self.effect: Effect = effect
         self.sink, self.streamed, self.clock = sink, streamed, clock
-        self.flushing = threading.Lock()
+        self.flushing, self.reading = threading.Lock(), Reading()
         self.tools = ToolMap.default() if tools is None else tools
         self.checkout = None if root is None else Checkout(root)
         read_file = None if self.checkout is None else self.checkout.text
@@ -185,6 +188,7 @@ class Recorder:
         for event in events:
             match event:
                 case Problem():
+                    self.reading.not_understood += event.lines
                     yield event
                 case TurnBegan(turn_id=name):
                     if turn is not None:

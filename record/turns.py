@@ -20,7 +20,7 @@ from ..codecs.times import format_time
 from .call_annotations import Annotator, CallText
 from .call_results import seen
 from .call_values import arguments_of, result_text
-from .events import ToolCall
+from .events import Reading, ToolCall
 from .kept_calls import Calls
 from .looks import LookResult
 from .naming import milliseconds
@@ -42,6 +42,7 @@ class Recording(Protocol):
     streamed: bool
     clock: Callable[[], int]
     flushing: threading.Lock
+    reading: Reading
     tools: ToolMap
     annotator: Annotator
     read_file: Callable[[str], str | None] | None
@@ -122,6 +123,7 @@ class Turn:
 
     def _take(self, event: ToolCall, at: int | None) -> None:
         self._demand_open()
+        self._recorder.reading.calls += 1
         own = event.cwd
         if event.cwd is None and self._cwd is not None:
             event = ToolCall(
@@ -150,6 +152,7 @@ class Turn:
         """More of the answer, in any cut. Half a character, which no UTF-8 holds, becomes U+FFFD."""
         self._demand_open()
         text = _HALVES.sub("\ufffd", text)
+        self._recorder.reading.messages += not self.says and bool(text.strip())
         if self._recorder.streamed:
             for piece in self._stream.add(text):
                 self._emit([piece], final=False)
@@ -160,6 +163,7 @@ class Turn:
         """A whole text of its own, parted from what was said before by a blank line."""
         self._at = self._at if at is None else milliseconds(at)
         before = self._stream.text
+        self._recorder.reading.messages += self.says and bool(text.strip())
         self.text(("\n\n" if before and not before.endswith("\n\n") else "") + text)
 
     def end(self, at: datetime | None = None) -> None:
@@ -245,6 +249,7 @@ class Turn:
             ready.append((piece, assertions))
         in_parts = recorder.streamed or len(ready) > 1
         for place, (piece, assertions) in enumerate(ready):
+            recorder.reading.statements += len(assertions)
             part = self._part if in_parts else None
             emission = Emission(
                 emission_id=self._group if part is None else f"{self._group}:{part}",

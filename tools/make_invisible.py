@@ -6,8 +6,8 @@ both. `--check` only says whether the file is what the installed tables give.
 
 Format characters come from the installed tables, by their category. The rest of Default_Ignorable_Code_Point is
 declared here, because the tables do not carry that property: it is derived as Unicode's DerivedCoreProperties derives
-it (format characters and variation selectors and Other_Default_Ignorable_Code_Point, without the exceptions). A format
-character of a new Unicode that is neither declared visible nor in the list before shows in the difference.
+it (format characters and variation selectors and Other_Default_Ignorable_Code_Point). Its exceptions are format
+characters as well (signs around digits, interlinear annotation, the layout of hieroglyphs), in a row of their own.
 """
 
 from __future__ import annotations
@@ -26,14 +26,12 @@ CONTRACT: Final[tuple[Range, ...]] = (
     *((0xFE00, 0xFE0F), (0xE0000, 0xE007F)),
 )
 """What [V §4.4] lists."""
-VISIBLE: Final[tuple[Range, ...]] = (
+NOT_IGNORABLE: Final[tuple[Range, ...]] = (
     *((0x0600, 0x0605), (0x06DD, 0x06DD), (0x070F, 0x070F), (0x0890, 0x0891), (0x08E2, 0x08E2)),
     *((0x110BD, 0x110BD), (0x110CD, 0x110CD)),  # Prepended_Concatenation_Mark: signs around digits
-    (0x13430, 0x1343F),  # they lay out Egyptian hieroglyphs
+    *((0xFFF9, 0xFFFB), (0x13430, 0x1343F)),  # interlinear annotation, layout of Egyptian hieroglyphs
 )
-"""Format characters that a reader sees, or whose work he sees: they stay."""
-INTERLINEAR: Final[tuple[Range, ...]] = ((0xFFF9, 0xFFFB),)
-"""Interlinear annotation: format characters, but for Unicode not ignorable."""
+"""Format characters that are not Default_Ignorable_Code_Point: fonts without their script show nothing of them."""
 SELECTORS: Final[tuple[Range, ...]] = ((0x180B, 0x180D), (0x180F, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
 """Variation_Selector."""
 IGNORABLE: Final[tuple[Range, ...]] = (
@@ -60,11 +58,12 @@ def format_characters() -> set[int]:
 
 def rows() -> list[tuple[str, set[int]]]:
     """Why a character gives way, and the characters; each stands in the first row that has it."""
-    ignorable = (format_characters() - points_of((*VISIBLE, *INTERLINEAR))) | points_of((*SELECTORS, *IGNORABLE))
+    formats = format_characters()
+    ignorable = (formats - points_of(NOT_IGNORABLE)) | points_of((*SELECTORS, *IGNORABLE))
     given = [
         ("contract", points_of(CONTRACT)),
         ("default-ignorable", ignorable),
-        ("interlinear", points_of(INTERLINEAR)),
+        ("format", formats - ignorable),
         ("replaced", points_of((*PRIVATE, *NONCHARACTERS))),
     ]
     seen: set[int] = set()

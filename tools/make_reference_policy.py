@@ -33,6 +33,7 @@ KEYS: Mapping[str, str] = {
     "admissibility.early_settle": "whether an assertion is settled once every listed observer has answered",
     "admissibility.max_waiting": "how many observations of one observer wait for one emission",
     "admissibility.max_waiting_bytes": "how many bytes of evidence wait in a lane, in equal shares",
+    "admissibility.max_annotations": "how many assertions an emission may have, and annotations of all of them",
     "admissibility.min_observers": "how many distinct observers the evidence must come from, by effect; or one number",
     "admissibility.k_by_check": "how many distinct fresh classes one check needs, by effect, if that differs from `k`",
     "judging.min_coverage": "how much of a sentence its checks must speak of, by effect: `whole`, `part` or `none`",
@@ -56,6 +57,8 @@ KEYS: Mapping[str, str] = {
     "with its own key",
     "attestations.min_canonicalisation": "the earliest canonical form that is taken",
     "attestations.DOMAIN.confusables": "what look-alike characters lead to in this domain's attestations",
+    "attestations.DOMAIN.confusables_by": "which look-alikes are meant: every letter's, or those in words of "
+    "mixed scripts",
     "attestations.DOMAIN.composition": "how validators' verdicts come to one: the most frequent, a majority, or all",
     "attestations.DOMAIN.quorum": "how many validators have to have spoken before there is one",
     "privacy.observation_ids": "how observation ids leave: as they are, as an HMAC, or not at all",
@@ -63,6 +66,7 @@ KEYS: Mapping[str, str] = {
     "emitters.refuse": "what a field of an emitter may not look like: `email`, `phone`, `uuid`, or an RE2 pattern "
     "between slashes",
     "emitters.require_signatures": "whether emitters without a key are refused",
+    "emitters.require_vendor": "whether what a service says counts only for emitters whose vendor is named",
     "emitters.unauthenticated": "the least effect of what an emitter without a key writes",
     "emitters.keys.NAME": "with what the emitter of this name signs; several where each has its time",
     "reviewers.require_signatures": "whether reviewers without a key are refused",
@@ -73,7 +77,7 @@ KEYS: Mapping[str, str] = {
     "policies.sequence": "greater than that of the policy before it, where that one lists keys",
     "policies.keys.NAME": "with what the policy that follows is signed (`sluice policy apply --key`); where nobody is "
     "listed, none is",
-    "origin": "the deployment's name, which signatures are bound to: the setting `app_id`",
+    "origin": "the deployment's name, which signatures are bound to: the setting `origin`",
     "observers.NAME.keys": "more keys of this observer, each with its time",
     "emitters.vendor": "whose inference system it is: what a service of that owner says counts for none of its "
     "statements",
@@ -89,11 +93,15 @@ MORE = (
     ("admissibility", "window", "default"),
     ("admissibility", "k_by_check", "commit", "internal"),
     ("effect", "EMITTER"),
-    *(("attestations", "scientific-default", key) for key in ("confusables", "composition", "quorum")),
+    *(
+        ("attestations", "scientific-default", key)
+        for key in ("confusables", "confusables_by", "composition", "quorum")
+    ),
     ("judging", "proposers", "NAME"),
     ("sightings", "classes"),
     *(("observers", "NAME", key) for key in ("public_key", "keys", "classes", "writable_by")),
     ("emitters", "unauthenticated"),
+    ("emitters", "require_vendor"),
     ("emitters", "keys", "NAME"),
     ("reviewers", "keys", "NAME"),
     ("reviewers", "roles", "NAME"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from join import Seen, advance, arguments, output, tell_begun
+from join import Seen, advance, arguments, tell_begun
 
 
 async def main() -> None:
@@ -35,8 +35,8 @@ async def main() -> None:
                 seen = known.get(key)
                 if seen is None:
                     seen = known[key] = Seen()
-                if advance(seen, is_emission, record.value, record.timestamp):
-                    await producer.send(admitted, key=key, value=output(key.decode(), seen))
+                for value in advance(seen, is_emission, record.value, record.timestamp, key.decode()):
+                    await producer.send(admitted, key=key, value=value)
 
 
 asyncio.run(main())

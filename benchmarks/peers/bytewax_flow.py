@@ -8,7 +8,7 @@ import bytewax.operators as op
 from bytewax.connectors.kafka import KafkaSink, KafkaSinkMessage, KafkaSource
 from bytewax.dataflow import Dataflow
 from bytewax.testing import cluster_main
-from join import Seen, advance, arguments, output, tell_begun
+from join import Seen, advance, arguments, tell_begun
 
 broker, prefix, begun, _, _ = arguments()
 emissions = prefix + "emissions"
@@ -28,9 +28,8 @@ def step(seen: Seen | None, record: tuple[str, bool, bytes, int]) -> tuple[Seen,
     """The join, with what is known kept by the framework."""
     key, is_emission, value, at = record
     seen = seen or Seen()
-    if not advance(seen, is_emission, value, at):
-        return seen, []
-    return seen, [KafkaSinkMessage(key.encode(), output(key, seen))]
+    outputs = advance(seen, is_emission, value, at, key)
+    return seen, [KafkaSinkMessage(key.encode(), one) for one in outputs]
 
 
 flow = Dataflow("join")

@@ -1,6 +1,7 @@
 """The windowed k-distinct join, as every peer in Python runs it: what differs between them is then the framework.
 
-An emission goes on once observations of two distinct classes within an hour of it have come, in either order. Windows
+A statement of an emission goes on once observations of two distinct classes within an hour of the emission have come
+for it, in either order. Windows
 are judged by the records' Kafka timestamps, which costs the peers less than the times in the records that sluice
 reads. Nothing is sanitised, hashed, framed or written down besides the output: it is less work than sluice's.
 """
@@ -38,28 +39,41 @@ class Emission(msgspec.Struct, gc=False):
     assertions: list[Assertion]
 
 
+class Subject(msgspec.Struct, gc=False):
+    """What an observation is about."""
+
+    span: Span
+
+
 class Observation(msgspec.Struct, gc=False):
     """What is needed of an observation."""
 
+    subject: Subject
     substrate_class: str
     outcome: str
 
 
-class Seen(msgspec.Struct, gc=False):
-    """What is known of one emission: its text once it has come, and each class's newest time."""
+class Found(msgspec.Struct, gc=False):
+    """What is known of one statement: whether it has come and gone on, and each class's newest time."""
 
+    stated: bool = False
     admitted: bool = False
+    classes: dict[str, int] = {}
+
+
+class Seen(msgspec.Struct, gc=False):
+    """What is known of one emission: its text once it has come, and its statements by the span's ends, `0-43`."""
+
     emitted: int = 0
     text: str | None = None
-    span: tuple[int, int] = (0, 0)
-    classes: dict[str, int] = {}
+    statements: dict[str, Found] = {}
 
 
 class Admitted(msgspec.Struct, gc=False):
     """The output."""
 
     emission_id: str
-    span: tuple[int, int]
+    span: Span
     classes: list[str]
     text: str
 
@@ -91,33 +105,48 @@ def tell_begun(path: Path) -> None:
     path.write_text(repr(time.time()))
 
 
-def advance(seen: Seen, is_emission: bool, value: bytes, at: int) -> bool:
-    """Takes a record into what is known of its emission; True where that is admitted by it.
+def advance(seen: Seen, is_emission: bool, value: bytes, at: int, key: str) -> list[bytes]:
+    """Takes a record into what is known of its emission; the records that statements admitted by it go on as.
 
     Args:
         seen: changed in place.
         is_emission: which of the two inputs it came from.
         value: JSON.
         at: the record's timestamp, ms.
+        key: of the record.
     """
     if is_emission:
         if seen.text is not None:
-            return False
+            return []
         emission = _emission(value)
-        seen.text, seen.span, seen.emitted = emission.text, emission.assertions[0].span.chars, at
+        seen.text, seen.emitted = emission.text, at
+        spans = [assertion.span.chars for assertion in emission.assertions]
+        for span in spans:
+            _found(seen, span).stated = True
     else:
         observation = _observation(value)
         if observation.outcome != "corroborates":
-            return False
-        name = observation.substrate_class
-        seen.classes[name] = max(at, seen.classes.get(name, 0))
-    if seen.admitted or seen.text is None or len(seen.classes) < NEEDED:
+            return []
+        spans = [observation.subject.span.chars]
+        classes, name = _found(seen, spans[0]).classes, observation.substrate_class
+        classes[name] = max(at, classes.get(name, 0))
+    return [_output(key, seen, span, found) for span in spans if _goes_on(seen, found := _found(seen, span))]
+
+
+def _found(seen: Seen, span: tuple[int, int]) -> Found:
+    name = f"{span[0]}-{span[1]}"
+    if name not in seen.statements:
+        seen.statements[name] = Found()
+    return seen.statements[name]
+
+
+def _goes_on(seen: Seen, found: Found) -> bool:
+    if found.admitted or not found.stated or len(found.classes) < NEEDED:
         return False
-    fresh = sum(abs(other - seen.emitted) <= WINDOW for other in seen.classes.values())
-    seen.admitted = fresh >= NEEDED
-    return seen.admitted
+    fresh = sum(abs(other - seen.emitted) <= WINDOW for other in found.classes.values())
+    found.admitted = fresh >= NEEDED
+    return found.admitted
 
 
-def output(key: str, seen: Seen) -> bytes:
-    """The record that an admitted emission goes on as."""
-    return _encode(Admitted(key, seen.span, sorted(seen.classes), seen.text or ""))
+def _output(key: str, seen: Seen, span: tuple[int, int], found: Found) -> bytes:
+    return _encode(Admitted(key, Span(span), sorted(found.classes), (seen.text or "")[span[0] : span[1]]))

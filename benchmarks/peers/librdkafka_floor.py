@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from confluent_kafka import Consumer, Producer
-from join import Seen, advance, arguments, output, tell_begun
+from join import Seen, advance, arguments, tell_begun
 
 
 def main() -> None:
@@ -34,8 +34,9 @@ def main() -> None:
             seen = known.get(key)
             if seen is None:
                 seen = known[key] = Seen()
-            if advance(seen, message.topic() == emissions, message.value(), message.timestamp()[1]):
-                producer.produce(admitted, key=key, value=output(key.decode(), seen))
+            at = message.timestamp()[1]
+            for value in advance(seen, message.topic() == emissions, message.value(), at, key.decode()):
+                producer.produce(admitted, key=key, value=value)
         producer.poll(0)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 import faust
-from join import Seen, advance, arguments, output, tell_begun
+from join import Seen, advance, arguments, tell_begun
 
 broker, prefix, begun, _, folder = arguments()
 sys.argv[1:] = ["worker", "-l", "ERROR", "--without-web"]
@@ -41,8 +41,9 @@ async def join(stream):
         seen = known.get(key)
         if seen is None:
             seen = known[key] = Seen()
-        if advance(seen, message.topic == prefix + "emissions", message.value, int(message.timestamp * 1000)):
-            await admitted.send(key=key, value=output(key.decode(), seen))
+        at = int(message.timestamp * 1000)
+        for value in advance(seen, message.topic == prefix + "emissions", message.value, at, key.decode()):
+            await admitted.send(key=key, value=value)
 
 
 app.main()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from join import Seen, advance, arguments, output, tell_begun
+from join import Seen, advance, arguments, tell_begun
 from msgspec import msgpack
 from quixstreams import Application, State
 
@@ -13,16 +13,16 @@ decode, encode = msgpack.Decoder(Seen).decode, msgpack.Encoder().encode
 started: list[bool] = []
 
 
-def step(value: tuple[bool, bytes], key: str, timestamp: int, headers: Any, state: State) -> bytes | None:
+def step(value: tuple[bool, bytes], key: str, timestamp: int, headers: Any, state: State) -> list[bytes]:
     """The join, with what is known kept by the framework under the record's key."""
     if not started:
         tell_begun(begun)
         started.append(True)
     kept = state.get_bytes("seen")
     seen = Seen() if kept is None else decode(kept)
-    goes_on = advance(seen, value[0], value[1], timestamp)
+    outputs = advance(seen, value[0], value[1], timestamp, key)
     state.set_bytes("seen", encode(seen))
-    return output(key, seen) if goes_on else None
+    return outputs
 
 
 app = Application(
@@ -39,6 +39,6 @@ raw: dict[str, Any] = {"key_deserializer": "str", "value_deserializer": "bytes"}
 emissions = app.dataframe(app.topic(prefix + "emissions", **raw)).apply(lambda value: (True, value))
 observations = app.dataframe(app.topic(prefix + "observations", **raw)).apply(lambda value: (False, value))
 admitted = app.topic(prefix + "admitted", key_serializer="str", value_serializer="bytes")
-joined = emissions.concat(observations).apply(step, stateful=True, metadata=True)
-joined.filter(lambda value: value is not None).to_topic(admitted)
+joined = emissions.concat(observations).apply(step, stateful=True, metadata=True, expand=True)
+joined.to_topic(admitted)
 app.run()

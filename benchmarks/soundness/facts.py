@@ -78,7 +78,7 @@ class _Reader:
 
     def other(self, one: dict[str, Any], choices: Sequence[str]) -> str | None:
         """A name whose last component does not stand in the definition."""
-        words = set(re.findall(r"\w+", self.body(one)))
+        words = set(re.findall(r"\w+[?!]?", self.body(one))) | set(re.findall(r"\w+", self.body(one)))
         chosen: str | None = self.pick([name for name in choices if name.rpartition(".")[2] not in words])
         return chosen
 
@@ -131,7 +131,7 @@ def _reaches(reader: _Reader) -> Iterator[Made]:
         first = reader.pick([name for name in calls[one["symbol"]] if calls.get(name) and name != one["symbol"]])
         if first is not None:
             yield _made(reader, "reaches", [one["symbol"], reader.pick(calls[first])], said, True)
-            count = Counter(re.findall(r"\w+", reader.file.text))
+            count = Counter(re.findall(r"\w+[?!]?", reader.file.text))
             lone = [name for name in reader.callees if count[name.rpartition(".")[2]] == 1 and name != one["symbol"]]
             if lone:
                 yield _made(reader, "reaches", [one["symbol"], reader.pick(lone)], said, False)

@@ -8,6 +8,7 @@ the service says the model quoted: a context to hold quotes against, never evide
 
 from __future__ import annotations
 
+import logging
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
@@ -15,6 +16,7 @@ from ...codecs.errors import Fault, schema_fault
 from ...codecs.records import MAX_ASSERTIONS, Assertion, Cites, Effect, Emission, Emitter
 from ...codecs.spans import LAST_OFFSET, Span
 from ...codecs.times import format_time
+from ..events import Reading
 from ..naming import name_of
 from ..recorder import now_ms
 from ..sinks import Recorded
@@ -40,6 +42,7 @@ _KINDS: Final = {
         "search-result", "search_result_index", "blocks", "start_block_index", "end_block_index"
     ),
 }
+_log = logging.getLogger("sluice.record")
 _WEB: Final = "web_search_result_location"
 
 
@@ -66,7 +69,7 @@ def emission_of_message(
 
     Returns:
         The emission, or why there is none: the message has no text or no name, or more cited blocks than an emission
-        has assertions. A citation of another kind or with wrong members gives no cite.
+        has assertions. A citation of another kind or with wrong members gives no cite; their number is logged.
 
     Raises:
         UsageError: the emitter's or the emission's name is empty.
@@ -78,14 +81,16 @@ def emission_of_message(
     pieces: list[str] = []
     assertions: list[Assertion] = []
     contexts: dict[str, str] = {}
-    start = 0
+    start = unread = 0
     for block in map(plain, items(members.get("content"))):
         piece = text(block.get("text")) if block.get("type") == "text" else None
         if piece is None:
             continue
         piece = clean(piece)
         pieces.append(piece)
-        cited = _context(items(block.get("citations")), contexts)
+        citations = items(block.get("citations"))
+        unread += sum(_quoted(one) is None for one in citations)
+        cited = _context(citations, contexts)
         inner = piece.strip()
         if cited is not None and inner:
             first = start + len(piece) - len(piece.lstrip())
@@ -97,6 +102,8 @@ def emission_of_message(
         return schema_fault("$.content", "a list with text blocks", "no text")
     if len(assertions) > MAX_ASSERTIONS:
         return schema_fault("$.content", f"at most {MAX_ASSERTIONS} blocks with citations", str(len(assertions)))
+    reading = Reading(messages=1, statements=len(assertions), not_understood=unread)
+    _log.log(logging.WARNING if unread else logging.INFO, "sluice: %s", reading)
     return Emission(
         emission_id=name_of(name, "emission"),
         emitted_at=format_time(now_ms() if emitted_at is None else emitted_at),
@@ -135,10 +142,9 @@ def recorded_of_message(
 def _context(citations: list[object], contexts: dict[str, str]) -> str | None:
     """The name of the context with what a block's citations quote, which is added; None where none can be read."""
     found: dict[str, str] = {}
-    for citation in map(plain, citations):
-        quoted, place = text(citation.get("cited_text")), _place(citation)
-        if quoted is not None and place is not None:
-            quoted = clean(quoted)
+    for one in map(_quoted, citations):
+        if one is not None:
+            quoted, place = one
             found[place if found.get(place, quoted) == quoted else _other(place, quoted)] = quoted
     if not found:
         return None
@@ -147,6 +153,13 @@ def _context(citations: list[object], contexts: dict[str, str]) -> str | None:
         name = _other(name, whole_text)
     contexts[name] = whole_text
     return name
+
+
+def _quoted(citation: object) -> tuple[str, str] | None:
+    """The text that a citation quotes, and the name of its place; None where it is not of a known kind and shape."""
+    members = plain(citation)
+    quoted, place = text(members.get("cited_text")), _place(members)
+    return None if quoted is None or place is None else (clean(quoted), place)
 
 
 def _place(citation: dict[str, Any]) -> str | None:

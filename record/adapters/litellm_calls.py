@@ -67,7 +67,9 @@ class ModelCalls:
         if name is not None and response is not None and counted(self._seen, name, MOST_NUMBERS):
             return  # told of as a synchronous call, and as an asynchronous one
         calls = self._known.new(conversation, calls_of(messages))
-        answers = [one for one in answers_of(response) if one != REDACTED]
+        answers = answers_of(response)
+        self._recorder.reading.not_understood += answers.count(REDACTED)
+        answers = [one for one in answers if one != REDACTED]
         if not calls and not answers:
             return
         ended = at.astimezone() if isinstance(at, datetime) else None

@@ -16,6 +16,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary, WeakSet
 
 from ...codecs.errors import printable
+from ..events import Reading
 from ..recorder import Recorder
 
 MOST_JOBS: Final = 20_000
@@ -33,11 +34,15 @@ _log = logging.getLogger("sluice.record")
 class Live:
     """Records for one recorder, which nothing else may use from then on. Any thread may call.
 
+    Args:
+        reading: the recorder's, which the process's end logs.
+
     Attributes:
         failures: how much could not be recorded: what raised, what the sink did not take, what found no room.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, reading: Reading | None = None) -> None:
+        self.reading = Reading() if reading is None else reading
         self.failures = 0
         self._jobs: SimpleQueue[tuple[Callable[[], None], int]] = SimpleQueue()
         self._lock = threading.Lock()
@@ -59,7 +64,7 @@ class Live:
         try:
             with self._lock:
                 if self._waiting >= MOST_JOBS or (self._waiting and self._size + size > MOST_CHARACTERS):
-                    self.failures += 1
+                    self._count()
                     logged, self._full = self._full, True
                 else:
                     self._waiting += 1
@@ -90,9 +95,18 @@ class Live:
 
     def failed(self, what: str, error: BaseException) -> None:
         """Counts a failure and logs it in one sentence, without what strangers wrote."""
-        self.failures += 1
+        self._count()
         said = str(error) if type(error).__module__.startswith("sluice.") else type(error).__name__
         _log.warning("sluice: %s: %s", what, printable(said))
+
+    def _count(self) -> None:
+        self.failures += 1
+        self.reading.not_understood += 1
+
+    def tell(self) -> None:
+        """Logs what was read; as a warning where something was not understood, or nothing was read."""
+        is_wrong = self.reading.is_nothing or self.reading.not_understood
+        _log.log(logging.WARNING if is_wrong else logging.INFO, "sluice: %s", self.reading)
 
     def _start(self) -> None:
         """Starts the thread where it is not there: at first, and in a process that was forked."""
@@ -130,7 +144,7 @@ def live(recorder: Recorder) -> Live:
     with _known_lock:
         found = _known.get(recorder)
         if found is None:
-            found = _known[recorder] = Live()
+            found = _known[recorder] = Live(recorder.reading)
         return found
 
 
@@ -138,3 +152,4 @@ def live(recorder: Recorder) -> Live:
 def _at_exit() -> None:
     for one in list(_all):
         one.flush(EXIT_SECONDS)
+        one.tell()

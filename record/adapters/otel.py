@@ -86,7 +86,8 @@ def read_otlp(path: str | Path | IO[bytes]) -> tuple[list[Trace], list[Problem]]
     except OSError as error:
         raise UsageError(f"the file cannot be read: {error.strerror}", path=_name_of(path)) from None
     if bad > MAX_PROBLEMS:
-        problems.append(Problem(line=number, sentence=f"{bad - MAX_PROBLEMS} more lines cannot be read."))
+        others = bad - MAX_PROBLEMS
+        problems.append(Problem(line=number, sentence=f"{others} more lines cannot be read.", lines=others))
     return list(traces.values()), problems
 
 
@@ -98,16 +99,23 @@ def record_otlp(recorder: Recorder, path: str | Path | IO[bytes]) -> list[Proble
         SluiceError: the sink does not take an emission.
     """
     traces, problems = read_otlp(path)
-    texts = 0
+    silent: list[Trace] = []
     for trace in traces:
-        texts += record_trace(recorder, trace)
+        if not record_trace(recorder, trace) and trace.is_speaking:
+            silent.append(trace)
         if trace.left_out:
             sentence = f"The trace {trace.trace_id} has too many spans; {trace.left_out} are left out."
-            problems.append(Problem(line=1, sentence=sentence))
-    if not texts and not problems:
-        spans = sum(len(trace.spans) for trace in traces)
-        others = sum(len(trace.parents) + trace.log_records for trace in traces) - spans
-        problems.append(Problem(line=1, sentence=no_content(spans, others), nothing_read=True))
+            problems.append(Problem(line=1, sentence=sentence, lines=trace.left_out))
+    if recorder.reading.is_nothing:
+        silent = traces
+    spans = sum(len(trace.spans) for trace in silent)
+    others = sum(len(trace.parents) + trace.log_records for trace in silent) - spans
+    if silent or (recorder.reading.is_nothing and not problems):
+        which = len(silent)
+        problems.append(
+            Problem(line=1, sentence=no_content(spans, others), nothing_read=not recorder.reading.messages, lines=which)
+        )
+    recorder.reading.not_understood += sum(one.lines for one in problems)
     return problems
 
 

@@ -64,6 +64,9 @@ class GenAiProcessor(SpanProcessor):
         with self._lock:
             while self._traces:
                 self._record(self._traces.popitem(last=False)[1])
+            reading = self._recorder.reading
+            level = logging.WARNING if reading.is_nothing or reading.not_understood else logging.INFO
+            _log.log(level, "sluice: %s", reading)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Flushes the sink; open traces wait for their ends. The sink's own time limit holds."""
@@ -78,12 +81,14 @@ class GenAiProcessor(SpanProcessor):
     def _record(self, trace: Trace) -> None:
         try:
             texts = record_trace(self._recorder, trace)
-            if trace.spans and not texts:
+            if not texts and trace.is_speaking:
                 self.unread += 1
+                self._recorder.reading.not_understood += 1
                 if self.unread == 1:
                     _log.warning("the trace %s has %s", trace.trace_id, no_content(len(trace.spans)))
         except (SluiceError, OSError) as error:
             self.failures += 1
+            self._recorder.reading.not_understood += 1
             _log.warning("the trace %s is not recorded, or its emissions wait: %s", trace.trace_id, error)
         if trace.left_out:
             _log.warning("the trace %s has too many spans; %d are left out", trace.trace_id, trace.left_out)

@@ -61,6 +61,11 @@ class Trace:
     left_out: int = 0
     log_records: int = 0
 
+    @property
+    def is_speaking(self) -> bool:
+        """Whether it tells of a model that says something, as embeddings and rankings do not."""
+        return self.log_records > 0 or any(_operation(span) in ("", *_SAYING) for span in self.spans)
+
     def add(self, span: GenAiSpan | None, span_id: str, parent: str) -> None:
         """Adds a span: with its GenAI attributes, or only its place."""
         self.rooted = self.rooted or not parent

@@ -31,12 +31,14 @@ from ..events import Event, Problem
 from .call_matching import Turns
 from .foreign_json import arguments, directory, items, members, moment, result_text, text
 from .splitting import elements
-from .transcript_lines import numbered, read_records
+from .transcript_lines import numbered, read_records, unknown
 
 _COMPARED: Final = 100
 """Texts of a message with which another one is compared; a message has a handful."""
 _BLANK: Final = b"\xef\xbb\xbf \t\r\n"
 _ARRAY: Final = re.compile(rb"[\xef\xbb\xbf \t\r\n]*\[\s*(?:\{|\Z)")
+_PASSED_OVER: Final = frozenset(("thinking", "redacted_thinking", "image", "document", "fallback", "compaction"))
+"""Blocks of the model that are no words to its user and no calls."""
 _COMMAND: Final = re.compile(r"\s*<command-(?:name|message|args)>")
 _NO_PROMPT: Final = re.compile(
     r"\s*(?:\[Request interrupted by user"
@@ -81,6 +83,8 @@ class ClaudeCode:
             if record.get("subtype") == "init":
                 self._cwd = directory(record.get("cwd"))
             yield from self._flush()
+        elif isinstance(record.get("message"), dict):  # no notice of Claude Code's own: those hold no message
+            yield unknown(line, "record", kind)
 
     def end(self) -> Iterator[Event]:
         yield from self._flush()
@@ -118,6 +122,8 @@ class ClaudeCode:
             elif kind.endswith("tool_result"):
                 yield from self._flush()
                 yield from self._result(line, record, block)
+            elif kind not in _PASSED_OVER:
+                yield unknown(line, "block", block.get("type"))
         if isinstance(message.get("stop_reason"), str):
             yield from self._flush()  # whoever follows the file hears the answer now
 

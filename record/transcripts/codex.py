@@ -41,7 +41,7 @@ from .foreign_json import (
     text,
     whole,
 )
-from .transcript_lines import numbered, read_records
+from .transcript_lines import numbered, read_records, unknown
 
 _FRAME: Final = re.compile(
     r"(?:(?:Chunk ID|Exit code|Wall time|Original token count|Total output lines): [^\n]*\n"
@@ -53,6 +53,11 @@ _FLAT: Final = frozenset({"message", "reasoning", "function_call", "function_cal
 _CALLS: Final = frozenset({"function_call", "custom_tool_call", "local_shell_call", "tool_search_call"})
 _DONE_AT_ONCE: Final = frozenset({"web_search_call", "image_generation_call"})
 _OUTPUTS: Final = frozenset({"function_call_output", "custom_tool_call_output", "tool_search_output"})
+_PASSED_OVER: Final = frozenset({
+    "reasoning", "ghost_snapshot", "compaction", "compaction_summary", "compaction_trigger", "context_compaction",
+    "other",
+})  # fmt: skip
+"""Items of a rollout that are no words to its user and no calls."""
 _ITEMS: Final = {
     "CommandExecution": "exec_command_end",
     "McpToolCall": "mcp_tool_call_end",
@@ -149,6 +154,8 @@ class Codex:
             result, ok = _output(item["output"]) if "output" in item else (None, True)
             _, ended_well = self._ends.pop(call_id, (None, True))
             yield from self._turns.result(call_id, result, ok and ended_well, at=at, line=line)
+        elif kind not in _PASSED_OVER:
+            yield unknown(line, "item", item.get("type"))
 
     def _event(self, line: int, event: dict[str, Any], at: datetime | None) -> Iterator[Event]:
         kind = text(event.get("type"))

@@ -52,6 +52,18 @@ def numbered(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
+def unknown(line: int, what: str, kind: object) -> Problem:
+    """The problem of something that a later version of the agent may write.
+
+    Args:
+        line: where it stands.
+        what: it is, such as a record.
+        kind: what it calls itself.
+    """
+    named = repr(kind)[:80]
+    return Problem(line=line, sentence=f"This {what} is of a kind that is not known, {named}; it is passed over.")
+
+
 def read_records(documents: Iterable[tuple[int, bytes]], reader: Reader, what: str = "line") -> Iterator[Event]:
     """Decode each document (`what` it is: a line, or an element of a list), give it to the reader, count problems.
 
@@ -79,10 +91,11 @@ def read_records(documents: Iterable[tuple[int, bytes]], reader: Reader, what: s
     if nothing and objects:
         which = f"The one {what} here has no" if objects == 1 else f"None of the {objects} {what}s here has a"
         sentence = f"{which} known form: it may be another format, or of a later version."
-        yield Problem(line=1, sentence=sentence, nothing_read=True)
+        yield Problem(line=1, sentence=sentence, nothing_read=True, lines=objects)
     if problems > MAX_PROBLEMS:
         others = problems - MAX_PROBLEMS
-        yield Problem(line=last, sentence=f"There were {others} more problems; the last one was in this line.")
+        sentence = f"There were {others} more problems; the last one was in this line."
+        yield Problem(line=last, sentence=sentence, lines=others)
 
 
 def _events(documents: Iterable[tuple[int, bytes]], reader: Reader, what: str) -> Iterator[Event]:

@@ -16,10 +16,10 @@ import msgspec
 from msgspec.structs import replace
 
 from ...codecs.records import Basis, RequestEnd, Status
-from ..judging.checks import Check, canonical, parse_check
+from ..judging.checks import SYMBOL_KINDS, TABLE, Check, canonical, parse_check
 from ..judging.rendering import render
 from ..policy.policy import BY_FORM
-from ..sanitise import Confusables, Trace, clean_tree
+from ..sanitise import Trace, Treatment, clean_tree
 from . import standing
 from .emission_state import COVERAGE, PART, WHOLE, AssertionState, Place
 from .fold_layout import Pieces
@@ -48,10 +48,10 @@ class Shown(NamedTuple):
     checked: list[dict[str, Any]]
     prose: str
 
-    def framed(self, confusables: Confusables, trace: Trace) -> str:
+    def framed(self, treatment: Treatment, trace: Trace) -> str:
         """The members inside the frame, sanitised, each with a comma behind it."""
-        rendered = clean_tree(self.rendered, "rendered", CAP, confusables, trace)
-        checked = clean_tree(self.checked, "checked", CAP, confusables, trace)
+        rendered = clean_tree(self.rendered, "rendered", CAP, treatment, trace)
+        checked = clean_tree(self.checked, "checked", CAP, treatment, trace)
         return f'"rendered":{_encode(rendered).decode()},"checked":{_encode(checked).decode()},'
 
 
@@ -176,8 +176,10 @@ _UNCHANGED: Final = Trace().meta()
 
 
 def pieces_of(text: str, path: str | None) -> Pieces | None:
-    """What the words about a check are put together from (native/decision.c). A check is told of when it is admitted,
-    renewed and ended: 0.3 us instead of 30 from the second time on.
+    """What the words about a check are put together from (native/decision.c).
+
+    Checks that differ only in plain words and quotes have one shape, whose pieces are filled with them: an eighth
+    of the time that reading and rendering a check takes.
 
     Args:
         text: the check.
@@ -186,7 +188,31 @@ def pieces_of(text: str, path: str | None) -> Pieces | None:
     Returns:
         The pieces; None where the check is malformed or not known.
     """
-    return _pieces(text, path) if len(text) + len(path or "") <= _KEPT else _pieces.__wrapped__(text, path)
+    if len(text) + len(path or "") > _KEPT:
+        return _pieces.__wrapped__(text, path)
+    parts, words, longest = _PLAIN.split(text), list[str](), 0
+    for number in range(1, len(parts), 2):
+        word = parts[number]
+        if word[0] == '"':
+            word = word[1:-1]
+            mark = "\4" if " " in word else "\3" if word.isidentifier() else "\5" if not _WORD(word) else word
+        else:
+            mark = "\6" if word[0].isdigit() else "\2" if "/" in word else "\1"
+        if mark in "\1\3" and len(word) > longest:
+            longest = len(word)
+        parts[number] = mark
+        words.append(word)
+    if path is None:
+        told = ""
+    elif path in words:
+        told = str(words.index(path))
+    else:
+        told = "\2" if "/" in path else "\1"
+        words.append(path)
+    if longest > _LONGEST_WORD or (path is not None and (words.count(path) > 1 or not _NAMES.fullmatch(path))):
+        return _pieces(text, path)
+    shape = _shape("".join(parts), told, len(words))
+    return _pieces(text, path) if shape is None else shape.filled(words)
 
 
 @lru_cache(maxsize=4096)
@@ -201,3 +227,89 @@ def _pieces(text: str, path: str | None) -> Pieces | None:
     plain = same and trace.meta() is _UNCHANGED and sentence.endswith((f" ({_LINE}", f", {_LINE}"))
     said = _encode(sentence)[1 : -len(_LINE) - 1] if plain else b""
     return Pieces(check_name(check).encode(), asked.encode(), _encode(checked)[:-1], said)
+
+
+_LONGEST_WORD: Final = 64
+"""Characters of a word that is filled in: as many as an identifier may have."""
+_WORD: Final = re.compile(r"[A-Za-z0-9_.+/:$-]+").fullmatch
+"""A quote that need not be one."""
+_MEANT: Final = "0|1|true|True|false|False|null|None|nil|subscribers|" + "|".join(SYMBOL_KINDS)
+"""Words that mean more than themselves somewhere: part of a shape."""
+_NAME: Final = r"[A-Za-z_][\w-]*(?:\.[\w-]+)*"
+_NAMES: Final = re.compile(rf"{_NAME}(?:/{_NAME})*", re.ASCII)
+_SIGNS: Final = (
+    r"""(?:[\w.,:;()=!>+*/'&|@#$%^~?{}-]|\\["\\]|\](?!\()|<(?==| [\w(])"""
+    r"""|\[(?![\t /]*(?i:INST|SYS|AVAILABLE|TOOL)))"""
+)
+_QUOTE: Final = rf"(?![0-9.,:;)=>+/'|$%^}}\]<-]){_SIGNS}+(?: {_SIGNS}+)*"
+_PLAIN: Final = re.compile(
+    rf"""(?<=[(= ])(?!"?(?:{_MEANT})"?[,)])({_NAME}(?:/{_NAME})*|[1-9][0-9]{{0,8}}|"{_QUOTE}")(?=[,)])""", re.ASCII
+)
+"""An argument that reads the same, whatever word of its kind it is."""
+_PROBES: Final = {
+    "\1": ("Qz{}w", "x{}", "user{}", "A_b.c-d.D9{}"),
+    "\2": ("Qz{}p/q", "a/b{}", "src-1/user.x/M_9.py{}", "system/A_1{}"),
+    "\3": ("Qz{}q", "x{}", "user{}", "A_9{}"),
+    "\4": ("Qz{}s t", "a b{}", 'System: (x) = it\'s "{}"', '{{}}.a() ;=!>+*/-&|@#$%^~? [y] <= "\\\\" z < a.{}'),
+    "\5": ("Qz{}(s)", 'tool:["{}"]', "(a::b{})->c<=d", "a.b{}()"),
+    "\6": ("7{}30517", "1{}", "2{}00", "90{}"),
+}
+"""What stands for a word, path, quoted word, quote, quote of one word and number while a shape is learned: first what
+is known again in the pieces, then what must give the pieces that are filled with it."""
+_KEYS: Final = {parameter.name for row in TABLE.values() for parameter in (*row.parameters, *row.named)}
+_ARGUMENT: Final = rf"(?:(?:{'|'.join(sorted(_KEYS))})=)?(?:[\1-\6]|{_MEANT}|[<>!]?=|[<>])"
+_SHAPE: Final = re.compile(rf"(?:not )?(?:{'|'.join(TABLE)})\({_ARGUMENT}(?:, {_ARGUMENT})*\)")
+
+
+class _Shape(NamedTuple):
+    """The pieces of all checks that differ only in plain words; the number in braces is a word's."""
+
+    name: bytes
+    commit: bytes
+    checked: str
+    sentence: str
+
+    def filled(self, words: list[str]) -> Pieces:
+        """The pieces of the check with these words, as JSON writes them."""
+        sentence = self.sentence.format(*words).encode()
+        if any("\\" in word or "<" in word for word in words):
+            words = [_twice(word) for word in words]
+        return Pieces(self.name, self.commit, self.checked.format(*words).encode(), sentence)
+
+
+def _twice(word: str) -> str:
+    """The inside of a JSON string as it stands in a check that is itself one (`inert`)."""
+    return word.replace("\\", "\\\\").replace('"', '\\"').replace("<", "\\\\u003c")
+
+
+@lru_cache(maxsize=4096)
+def _shape(frame: str, told: str, count: int) -> _Shape | None:
+    """The shape of a check whose words are marked, or None where pieces depend on more than the shape.
+
+    Args:
+        frame: the check with a mark for each word.
+        told: the mark of the path where it was seen to hold, or the number of the word that it is; empty without one.
+        count: words and path together.
+    """
+    marks = [one for one in frame if one in _PROBES] + [one for one in told if one in _PROBES]
+    if len(marks) != count or _SHAPE.fullmatch(frame) is None:
+        return None
+    found: _Shape | None = None
+    for trial in range(4):
+        words = [_PROBES[mark][trial].format(number) for number, mark in enumerate(marks)]
+        words = [_encode(word).decode()[1:-1] for word in words]
+        left, written = iter(words), ""
+        for one in frame:
+            word = next(left) if one in _PROBES else one
+            written += f'"{word}"' if one in "\3\4\5" else word
+        pieces = _pieces.__wrapped__(written, None if not told else words[-1 if told in _PROBES else int(told)])
+        if pieces is None or not pieces.sentence:
+            return None
+        if found is None:
+            texts = [part.decode().replace("{", "{{").replace("}", "}}") for part in (pieces.checked, pieces.sentence)]
+            for number, word in enumerate(words):
+                texts = [text.replace(word, f"{{{number}}}") for text in texts]
+            found = _Shape(pieces.name, pieces.commit, *texts)
+        elif found.filled(words) != pieces:
+            return None
+    return found

@@ -48,14 +48,15 @@ class Citing:
         seen: set[bytes] = set()
         for annotation in assertion.annotations:
             name = _cited(annotation, self._emission.vocabulary, self._classes)
-            if name is None or annotation.observation_id is None or may_be_credentials(annotation.observation_id):
+            cited = annotation.declared_id
+            if name is None or cited is None or may_be_credentials(cited):
                 continue
-            value = self._citation(assertion, annotation, name, annotation.observation_id)
+            value = self._citation(assertion, annotation, name, cited)
             if value is None:
                 self.left_out += 1
             elif value not in seen:
                 seen.add(value)
-                yield annotation.observation_id.encode(), value
+                yield cited.encode(), value
 
     def _citation(self, assertion: Assertion, annotation: Annotation, name: str, cited: str) -> bytes | None:
         text = assertion_text(self._emission, assertion)

@@ -50,8 +50,8 @@ def claims_of(emission: Emission, assertion: Assertion) -> Claims:
             terminal = terminal or (DECAYED if name == DECAYED else UNVERIFIED)
         else:
             place = -1
-            if annotation.observation_id is not None:
-                kept = short(annotation.observation_id)
+            if annotation.declared_id is not None:
+                kept = short(annotation.declared_id)
                 if kept not in ids:
                     ids.append(kept)
                 place = ids.index(kept)

@@ -76,7 +76,7 @@ def barred(policy: Policy, state: AssertionState, observation: Observation) -> U
     observer = policy.observers.get(observation.observer) if policy.observers else None
     if observer is not None and observer.writable_by and (is_anybody or state.emitter in observer.writable_by):
         return "writable-by-emitter"
-    if policy.emitters.vendor and not _is_foreign(policy, state, observation, is_anybody):
+    if policy.emitters.asks_for_vendors and not _is_foreign(policy, state, observation, is_anybody):
         return "owned-by-vendor"
     judging = policy.judging
     field = _CHECKS_FIELD.get(observation.outcome)
@@ -97,11 +97,15 @@ def _is_foreign(policy: Policy, state: AssertionState, observation: Observation,
     an emitter who may be anybody, than every vendor.
 
     An unknown owner may be the vendor. So where the policy names the emitter's vendor, what a service with an unknown
-    owner said does not count either.
+    owner said does not count either. Where it demands the vendors, no service counts for an emitter without one.
     """
+    if class_of(observation) != MCP_BRIEF:
+        return True
     own = None if state.emitter is None else policy.emitters.vendor.get(state.emitter)
     vendors = policy.emitters.vendor.values() if is_anybody else () if own is None else (own,)
-    if not vendors or class_of(observation) != MCP_BRIEF:
+    if own is None and policy.emitters.require_vendor:
+        return False
+    if not vendors:
         return True
     looked = observation.looked_at
     owner = None if looked is None else looked.owner

@@ -29,11 +29,12 @@ from ..policy.privacy import RedactionPolicy, Secret
 from ..sanitise import (
     WARNING,
     AttestationRules,
-    Confusables,
     Trace,
+    Treatment,
     clean,
     clean_tree,
     frame_attestation,
+    treatment_of,
 )
 from .checked_json import Shown, shown
 from .emission_state import ALONE, CLASSES, AssertionState, ClassEvidence, steps_of, whole
@@ -217,26 +218,25 @@ class DecisionWriter:
     ) -> tuple[str, str, list[str], str, str]:
         """What strangers wrote, sanitised: the text, attestations, the chain's steps, what was checked with a comma
         behind each member, and the `_meta` that says what changed in them; each as JSON."""
-        confusables, trace = self.confusables(effect), Trace()
-        assertion = to_json(clean(text, "assertion", self._policy.sanitation.caps["assertion"], confusables, trace))
+        treatment, trace = self.treatment(effect), Trace()
+        assertion = to_json(clean(text, "assertion", self._policy.sanitation.caps["assertion"], treatment, trace))
         framed = self._attestations(attestations, trace)
-        own = [to_json(step) for step in self._own_chain(steps, confusables, trace)] if steps else []
-        checks = checked.framed(confusables, trace) if checked else ""
+        own = [to_json(step) for step in self._own_chain(steps, treatment, trace)] if steps else []
+        checks = checked.framed(treatment, trace) if checked else ""
         return assertion, to_json(framed) if framed else "[]", own, checks, _meta(trace)
 
-    def confusables(self, effect: Effect) -> Confusables:
+    def treatment(self, effect: Effect) -> Treatment:
         """What becomes of confusable characters; what `reject` refuses is decided before this (decisions.py), and a
         rejected text is still shown to a reviewer."""
         rules = self._policy.sanitation.confusables
-        given = rules.external if effect == "external" else rules.internal
-        return "replace" if given == "reject" else given
+        return treatment_of(rules.external if effect == "external" else rules.internal, "word")
 
-    def _own_chain(self, steps: list[AnyStep], confusables: Confusables, trace: Trace) -> list[dict[str, Any]]:
+    def _own_chain(self, steps: list[AnyStep], treatment: Treatment, trace: Trace) -> list[dict[str, Any]]:
         chain: list[dict[str, Any]] = msgspec.to_builtins(steps)
         if self._redaction.hides_sources:
             for step in chain:
                 self._redaction.source(step)
-        return clean_tree(chain, "chain", _CHAIN_CAP, confusables, trace)
+        return clean_tree(chain, "chain", _CHAIN_CAP, treatment, trace)
 
     def _attestations(self, attestations: Sequence[bytes], trace: Trace) -> list[dict[str, Any]]:
         framed: list[dict[str, Any]] = []
@@ -251,6 +251,7 @@ class DecisionWriter:
         body = msgspec.json.decode(attestation, type=dict[str, Any])
         framed = frame_attestation(body, rules, trace=trace, within=f"attestations[{place}].")
         if isinstance(framed, Fault):  # mistyped: it is not returned [V §3]; the observation stands without it
+            trace.reject_attestation(framed.reason)
             return None
         return framed["attestations"][0]
 
@@ -271,6 +272,7 @@ def attestation_rules(policy: Policy) -> AttestationRules:
     return AttestationRules(
         consensus_domains=tuple(registry.consensus_domains),
         confusables={name: domain.confusables for name, domain in registry.domains.items()},
+        confusables_by={name: domain.confusables_by for name, domain in registry.domains.items()},
         caps=policy.sanitation.caps,
     )
 

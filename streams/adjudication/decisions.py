@@ -111,7 +111,7 @@ def _confusable(case: Case) -> bool:
         return False
     confusables = case.policy.sanitation.confusables
     rule = confusables.external if state.effect == "external" else confusables.internal
-    return rule == "reject" and unexpected_confusables(state.text)
+    return rule == "reject" and unexpected_confusables(state.text, by="word")
 
 
 def _fabricated(case: Case) -> bool:

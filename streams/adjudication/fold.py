@@ -20,7 +20,7 @@ import msgspec
 from ...codecs.adoptions import is_adoption
 from ...codecs.blocks import MAX_HEADERS, MAX_INPUT_BYTES, Block, Event, EventKind, Output
 from ...codecs.canonical import fast_canonical, parse_json
-from ...codecs.decode import assertion_text, decode_review
+from ...codecs.decode import assertion_text, decode_review, too_annotated
 from ...codecs.digests import digest_of
 from ...codecs.errors import DoesNotHoldError, Fault
 from ...codecs.fast_decode import read_emission, read_observation
@@ -83,6 +83,8 @@ def fold(state: State, block: Block, trace: FoldTrace | None = None) -> list[Out
     state.enforce()
     if state.policy is None:
         for event in block.events:
+            if event.kind == EventKind.LEDGER:
+                continue
             fault = _announce(state, event) if event.kind == EventKind.POLICY else None
             if event.kind != EventKind.POLICY or fault is not None:
                 got = fault.detail if fault else f"an event of kind {event.kind}"
@@ -279,6 +281,8 @@ class _Folding:
         if kind == EventKind.ADOPT:
             adoption_rule.demand(event, self.policy, self.state.time)
             return None
+        if kind == EventKind.LEDGER:
+            return None  # the chain says which one may stand there
         raise DoesNotHoldError("the block has an event of a kind that this version does not know", got=str(kind))
 
     def foreign(self, _: Event) -> Fault | None:
@@ -292,6 +296,9 @@ class _Folding:
         emission = read_emission(event.value)
         if isinstance(emission, Fault):
             return emission
+        fault = too_annotated(emission, self.rules.max_annotations)
+        if fault is not None:
+            return fault
         state, emission_id = self.state, emission.emission_id
         if emission.emitter is not None and self.refuses:
             fault = validation.identified(emission.emitter, self.refuses)

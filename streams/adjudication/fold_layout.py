@@ -120,6 +120,7 @@ class Rules(NamedTuple):
         accepts_checks: whether the built-in judge's word counts.
         looks_kept: the effects of which it is kept what was seen instead of evidence, a bit for each.
         names_vendors: whether it matters who owns what a service says.
+        max_annotations: how many assertions an emission may have, and annotations of all of them.
         max_waiting: how much evidence of one slot may wait for an emission.
         waiting_share: the bytes of one slot that may wait in the lane.
         verdicts: what is told on the topic `verdicts` (`CODES["verdicts"]`).
@@ -146,6 +147,7 @@ class Rules(NamedTuple):
     accepts_checks: bool
     looks_kept: int
     names_vendors: bool
+    max_annotations: int
     max_waiting: int
     waiting_share: int
     verdicts: int

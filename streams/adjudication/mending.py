@@ -20,7 +20,7 @@ from ..judging.outcomes import AbsentReason
 from ..judging.results import HeldReason
 from ..policy.policy import Policy
 from ..policy.privacy import binds_identity
-from ..sanitise import WARNING, Confusables, Trace, clean_tree
+from ..sanitise import WARNING, Trace, Treatment, clean_tree
 from . import standing
 from .check_places import place_in
 from .checked_json import check_name, inert, place_members
@@ -133,7 +133,7 @@ def _misses(assertion_state: AssertionState, observation: Observation, *, bound:
 # ---------------------------------------------------------------- what is asked
 
 
-def members(assertion_state: AssertionState, left: int, until: int, confusables: Confusables, *, commits: bool) -> str:
+def members(assertion_state: AssertionState, left: int, until: int, treatment: Treatment, *, commits: bool) -> str:
     """What a request says beside its record, as JSON members with a comma before each.
 
     Outside the frame stand enumerated values, numbers, identifiers and times. What strangers wrote stands in a frame of
@@ -143,7 +143,7 @@ def members(assertion_state: AssertionState, left: int, until: int, confusables:
         state: the assertion, with its last verdict.
         left: how many further attempts the policy lets its emitter make.
         until: up to when its lane knows this attempt, Unix ms.
-        confusables: what becomes of confusable characters.
+        treatment: what becomes of confusable characters.
         commits: whether commits may leave: they are observation ids [S §12].
     """
     looks = list(looks_of(assertion_state))
@@ -176,8 +176,8 @@ def members(assertion_state: AssertionState, left: int, until: int, confusables:
     frame = {
         "@type": FRAME_TYPE,
         "warning": WARNING,
-        "missing_terms": clean_tree(missing_terms(looks), "missing_terms", CAP, confusables, trace),
-        "asked": clean_tree(asked, "asked", CAP, confusables, trace),
+        "missing_terms": clean_tree(missing_terms(looks), "missing_terms", CAP, treatment, trace),
+        "asked": clean_tree(asked, "asked", CAP, treatment, trace),
     }
     return (
         f',"attempts_left":{left},"mend_until":"{format_time(until)}","missing_checks":{to_json(missing)},'

@@ -130,7 +130,7 @@ class Writer:
             more = _missing(state)
             if topic == REEMISSIONS and again is not None:
                 commits = self._policy.privacy.observation_ids == "clear"
-                more += members(state, *again, self._decisions.confusables(state.effect), commits=commits)
+                more += members(state, *again, self._decisions.treatment(state.effect), commits=commits)
             self._put(topic, state, verdict, decision, more, disposition)
 
     def _ask(
@@ -164,7 +164,7 @@ class Writer:
             assertion,
             deadline,
             self._decisions.shown_id,
-            self._decisions.confusables(state.effect),
+            self._decisions.treatment(state.effect),
             commits=self._policy.privacy.observation_ids == "clear",
         )
 

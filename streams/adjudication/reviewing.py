@@ -19,7 +19,7 @@ from ...codecs.vocabulary import TERMINALS
 from ..judging.checks import Check, canonical
 from ..policy.policy import Policy
 from ..policy.privacy import IDENTITY_BOUND
-from ..sanitise import WARNING, Confusables, Trace, clean_tree
+from ..sanitise import WARNING, Trace, Treatment, clean_tree
 from . import mending, standing
 from .checked_json import check_name, inert
 from .corroboration import class_of
@@ -174,7 +174,7 @@ def members(
     assertion: Assertion | None,
     deadline: int,
     shown_id: Any,
-    confusables: Confusables,
+    treatment: Treatment,
     *,
     commits: bool,
 ) -> str:
@@ -190,7 +190,7 @@ def members(
         deadline: up to when a review is in time, Unix ms.
         shown_id: an observation id and whether it is bound to an identity, as privacy lets it out; None where it does
             not.
-        confusables: what becomes of confusable characters.
+        treatment: what becomes of confusable characters.
         commits: whether commits may leave: they are observation ids [S §12].
     """
     kept = state.material or Material("", "", [])
@@ -208,7 +208,7 @@ def members(
     trace = Trace()
 
     def cleaned(value: Any, field: str, cap: int = mending.CAP) -> Any:
-        return clean_tree(value, field, cap, confusables, trace) if value else value
+        return clean_tree(value, field, cap, treatment, trace) if value else value
 
     frame = {
         "@type": mending.FRAME_TYPE,

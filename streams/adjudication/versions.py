@@ -17,11 +17,11 @@ from ...codecs.errors import DoesNotHoldError, LaterVersionError
 from ...codecs.partition import Partitioner
 from ...codecs.vocabulary import NEWEST
 from ..policy.privacy import with_key, without_key
-from ..sanitise import CONFUSABLES_VERSION, SANITATION_VERSION, UNICODE_VERSION
+from ..sanitise import CONFUSABLES_VERSION, SANITATION_REVISION, SANITATION_VERSION, UNICODE_VERSION
 
 FOLD_VERSIONS: Final[dict[int, str]] = {
     5: f"5 vocabulary={NEWEST} unicode={UNICODE_VERSION} confusables={CONFUSABLES_VERSION} "
-    f"sanitation={SANITATION_VERSION}",
+    f"sanitation={SANITATION_VERSION}+{SANITATION_REVISION}",
 }
 """What headers name, by number: the versions that this package folds. No number is used again: 1 to 4 were versions of
 ledgers that no release wrote."""

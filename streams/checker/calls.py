@@ -170,6 +170,9 @@ def _external(machine: Machine, env: Environment, function: Function, role: Role
         )
         return Value(found, confidence, frozenset(data), open_data, note=note, weakest=weakest)
     found = assumed(machine, slot, function.node)
+    if found.kinds & PLAIN and not holds_wrapped(found):
+        for one in given.each():
+            machine.flow_anywhere(env, one.node, one.value, "argument", f"the result of {function.name} is plain")
     note = f"the plain result of {function.name}()" if not found.kinds & UNKNOWN else ""
     return msgspec.structs.replace(
         found, confidence=confidence, data=frozenset(data), open=open_data, note=note, weakest=weakest

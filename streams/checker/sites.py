@@ -13,7 +13,7 @@ SITES: Final[dict[str, str]] = {
     "return": "a grounded value is returned from a function that is declared with a plain type",
     "yield": "a grounded value is yielded from a function that is declared with a plain type",
     "binding": "a grounded value is bound to a name or attribute that is annotated with a plain type",
-    "argument": "a grounded value is passed to what is neither a tool, a prompt nor an agent, nor takes a Grounded",
+    "argument": "a grounded value is passed to what neither takes a Grounded nor gives one back",
     "field": "a grounded value initialises a field of a plain type",
     "optional": "a grounded value flows into an optional slot of a plain type",
     "element": "a grounded value becomes an element of a container with a plain element type",

@@ -75,7 +75,12 @@ class Boundary:
                 raise UsageError(what, path=self.name, expected=f"one of {known}", got=repr(name))
 
     def begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-        """Takes the arguments apart."""
+        """Takes the arguments apart.
+
+        Raises:
+            PurityViolation: under `@grounded_pure`, of a tool or prompt that is given something grounded and whose
+                result is plain.
+        """
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         plain: dict[str, Any] = {}
@@ -87,6 +92,8 @@ class Boundary:
                 taken.append(found)
                 if self.unwraps and name not in self.declared.takes:
                     bound.arguments[name] = found.value
+        if taken and self.unwraps and self.declared.loses and not self.grounded:
+            scope.record("argument")  # its result keeps nothing of the sources [C §9.3, §9.4]
         return Call(bound.args, bound.kwargs, plain, taken, self.open_scope())
 
     def open_scope(self) -> Scope:

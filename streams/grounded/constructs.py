@@ -45,7 +45,7 @@ class Tool(Boundary):
 
     def chain(self, call: Call, answer: Answer[Any], inner: Parts) -> ProvenanceChain | None:
         inherited = [one.chain for one in call.taken if not (self.grounded and one.chain.severed)]
-        if not self.becomes_grounded(inner.chain):
+        if not self.becomes_grounded(*inherited, inner.chain):
             return None
         confidence, data = answers.least(self.confidence, answer.confidence), list(self.data) or None
         if self.grounded:

@@ -16,6 +16,8 @@ from typing import (
     ForwardRef,
     Literal,
     NamedTuple,
+    Never,
+    NoReturn,
     TypeVar,
     Union,
     cast,
@@ -32,6 +34,7 @@ _WRAPPED = re.compile(
     r"\s*[\"']?\s*(?:[\w.]+\.)?(?:Grounded\b|(?:Optional|Union|Annotated)\[\s*(?:[\w.]+\.)?Grounded\b)"
 )
 _NO_SAYING = (Any, object, inspect.Parameter.empty)
+_NO_VALUE = (None, types.NoneType, "None", NoReturn, "NoReturn", Never, "Never")
 
 
 class Declared(NamedTuple):
@@ -41,11 +44,13 @@ class Declared(NamedTuple):
         returns: `Grounded[…]`, a plain type, or nothing that would tell.
         optional: it may be None instead.
         takes: the parameters whose annotation names `Grounded`.
+        loses: what it returns is a value, and nothing in it is grounded.
     """
 
     returns: Returns
     optional: bool
     takes: frozenset[str]
+    loses: bool
 
 
 def declared(function: Callable[..., Any]) -> Declared:
@@ -59,7 +64,9 @@ def declared(function: Callable[..., Any]) -> Declared:
         found = raw  # some name is not there at run time: the texts have to do
     returned = found.get("return", inspect.Parameter.empty)
     takes = frozenset(name for name, annotation in found.items() if name != "return" and _names(annotation))
-    return Declared(_returns(returned), _optional(returned), takes)
+    returns = _returns(returned)
+    loses = returns == "plain" and returned not in _NO_VALUE and not _names(returned)
+    return Declared(returns, _optional(returned), takes, loses)
 
 
 def _returns(annotation: Any) -> Returns:

@@ -1,7 +1,6 @@
 """Reads the INI family, `.properties` included, and `.env`: keys whose values are texts.
 
-Values of the INI family come from collections.abc import Mapping
-from configparser, of `.env` from python-dotenv. The lines of INI come from a reader of
+Values of the INI family come from configparser, of `.env` from python-dotenv. The lines of INI come from a reader of
 our own, since no grammar is published: a key that both do not agree on is ambiguous. Where other readers differ (a
 comment behind a value, a line that stands deeper) a value has several readings. Nothing is put in for `${…}`, `%(…)s`.
 """

@@ -185,6 +185,8 @@ def verify_json_value(check: Check, value: Any, path: str = "") -> Held:
         return Held(None, document.problem, path=path or None)
     for entry in document.entries:
         entry.first = entry.last = 0
+        if all(one.kind == "number" for one in entry.readings):
+            entry.readings = entry.readings[:1]  # the number that was decoded, whatever another reader would make of it
         if entry.kind == "value" and not entry.readings and entry.written:
             entry.readings, entry.doubt = (Reading("text", entry.written),), None  # nothing is put into a value
     document = Document(None, document.entries)

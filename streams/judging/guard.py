@@ -29,6 +29,8 @@ _MARKS: Final = frozenset((".", ",", ";", ":", "(", ")", "'s"))
 _PLACED: Final = frozenset(("path", "in", "lines", "commit"))
 _GOES_ON: Final = frozenset((",", "and", "but", "or"))
 _SEGMENTS: Final = frozenset((";", ".", "but"))
+_TIMES: Final = phrases(TIMES)
+_OPERATORS: Final = phrases(OPERATORS)
 
 
 class Compared(NamedTuple):
@@ -80,20 +82,32 @@ def compare(tokens: Sequence[Token], checks: Sequence[Check], path: str | None, 
         path: the file that checks without a path were held against.
         kinds: what an index proves of identifiers.
     """
-    return _Comparison(tokens, checks, path, kinds).compared()
+    return _compared(tuple(tokens), tuple(checks), path, tuple(kinds.items()))
+
+
+@lru_cache(maxsize=256)  # each class that looks, and each part of a look, asks of the same sentence
+def _compared(
+    tokens: tuple[Token, ...],
+    checks: tuple[Check, ...],
+    path: str | None,
+    kinds: tuple[tuple[str, frozenset[str]], ...],
+) -> Compared:
+    return _Comparison(tokens, checks, path, dict(kinds)).compared()
 
 
 class _Comparison:
     """One sentence and its checks."""
 
     def __init__(
-        self, tokens: Sequence[Token], checks: Sequence[Check], path: str | None, kinds: Confirmations
+        self, tokens: tuple[Token, ...], checks: tuple[Check, ...], path: str | None, kinds: Confirmations
     ) -> None:
         self._tokens, self._checks, self._path, self._kinds = tokens, checks, path, kinds
-        self._mentions, self._keys = mentions(tokens, checks, path), [token.key for token in tokens]
+        self._mentions, self._keys = mentions(tokens, checks, path), tuple([one.key for one in tokens])
+        self._places = dict[str, list[int]]()
+        for at, key in enumerate(self._keys):
+            self._places.setdefault(key, []).append(at)
         timed = any(check.name in ("last_changed", "modified") for check in checks)
-        known = phrases(TIMES if timed else OPERATORS)
-        self._operators = {at: op for span, op in self._phrases(known, set()) for at in span}
+        self._operators = {at: op for span, op in self._phrases(_TIMES if timed else _OPERATORS, set()) for at in span}
         self._left = [not _is_free(token) for token in tokens]
         self._bound: set[int] = set()
         self._turned: set[int] = set()
@@ -111,9 +125,9 @@ class _Comparison:
     def _phrases(self, known: Iterable[tuple[tuple[str, ...], T]], taken: set[int]) -> Iterator[tuple[range, T]]:
         """Where phrases stand that no argument and nothing before them has taken, each with what it stands for."""
         for words, meaning in known:
-            for at in range(len(self._keys) - len(words) + 1):
+            for at in self._places.get(words[0], ()):
                 span = range(at, at + len(words))
-                if tuple(self._keys[at : at + len(words)]) == words and taken.isdisjoint(span):
+                if self._keys[at : at + len(words)] == words and taken.isdisjoint(span):
                     taken.update(span)
                     yield span, meaning
 

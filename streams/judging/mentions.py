@@ -7,6 +7,7 @@ speaks of a symbol; what else has to be so then is for the guard. Nothing is loo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from .checks import TABLE, Check, Kind, Parameter, Value
 from .coverage_tokens import Token
@@ -29,7 +30,8 @@ Confirmations = Mapping[str, frozenset[str]]
 """Of an identifier, the kinds that an index proves."""
 
 
-def mentions(tokens: Sequence[Token], checks: Sequence[Check], path: str | None) -> list[set[Mention]]:
+@lru_cache(maxsize=256)  # a sentence is compared again where an index proves more of it
+def mentions(tokens: tuple[Token, ...], checks: tuple[Check, ...], path: str | None) -> tuple[frozenset[Mention], ...]:
     """Of each token the arguments that it says.
 
     Args:
@@ -49,7 +51,7 @@ def mentions(tokens: Sequence[Token], checks: Sequence[Check], path: str | None)
             ]
             for at in (at for places in where if all(where) for at in places):  # a list is said whole
                 said[at].add((number, parameter.name))
-    return said
+    return tuple(map(frozenset, said))
 
 
 def arguments(check: Check, path: str | None) -> Iterator[tuple[Parameter, Value]]:

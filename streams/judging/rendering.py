@@ -309,6 +309,7 @@ def quotation(text: str) -> str:
 _ANGLES: Final = frozenset("‹›≪≫⋘⋙〈〉《》〈〉⟨⟩⟪⟫❬❭❮❯❰❱⦉⦊⧼⧽˂˃")
 _MARKED: Final = frozenset("`«»")
 _MARKUP: Final = re.compile(r"<[A-Za-z/!?]|\]\(")
+_SCHEME_END: Final = re.compile(r":(?=//)|(?<=script):|(?<=data):|(?<=blob):|(?<=filesystem):|(?<=view-source):", re.I)
 _BLANK: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Letters and a sign that nobody sees."""
 
@@ -316,10 +317,10 @@ _BLANK: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 def _plain(text: str) -> bool:
     """Whether a sentence may show it as it is: all of it is seen, none of it is a mark of ours, and none gives way.
 
-    The sanitiser behind us takes markup away and puts ASCII in place of letters that look like it: what is shown would
-    no longer be what was checked. An accent at the start would stand on our mark.
+    The sanitiser behind us takes markup and schemes of URIs away and puts ASCII in place of letters that look like it:
+    what is shown would no longer be what was checked. An accent at the start would stand on our mark.
     """
-    if not _MARKED.isdisjoint(text) or _MARKUP.search(text):
+    if not _MARKED.isdisjoint(text) or _MARKUP.search(text) or (":" in text and _SCHEME_END.search(text)):
         return False
     if text.isascii():
         return text.isprintable()
@@ -333,7 +334,10 @@ def _plain(text: str) -> bool:
 def _json(text: str) -> str:
     """A JSON string in which letters and digits stand as themselves, and of other characters most of those of ASCII."""
     composes = nfkc(text) != text
-    return f'"{"".join(_escaped(one, composes) for one in text)}"'
+    return f'"{_SCHEME_END.sub(_COLON, "".join(_escaped(one, composes) for one in text))}"'
+
+
+_COLON: Final = r"\\u003a"
 
 
 def _escaped(character: str, composes: bool) -> str:

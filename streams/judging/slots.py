@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import Final
 
 from .checks import Check, Value, number_of, parse_check, written_value
@@ -65,12 +66,14 @@ def is_named(token: Token) -> bool:
     )
 
 
+@lru_cache(maxsize=1024)
 def is_path(text: str) -> bool:
     """Whether a text is a path below a root beyond doubt: an ending that files have, or the form of a path."""
     found = literals(text) if len(text) <= 4096 and not text.startswith(("/", "~")) else []
     return len(found) == 1 and found[0].form == "path" and found[0].text == text
 
 
+@lru_cache(maxsize=1024)
 def components(name: str) -> tuple[str, ...]:
     """The components of a symbol or key: of `Type.method`, `a::b` or the JSON Pointer `/a/b`."""
     name = name.removesuffix("()")

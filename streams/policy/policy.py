@@ -16,7 +16,7 @@ import rfc8785
 from msgspec import field
 
 from ...codecs.dids import normalised
-from ...codecs.records import CoverageLevel, Disposition, Effect
+from ...codecs.records import MAX_ASSERTIONS, CoverageLevel, Disposition, Effect
 from ...codecs.signatures import DEFAULT_ORIGIN
 from ...codecs.spans import Identifier
 from ...codecs.vocabulary import CLASSES_1_0
@@ -26,6 +26,7 @@ from .keys import Key, Keys, same_key, standing
 
 Trust = Literal["observed", "declared", "both"]
 Confusables = Literal["reject", "replace", "flag"]
+ConfusablesBy = Literal["letter", "word"]
 Privacy = Literal["clear", "hashed", "omitted"]
 PublishedVerdicts = Literal["all", "settled", "none"]
 """What is told on `verdicts`: every change, only emissions of which nothing is pending any more, or nothing."""
@@ -125,6 +126,7 @@ class Admissibility(Part, frozen=True, gc=False):
             count as one.
         max_waiting_bytes: so much evidence may wait in a lane, in bytes; each listed observer has an equal share of
             it, and all others together have one (adjudication/waiting.py).
+        max_annotations: so many assertions an emission may have, and so many annotations of all of them together.
         late_horizon: so much longer an assertion waits at which nobody has looked by its horizon.
         max_unseen: so many assertions of a lane may wait so; what exceeds it ends at its horizon.
         early_settle: an assertion is settled before its horizon ends once every listed observer has answered, for each
@@ -143,6 +145,7 @@ class Admissibility(Part, frozen=True, gc=False):
     max_attempts: int = 3
     max_waiting: int = 100
     max_waiting_bytes: int = 128 << 20
+    max_annotations: int = MAX_ASSERTIONS
     review_window: int = DAY
     window: dict[str, int] = field(default_factory=lambda: dict(REFERENCE_WINDOWS))
     min_observers: LeastObservers = LeastObservers()
@@ -166,6 +169,8 @@ class Admissibility(Part, frozen=True, gc=False):
             raise ValueError("min_confidence is from 0 to 1, and max_attempts at least 1")
         if not 1 <= self.max_waiting <= MOST_WAITING or not 1 <= self.max_waiting_bytes <= MOST_WAITING_BYTES:
             raise ValueError(f"max_waiting is from 1 to {MOST_WAITING}, max_waiting_bytes to {MOST_WAITING_BYTES}")
+        if not 1 <= self.max_annotations <= MAX_ASSERTIONS:
+            raise ValueError(f"max_annotations is from 1 to {MAX_ASSERTIONS}")
         if not 0 <= self.max_unseen <= MOST_UNSEEN:
             raise ValueError(f"max_unseen is from 0 to {MOST_UNSEEN}")
         if self.window.keys() != CLASSES_1_0:
@@ -261,11 +266,13 @@ class Domain(Part, frozen=True, gc=False):
     """A consensus domain's own table.
 
     Attributes:
+        confusables_by: every look-alike [V §4.3], or those in words of mixed scripts (UTS 39).
         composition: how its validators' verdicts come to one (composition.py).
         quorum: so many validators have to have spoken, or there is none.
     """
 
     confusables: Confusables = "replace"
+    confusables_by: ConfusablesBy = "letter"
     composition: Composition = "most"
     quorum: int = 1
 
@@ -319,6 +326,7 @@ class Emitters(Part, frozen=True, gc=False):
         require_signatures: nobody without a key emits, and an emission id belongs to the emitter that signed it first.
         unauthenticated: the effect of an emitter that did not sign, whatever `[effect]` says; None: as if it had.
         vendor: whose inference system an emitter is, by its name: state that its vendor owns is no evidence [S §4].
+        require_vendor: what a service says counts only for emitters whose vendor is named here.
     """
 
     refuse: list[str] = field(default_factory=lambda: ["email"])
@@ -326,11 +334,17 @@ class Emitters(Part, frozen=True, gc=False):
     require_signatures: bool = False
     unauthenticated: Effect | None = None
     vendor: dict[str, str] = {}
+    require_vendor: bool = False
 
     def is_authenticated(self, emitter: str | None) -> bool:
         """Whether an emission under that name was signed with a key of it; where no emission ever is, every name is
         taken as it stands."""
         return emitter in self.keys or not self.authenticates
+
+    @property
+    def asks_for_vendors(self) -> bool:
+        """Whether it matters who owns what a service says [S §4]."""
+        return bool(self.vendor) or self.require_vendor
 
     @property
     def authenticates(self) -> bool:
@@ -588,6 +602,9 @@ class Policy(Part, frozen=True, gc=False):
         if reviewed and not reviewers.require_signatures:
             why = "is false: anybody who can write to the topic admits what is up for review"
             found.append(("reviewers.require_signatures", why))
+        if not self.emitters.require_vendor:
+            why = "is false: what a service of an emitter's own vendor says counts unless emitters.vendor names it"
+            found.append(("emitters.require_vendor", f"{why} [S §4]"))
         return found
 
     def notes(self) -> list[tuple[str, str]]:
@@ -600,6 +617,8 @@ class Policy(Part, frozen=True, gc=False):
         if self.judging.same_root >= rules.k.internal:
             why = "is not below k for internal effects: who can write to one checkout admits those"
             found.append(("judging.same_root", why))
+        if self.emitters.require_vendor and not self.emitters.vendor:
+            found.append(("emitters.require_vendor", "lets no service count: emitters.vendor names no vendor"))
         alone = [name for name, k in sorted(rules.k_by_check.items()) if k.internal == 1]
         if alone:
             found.append(("admissibility.k_by_check", f"lets one class admit internal effects by {', '.join(alone)}"))

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, cast, get_args
 
 from ...codecs.dids import normalised
 from ...codecs.errors import UsageError
-from ...codecs.records import CoverageLevel, Disposition, Effect
+from ...codecs.records import MAX_ASSERTIONS, CoverageLevel, Disposition, Effect
 from ...codecs.signatures import PUBLIC_KEY, public_key_of
 from ...codecs.spans import IDENTIFIER_PATTERN
 from ...codecs.times import parse_duration, parse_time
@@ -354,6 +354,7 @@ def _emitters(reader: _Reader, tables: Mapping[str, Any]) -> p.Emitters:
         "unauthenticated": _EFFECT,
         "keys": _KEYS,
         "vendor": _Each(_vendor),
+        "require_vendor": _boolean,
     }
     found = reader.fields(tables, ("emitters",), checks)
     found["vendor"] = dict(sorted(found.get("vendor", {}).items()))
@@ -408,6 +409,7 @@ def _admissibility(reader: _Reader, tables: Mapping[str, Any]) -> p.Admissibilit
         "early_settle": _boolean,
         "max_waiting": _integer(1, p.MOST_WAITING),
         "max_waiting_bytes": _integer(1, p.MOST_WAITING_BYTES),
+        "max_annotations": _integer(1, MAX_ASSERTIONS),
         "max_unseen": _integer(0, p.MOST_UNSEEN),
         "window": _as_it_is,
         "k_by_check": dict.fromkeys(CHECKS, k_by_effect),
@@ -538,6 +540,7 @@ def _attestations(reader: _Reader, tables: Mapping[str, Any]) -> p.Attestations:
             continue
         checks = {
             "confusables": _CONFUSABLES,
+            "confusables_by": _one_of(get_args(p.ConfusablesBy)),
             "composition": _one_of(get_args(p.Composition)),
             "quorum": _integer(1, p.MAX_QUORUM),
         }

@@ -31,6 +31,7 @@ def _lines(policy: p.Policy) -> Iterator[str]:
     yield f"early_settle = {_boolean(rules.early_settle)}"
     yield f"max_waiting = {rules.max_waiting}"
     yield f"max_waiting_bytes = {rules.max_waiting_bytes}"
+    yield f"max_annotations = {rules.max_annotations}"
     yield f"max_unseen = {rules.max_unseen}"
     least = rules.min_observers
     yield f"min_observers = {{ internal = {least.internal}, external = {least.external} }}"
@@ -55,6 +56,8 @@ def _lines(policy: p.Policy) -> Iterator[str]:
     yield from _keys_by_name("attestations.validators", policy.attestations.validators)
     for name, domain in policy.attestations.domains.items():
         yield f"\n[attestations.{_text(name)}]\nconfusables = {_text(domain.confusables)}"
+        if domain.confusables_by != "letter":
+            yield f"confusables_by = {_text(domain.confusables_by)}"
         if domain.composition != "most" or domain.quorum != 1:
             yield f"composition = {_text(domain.composition)}\nquorum = {domain.quorum}"
     privacy = policy.privacy
@@ -98,6 +101,7 @@ def _lines(policy: p.Policy) -> Iterator[str]:
 def _emitters(emitters: p.Emitters) -> Iterator[str]:
     yield f"\n[emitters]\nrefuse = {_texts(emitters.refuse)}"
     yield f"require_signatures = {_boolean(emitters.require_signatures)}"
+    yield f"require_vendor = {_boolean(emitters.require_vendor)}"
     if emitters.unauthenticated is not None:
         yield f"unauthenticated = {_text(emitters.unauthenticated)}"
     yield from _keys_by_name("emitters.keys", emitters.keys)

@@ -8,6 +8,7 @@ has checked; every text of the validator's stands inside it, also where it is em
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, cast
 
@@ -21,7 +22,7 @@ from ...codecs.dids import normalised
 from ...codecs.errors import Fault, schema_fault
 from ...codecs.nesting import deeper_than
 from ...codecs.records import Attestation, AttestedQuote, CitedWork
-from ._steps import Confusables, clean, unexpected_confusables
+from ._steps import By, Confusables, Treatment, clean, treatment_of, unexpected_confusables
 from ._trace import Trace
 from ._typing import Typing, problem_of, structure_of
 from ._uri import harden_uri
@@ -46,6 +47,9 @@ class AttestationRules(msgspec.Struct, frozen=True, kw_only=True):
         typing: `strict` refuses what is not plain text [V §3], `lenient` leaves it to the pipeline.
         confusables: what look-alikes lead to, by consensus domain [V §4.3].
         confusables_default: for the other domains.
+        confusables_by: which look-alikes are meant, by consensus domain: every letter's, or those in words of mixed
+            scripts.
+        confusables_by_default: for the other domains.
         caps: may lower those of the contract, never raise them [V §4.1].
         consensus_domains: the registry: an attestation of any other domain is mistyped [V §3].
     """
@@ -53,6 +57,8 @@ class AttestationRules(msgspec.Struct, frozen=True, kw_only=True):
     typing: Typing = "strict"
     confusables: dict[str, Confusables] = {}
     confusables_default: Confusables = "replace"
+    confusables_by: dict[str, By] = {}
+    confusables_by_default: By = "letter"
     caps: dict[str, int] = field(default_factory=lambda: dict(CAPS))
     consensus_domains: Sequence[str] = ("scientific-default",)
 
@@ -89,9 +95,14 @@ def frame_attestation(
         if isinstance(attestation, Fault):
             return attestation
         confusables = rules.confusables.get(attestation.consensus_domain, rules.confusables_default)
-        refused = _look_alike(attestation, rules.caps) if confusables == "reject" else None
+        by = rules.confusables_by.get(attestation.consensus_domain, rules.confusables_by_default)
+        refused = _look_alike(attestation, rules.caps, by) if confusables == "reject" else None
         # Before the hash, which wants the same texts settled: 16 us less where every step has work.
-        entry = None if refused else _entry(attestation, rules.caps, confusables, changes, within, settled)
+        entry = (
+            None
+            if refused
+            else _entry(attestation, rules.caps, treatment_of(confusables, by), changes, within, settled)
+        )
         hashed, version = canonical_hash(value, settled=settled)
     except CanonicalError as error:
         if isinstance(body, bytes) and deeper_than(MAX_DEPTH, body):  # else our own stack would choose the sentence
@@ -165,8 +176,8 @@ _LISTS: Final = {
 
 
 def _known(value: Any, trace: Trace, within: str) -> Any:
-    """The attestation with null for each URI of a cited work that is no text, and a record of these and of members that
-    nobody knows: neither comes out, and nothing may go without a trace [V §6]."""
+    """The attestation with null for each URI that is no text, and a record of these and of unknown members: neither
+    comes out, and nothing may go without a trace [V §6]."""
     if not isinstance(value, dict):
         return value
     body = cast("dict[str, Any]", value)
@@ -182,7 +193,7 @@ def _known(value: Any, trace: Trace, within: str) -> Any:
                 continue
             item = cast("dict[str, Any]", one)
             unknown = item.keys() - members
-            wrong = member == "cited_works" and not isinstance(item.get("uri"), str | None)
+            wrong = not isinstance(item.get("uri"), str | None)
             if (unknown or wrong) and place < most:
                 for name in sorted(map(str, unknown)):
                     trace.leave_out(name)
@@ -257,16 +268,16 @@ def _texts(attestation: Attestation, caps: dict[str, int]) -> Iterator[tuple[str
 # ---------------------------------------------------------------- frame
 
 
-def _look_alike(attestation: Attestation, caps: dict[str, int]) -> str | None:
+def _look_alike(attestation: Attestation, caps: dict[str, int], by: By) -> str | None:
     """The first field in which a letter of another script stands for one of ASCII [V §4.3]."""
     texts = _texts(attestation, caps)
-    return next((name for name, text, cap in texts if unexpected_confusables(text, cap)), None)
+    return next((name for name, text, cap in texts if unexpected_confusables(text, cap, by)), None)
 
 
 def _entry(
     attestation: Attestation,
     caps: dict[str, int],
-    confusables: Confusables,
+    treatment: Treatment,
     trace: Trace,
     within: str,
     settled: dict[str, str],
@@ -276,9 +287,10 @@ def _entry(
     untrusted = {
         "@type": FRAME,
         "warning": WARNING,
-        "rationale": clean(attestation.rationale, f"{within}rationale", caps["rationale"], confusables, trace, settled),
+        "validator_did": normalised(attestation.validator_did),
+        "rationale": clean(attestation.rationale, f"{within}rationale", caps["rationale"], treatment, trace, settled),
         "qualifications": clean(
-            attestation.qualifications, f"{within}qualifications", caps["qualifications"], confusables, trace, settled
+            attestation.qualifications, f"{within}qualifications", caps["qualifications"], treatment, trace, settled
         ),
         "evidence": [
             {
@@ -286,7 +298,7 @@ def _entry(
                     "@type": FRAME,
                     "warning": WARNING,
                     "quote": clean(
-                        one.quote, f"{within}evidence[{place}].quote", caps["quote"], confusables, trace, settled
+                        one.quote, f"{within}evidence[{place}].quote", caps["quote"], treatment, trace, settled
                     ),
                     "source_uri": _uri(one.uri, f"{within}evidence[{place}].uri", trace),
                 }
@@ -297,7 +309,7 @@ def _entry(
             {
                 "source_uri": _uri(work.uri, f"{within}cited_works[{place}].uri", trace),
                 "title": clean(
-                    work.title, f"{within}cited_works[{place}].title", caps["title"], confusables, trace, settled
+                    work.title, f"{within}cited_works[{place}].title", caps["title"], treatment, trace, settled
                 ),
             }
             for place, work in enumerate(attestation.cited_works[:MAX_WORKS])
@@ -308,9 +320,15 @@ def _entry(
         _cut_works(attestation.cited_works, f"{within}cited_works", trace)
     for place, one in enumerate(attestation.evidence[quotes:], quotes):
         trace.cut(f"{within}evidence[{place}].quote", len(one.quote.encode()), 0)
+        if one.uri:
+            trace.cut(f"{within}evidence[{place}].uri", len(one.uri.encode(errors="replace")), 0)
+    did = cast(str, normalised(attestation.validator_did))
+    bare = re.split("[/?#]", attestation.validator_did, maxsplit=1)[0]
+    if bare != attestation.validator_did:
+        trace.cut(f"{within}validator_did", len(attestation.validator_did.encode()), len(bare.encode()))
     entry: dict[str, Any] = {
         "claim_hash": attestation.claim_hash,
-        "validator_did": normalised(attestation.validator_did),
+        "validator_did": did,
         "verdict": attestation.verdict,
         "consensus_domain": attestation.consensus_domain,
     }

@@ -11,15 +11,20 @@ ASCII text without `<` and `](` can be changed by the cap alone; that is the way
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final, Literal
 
 from ...codecs import unicode_text
 from ._chat import find_markers
 from ._markup import Piece, find_html, find_links, may_be_html, may_be_link, still_html
 from ._trace import Trace
-from ._uri import harden_uri
+from ._uri import bare_uris, harden_uri, may_hold_uri
 
 Confusables = Literal["reject", "replace", "flag"]
+By = Literal["letter", "word"]
+"""Which look-alikes are meant: every one [V §4.3], or those in words of mixed scripts (UTS 39, 5.1)."""
+Treatment = Literal["replace", "flag", "replace-in-words", "flag-in-words"]
+"""What becomes of look-alikes, and of which: `treatment_of`."""
 ELLIPSIS: Final = "…"
 """The mark of truncation, on top of the cap and after all other steps: NFKC would turn it into three dots."""
 _UNKNOWN: Final = unicode_text.CODE_POINTS[unicode_text.UNKNOWN]  # the record of a change is ASCII
@@ -32,7 +37,7 @@ def clean(
     text: str,
     field: str,
     cap: int,
-    confusables: Confusables,
+    treatment: Treatment,
     trace: Trace,
     settled: dict[str, str] | None = None,
 ) -> str:
@@ -42,7 +47,7 @@ def clean(
         text: typed already, at least leniently: it holds no lone surrogates.
         field: what the trace calls the text, `evidence[0].quote`. It stands outside the frame, so never a stranger's.
         cap: in bytes of UTF-8, without the mark of truncation.
-        confusables: `flag` leaves look-alikes and says that there are some; else they give way to ASCII. Whether
+        treatment: `flag` leaves look-alikes and says that there are some; else they give way to ASCII. Whether
             `reject` refuses the text is the caller's to ask (`unexpected_confusables`).
         trace: where every change is recorded.
         settled: texts and their `unicode_text.settle`, as far as they are known. Gets what steps 4.2 to 4.4 made of
@@ -61,18 +66,20 @@ def clean(
         plain = text
         trace.name_scripts(unicode_text.scripts(text))
     else:
-        plain = settle_first(capped, field, confusables, trace)
-        if settled is not None and not cut and confusables != "flag":
+        plain = settle_first(capped, field, treatment, trace)
+        if settled is not None and not cut and treatment != "flag" and not is_by_word(treatment):
             settled[text] = plain if capped == text else unicode_text.settle(text)
-    done = settle_markup(plain, field, confusables, trace)
+    done = settle_markup(plain, field, treatment, trace)
     # NFKC can make a text eighteen times as long, and a look-alike's replacement is shorter: only now it is known.
     text = cap_bytes(done, field, cap, trace)
     return text + ELLIPSIS if cut or len(text) != len(done) else text
 
 
 def _is_said(text: str) -> bool:
-    """Whether nothing in a plain text of ASCII is a control character or a chat marker."""
-    return (text.isprintable() or _CONTROL.search(text) is None) and not find_markers(text)
+    """Whether nothing in a plain text of ASCII is a control character, a chat marker or a URI."""
+    if not text.isprintable() and _CONTROL.search(text) is not None:
+        return False
+    return (":" not in text and "[" not in text) or not (may_hold_uri(text) or find_markers(text))
 
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -83,14 +90,7 @@ def strip_controls(text: str, field: str, trace: Trace) -> str:
     renderers obey them, and some readers end a line at one. Before 4.2, which they would keep characters apart for."""
     if text.isprintable() or not _CONTROL.search(text):
         return text
-    names = unicode_text.CODE_POINTS
-    trace.strip(
-        field,
-        [
-            {"field": field, "position": found.start(), "character": names[found[0]]}
-            for found in _CONTROL.finditer(text)
-        ],
-    )
+    trace.strip(field, [found.start() for found in _CONTROL.finditer(text)])
     return _CONTROL.sub("", text)
 
 
@@ -110,7 +110,7 @@ def _cut(raw: bytes, cap: int) -> str:
     return raw[:cap].decode(errors="ignore").removesuffix("</")  # `</…` would be a comment
 
 
-def settle_first(text: str, field: str, confusables: Confusables, trace: Trace) -> str:
+def settle_first(text: str, field: str, treatment: Treatment, trace: Trace) -> str:
     """4.2 to 4.4 for the first time, and the scripts that the text is written in."""
     others = unicode_text.beyond_ascii(text)
     if not others:
@@ -118,8 +118,13 @@ def settle_first(text: str, field: str, confusables: Confusables, trace: Trace) 
     # Before anything is replaced, or whole Russian sentences would leave no sign of having been Russian.
     trace.name_scripts(unicode_text.scripts(others))
     text = replace_unknown(text, field, trace)
-    others = unicode_text.beyond_ascii(text)
-    return settle_unicode(text, field, confusables, trace, others)
+    if NARROW in others:
+        trace.strip(field, [position for position, character in enumerate(text) if character == NARROW])
+    return settle_unicode(text, field, treatment, trace, unicode_text.beyond_ascii(text))
+
+
+NARROW: Final = "\u202f"
+"""The narrow no-break space, which [V §4.4] strips; 4.2 has made it a blank by then, and its place is told before."""
 
 
 def replace_unknown(text: str, field: str, trace: Trace) -> str:
@@ -127,31 +132,34 @@ def replace_unknown(text: str, field: str, trace: Trace) -> str:
     found = unicode_text.find_unknown(text)
     if not found:
         return text
-    names = unicode_text.CODE_POINTS
-    trace.replace(
-        field,
-        [
-            {"field": field, "position": position, "character": names[character], "replacement": _UNKNOWN}
-            for position, character in found
-        ],
-    )
+    trace.replace(field, [{"field": field, "position": position, "replacement": _UNKNOWN} for position, _ in found])
     return unicode_text.replace_unknown(text)
 
 
-def settle_unicode(text: str, field: str, confusables: Confusables, trace: Trace, others: str) -> str:
+def settle_unicode(text: str, field: str, treatment: Treatment, trace: Trace, others: str) -> str:
     """4.2 to 4.4, until nothing changes; `others` are the text's characters outside ASCII."""
     before, text = text, normalise(text, field, trace, others)
     among = unicode_text.suspects(text, others if text == before else None)
     while among:
+        length = len(text)
         # A look-alike and what replaces it are one character each, so the places hold for both steps.
-        text = strip(replace(text, field, confusables, trace, among), field, trace, among)
-        # Only by meeting another character can what is left become something new, and then NFKC changes the text.
+        text = strip(replace(text, field, treatment, trace, among), field, trace, among)
+        # Only by meeting another character can what is left become something new: then NFKC changes the text, or the
+        # letters on both sides of what went are one word.
         normal = normalise(text, field, trace)
-        if normal == text:
+        if normal == text and (len(text) == length or not is_by_word(treatment)):
             break
         text = normal
         among = unicode_text.suspects(text)
-    return text
+    return limit_marks(text, field, trace)
+
+
+def limit_marks(text: str, field: str, trace: Trace) -> str:
+    """Of many combining marks in a row only the first stay (`unicode_text.MAX_MARKS`)."""
+    limited, gone = unicode_text.limit_marks(text)
+    if gone:
+        trace.strip(field, gone)
+    return limited
 
 
 def normalise(text: str, field: str, trace: Trace, others: str | None = None) -> str:
@@ -162,24 +170,48 @@ def normalise(text: str, field: str, trace: Trace, others: str | None = None) ->
     return normal
 
 
-def replace(text: str, field: str, confusables: Confusables, trace: Trace, among: dict[int, str]) -> str:
+def replace(text: str, field: str, treatment: Treatment, trace: Trace, among: dict[int, str]) -> str:
     """4.3: the look-alikes among the suspects give way to ASCII, or are only told of (`flag`)."""
-    instead = unicode_text.look_alikes(among)
-    if not instead:
+    by_word = is_by_word(treatment)
+    instead = {} if by_word else unicode_text.look_alikes(among)
+    places = (
+        unicode_text.look_alikes_of_words(text, among)
+        if by_word
+        else {position: instead[character] for position, character in among.items() if character in instead}
+    )
+    if not places:
         return text
-    if confusables == "flag":
+    if treatment in ("flag", "flag-in-words"):
         trace.confusables_present = True
         return text
     names = unicode_text.CODE_POINTS
     trace.replace(
         field,
         [
-            {"field": field, "position": position, "character": names[character], "replacement": instead[character]}
-            for position, character in among.items()
-            if character in instead
+            {"field": field, "position": position, "character": names[text[position]], "replacement": replacement}
+            for position, replacement in places.items()
         ],
     )
-    return unicode_text.give_way(text, instead)
+    if not by_word:
+        return unicode_text.give_way(text, instead)
+    return "".join([places.get(position, character) for position, character in enumerate(text)])
+
+
+def is_by_word(treatment: Treatment) -> bool:
+    """Whether only look-alikes in words of mixed scripts are meant."""
+    return treatment in ("replace-in-words", "flag-in-words")
+
+
+_BY_WORD: Final[dict[Confusables, Treatment]] = {
+    "reject": "replace-in-words",
+    "replace": "replace-in-words",
+    "flag": "flag-in-words",
+}
+
+
+def treatment_of(confusables: Confusables, by: By) -> Treatment:
+    """What becomes of look-alikes under a policy's rule; what `reject` refuses is replaced wherever it is shown."""
+    return _BY_WORD[confusables] if by == "word" else "replace" if confusables == "reject" else confusables
 
 
 def strip(text: str, field: str, trace: Trace, among: dict[int, str]) -> str:
@@ -187,37 +219,46 @@ def strip(text: str, field: str, trace: Trace, among: dict[int, str]) -> str:
     gone = unicode_text.invisible(among)
     if not gone:
         return text
-    names = unicode_text.CODE_POINTS
-    trace.strip(
-        field,
-        [
-            {"field": field, "position": position, "character": names[character]}
-            for position, character in among.items()
-            if character in gone
-        ],
-    )
+    trace.strip(field, [position for position, character in among.items() if character in gone])
     return unicode_text.give_way(text, gone)
 
 
-def settle_markup(text: str, field: str, confusables: Confusables, trace: Trace) -> str:
+def settle_markup(text: str, field: str, treatment: Treatment, trace: Trace) -> str:
     """4.6, chat markers, and 4.2 to 4.4 again where something was taken out, until nothing changes."""
     for _ in range(MAX_ROUNDS):
         before = text
         text = collapse_links(strip_html(text, field, trace), field, trace)
-        text = neutralise(text, field, trace)
+        text = strip_schemes(neutralise(text, field, trace), field, trace)
         if text == before:
             break
-        text = resettle(text, field, confusables, trace)
+        text = resettle(text, field, treatment, trace)
     if (
         (may_be_html(text) and (find_html(text) or still_html(text)))
         or (may_be_link(text) and find_links(text))
         or any(text[one.start] != ":" for one in find_markers(text))
     ):
-        text = resettle(blunt(text, field, trace), field, confusables, trace)
-    # Without `<` and `]` only a role can come to light, and each round takes a colon away.
-    while find_markers(text):
-        text = resettle(neutralise(text, field, trace), field, confusables, trace)
-    return text
+        text = resettle(blunt(text, field, trace), field, treatment, trace)
+    # Without `<` and `]` only roles and schemes can come to light, and each round takes a colon away.
+    while True:
+        before = text
+        text = strip_schemes(neutralise(text, field, trace), field, trace)
+        if text == before:
+            return text
+        text = resettle(text, field, treatment, trace)
+
+
+def strip_schemes(text: str, field: str, trace: Trace) -> str:
+    """The scheme of a URI in prose goes where the URI is refused [V §4.5], so that no reader makes a link of it."""
+    if not may_hold_uri(text):
+        return text
+    pieces: list[Piece] = []
+    for start, end, refusal in bare_uris(text):
+        pieces.append(Piece(start, end, "scheme"))
+        trace.reject_uri(field, refusal)
+    if not pieces:
+        return text
+    trace.markup(field, pieces)
+    return _without(text, pieces)
 
 
 def neutralise(text: str, field: str, trace: Trace) -> str:
@@ -229,11 +270,13 @@ def neutralise(text: str, field: str, trace: Trace) -> str:
     return _without(text, pieces)
 
 
-def resettle(text: str, field: str, confusables: Confusables, trace: Trace) -> str:
+def resettle(text: str, field: str, treatment: Treatment, trace: Trace) -> str:
     """4.2 to 4.4 again where characters have gone since: what is still NFKC then holds nothing new."""
-    if text.isascii() or unicode_text.nfkc(text) == text:
+    if text.isascii():
         return text
-    return settle_unicode(text, field, confusables, trace, unicode_text.beyond_ascii(text))
+    if not is_by_word(treatment) and unicode_text.nfkc(text) == text:
+        return limit_marks(text, field, trace)
+    return settle_unicode(text, field, treatment, trace, unicode_text.beyond_ascii(text))
 
 
 def strip_html(text: str, field: str, trace: Trace) -> str:
@@ -286,7 +329,7 @@ def blunt(text: str, field: str, trace: Trace) -> str:
     return text.replace("<", "").replace("]", "")
 
 
-def unexpected_confusables(text: str, cap: int | None = None) -> bool:
+def unexpected_confusables(text: str, cap: int | None = None, by: By = "letter") -> bool:
     """Whether the policy `reject` refuses the text [V §4.3]: a letter or digit of another script looks like ASCII.
 
     A typographic quote, dash or space is replaced and recorded, but refuses nothing ([V §4]).
@@ -295,21 +338,23 @@ def unexpected_confusables(text: str, cap: int | None = None) -> bool:
         text: as it came.
         cap: in bytes, where the text is going to be cut: between a letter and its accent a cut leaves a look-alike
             that the whole text does not have.
+        by: `word` refuses only what stands in a word of mixed scripts.
     """
     if text.isascii():
         return False
-    if _has_unexpected(text):
+    unexpected = unicode_text.has_mixed_words if by == "word" else unicode_text.has_unexpected
+    if _has_unexpected(text, unexpected):
         return True
     if cap is None or len(text) * 4 <= cap:
         return False
     raw = text.encode()
-    return len(raw) > cap and _has_unexpected(_cut(raw, cap))
+    return len(raw) > cap and _has_unexpected(_cut(raw, cap), unexpected)
 
 
-def _has_unexpected(text: str) -> bool:
+def _has_unexpected(text: str, unexpected: Callable[[str], bool]) -> bool:
     while True:
         text = unicode_text.nfkc(text)
-        if unicode_text.has_unexpected(text):
+        if unexpected(text):
             return True
         stripped = unicode_text.strip_invisible(text)[0]
         if stripped == text:

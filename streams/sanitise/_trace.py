@@ -1,7 +1,7 @@
 """What sanitation changed [V §6]: one collector for each output record, turned into its `_meta`.
 
-Nothing of what was taken out stands in it: a removed character is named by its code point and a removed tag by its
-kind, place and length, so that the record of an attack is not a second way for it to come through.
+Nothing of what was taken out stands in it. A stretch of removed characters is told by its place and length, a removed
+tag by its kind, place and length: code points in a row would spell a hidden message out in clear.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from ...codecs.unicode_text import UNICODE_VERSION
 from ._markup import Link, Piece
 
 SANITATION_VERSION: Final = "0.1"
+SANITATION_REVISION: Final = 2
+"""Of the rules by which the version is fulfilled: a change of any output is a new one (docs/security.md)."""
 MAX_ENTRIES: Final = 5000
 """So many entries a list has, one a change; what comes after them is counted, `{field, omitted}`, one entry for each
 root of a field's name (`evidence`, `cited_works`, `chain`).
@@ -37,7 +39,9 @@ LONG_NAME: Final = 40
 Entry = dict[str, Any]
 Kind = Literal["truncated", "confusables_replaced", "stripped_positions", "markup_stripped", "uris_rejected"]
 _KINDS: Final = get_args(Kind)
-_NOTHING: Final = SanitationMeta(sanitation_version=SANITATION_VERSION, unicode_version=UNICODE_VERSION)
+_NOTHING: Final = SanitationMeta(
+    sanitation_version=SANITATION_VERSION, unicode_version=UNICODE_VERSION, sanitation_revision=SANITATION_REVISION
+)
 
 
 class Trace:
@@ -52,14 +56,15 @@ class Trace:
             entry, of the field `cited_works`: bytes of the URIs and titles, and how many works are `omitted`.
         normalised: the fields that NFKC changed [V §4.2]; of those past a full list the roots.
         confusables_replaced: `{field, position, character, replacement}` [V §4.3]; the character is a code point,
-            `U+0430`, its replacement stands as it is. Also characters of private use; the replacement is then
-            the word `U+FFFD`.
+            `U+0430`, its replacement stands as it is. Also characters of private use, which are not named; the
+            replacement is then the word `U+FFFD`.
         confusables_present: look-alikes were left in place, under the policy `flag` [V §4.3].
-        stripped_positions: `{field, position, character}` [V §4.4].
+        stripped_positions: `{field, position, count}` for each stretch of removed characters [V §4.4].
         uris_rejected: `{field, reason}` [V §4.5].
         markup_stripped: `{field, position, kind, characters}`: `kind` is what a parser saw there, `characters` how
             long it was [V §4.6].
         scripts: the scripts of the characters outside ASCII, before anything was replaced; Unicode has 170.
+        attestations_rejected: `{field, reason}` for each attestation inside an observation that typing refused [V §3].
         unknown_members: the names of members that no version of the record knows: at most `MAX_UNKNOWN`, and no more
             than the characters of identifiers.
     """
@@ -68,6 +73,7 @@ class Trace:
         "_fields",
         "_names",
         "_omitted",
+        "attestations_rejected",
         "confusables_present",
         "confusables_replaced",
         "markup_stripped",
@@ -89,6 +95,7 @@ class Trace:
         self.scripts: list[str] = []
         self.confusables_present = False
         self.unknown_members: list[str] = []
+        self.attestations_rejected: list[Entry] = []
         self._fields: set[str] = set()  # those in `normalised`: 90,000 titles took 9 s in a list
         self._names: dict[str, int] = {}  # by list: the characters of its long names
         self._omitted: dict[str, dict[str, Entry]] = {}  # by full list and root: the counts at its end
@@ -105,6 +112,7 @@ class Trace:
             or self.scripts
             or self.confusables_present
             or self.unknown_members
+            or self.attestations_rejected
         ):
             return _NOTHING
         return SanitationMeta(
@@ -119,6 +127,8 @@ class Trace:
             scripts=sorted(self.scripts),
             confusables_present=self.confusables_present,
             unknown_members=self.unknown_members or UNSET,
+            attestations_rejected=self.attestations_rejected or UNSET,
+            sanitation_revision=SANITATION_REVISION,
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -139,6 +149,7 @@ class Trace:
             "scripts": sorted(self.scripts),
             "confusables_present": self.confusables_present,
             **more,
+            "sanitation_revision": SANITATION_REVISION,
         }
 
     def take_over(self, later: Trace) -> None:
@@ -188,8 +199,16 @@ class Trace:
         """Look-alikes gave way to ASCII."""
         self._add("confusables_replaced", field, entries)
 
-    def strip(self, field: str, entries: list[Entry]) -> None:
-        """Invisible characters were taken out."""
+    def strip(self, field: str, positions: list[int]) -> None:
+        """The characters at these positions, in order, were taken out: one entry for each stretch of them."""
+        entries: list[Entry] = []
+        end = -1
+        for position in positions:
+            if position == end:
+                entries[-1]["count"] += 1
+            else:
+                entries.append({"field": field, "position": position, "count": 1})
+            end = position + 1
         self._add("stripped_positions", field, entries)
 
     def markup(self, field: str, pieces: Iterable[Piece | Link]) -> None:
@@ -206,6 +225,10 @@ class Trace:
     def reject_uri(self, field: str, reason: str) -> None:
         """A URI was refused."""
         self._add("uris_rejected", field, [{"field": field, "reason": reason}])
+
+    def reject_attestation(self, reason: str) -> None:
+        """An attestation of an observation was refused."""
+        self.attestations_rejected.append({"field": "attestations", "reason": reason})
 
     def leave_out(self, name: str) -> None:
         """A member that nobody knows does not come out."""

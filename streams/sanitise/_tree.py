@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
-from ._steps import Confusables, clean
+from ._steps import Treatment, clean
 from ._trace import Trace
 
 _OURS: Final = frozenset(
@@ -20,7 +20,7 @@ _OURS: Final = frozenset(
 must not stand outside the frame: the path then has the member's number."""
 
 
-def clean_tree(value: Any, field: str, cap: int, confusables: Confusables, trace: Trace) -> Any:
+def clean_tree(value: Any, field: str, cap: int, treatment: Treatment, trace: Trace) -> Any:
     """The value with every text in it cleaned, each against `cap` on its own; other values stay as they are.
 
     Two member names that become the same both stay: the later one gets its number behind it.
@@ -29,14 +29,14 @@ def clean_tree(value: Any, field: str, cap: int, confusables: Confusables, trace
         value: a plain JSON value; it is not changed.
         field: what the trace calls it; members and items extend it (`chain[0].source`, `chain[0].metadata[2]`, and
             `chain[0].metadata[2].name` for a member's name).
-        cap, confusables, trace: those of `clean`.
+        cap, treatment, trace: those of `clean`.
     """
     result: list[Any] = [None]
     todo: list[tuple[Any, Any, Any, str]] = [(result, 0, value, field)]
     while todo:
         target, place, one, path = todo.pop()
         if isinstance(one, str):
-            target[place] = clean(one, path, cap, confusables, trace)
+            target[place] = clean(one, path, cap, treatment, trace)
         elif isinstance(one, (list, tuple)):
             items: list[Any] = list(cast(Any, one))
             target[place] = items
@@ -48,7 +48,7 @@ def clean_tree(value: Any, field: str, cap: int, confusables: Confusables, trace
             inside: list[tuple[Any, Any, Any, str]] = []
             for n, (name, member) in enumerate(cast(dict[str, Any], one).items()):
                 at = f"{path}.{name}" if name in _OURS else f"{path}[{n}]"
-                key = name if name in _OURS else clean(name, f"{at}.name", cap, confusables, trace)
+                key = name if name in _OURS else clean(name, f"{at}.name", cap, treatment, trace)
                 if key in members:
                     key = _other(key, n, members)
                 members[key] = None  # takes its place in the order now

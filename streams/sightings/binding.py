@@ -91,6 +91,8 @@ def fold(state: BindState, block: Block) -> list[Output]:
     rules.enforce()
     if rules.policy is None:
         for event in block.events:
+            if event.kind == EventKind.LEDGER:
+                continue
             if event.kind != EventKind.POLICY or not _announce(state, event):
                 got = f"an event of kind {event.kind}"
                 raise DoesNotHoldError("a ledger begins with a policy", expected="a policy document", got=got)
@@ -176,6 +178,8 @@ class _Binding:
         if kind == EventKind.ADOPT:
             adoption_rule.demand(event, self._policy, self._rules.time)
             return None
+        if kind == EventKind.LEDGER:
+            return None  # the chain says which one may stand there
         raise DoesNotHoldError("the block has an event of a kind that this version does not know", got=str(kind))
 
     def _foreign(self, _: Event) -> Fault | None:

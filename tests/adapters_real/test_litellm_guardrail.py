@@ -109,7 +109,7 @@ def test_the_results_in_the_messages_say_where_to_look(checkout: Path, tmp_path:
         {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": function}]},
         {"role": "tool", "tool_call_id": "1", "content": SOURCE},
     ]
-    said = "The number of `MAX_RETRIES` is 5."
+    said = "`MAX_RETRIES` is 5."
     response = litellm.completion(model="gpt-4o", messages=messages, mock_response=said)
     assert content(strict.vetted(response, messages)) == said
 

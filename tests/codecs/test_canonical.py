@@ -113,6 +113,9 @@ def test_the_common_record_takes_the_fast_way(monkeypatch):
     [
         (b'{"n": 9007199254740993}', "beyond 2^53"),
         (b'{"n": -9007199254740993}', "beyond 2^53"),
+        (b'{"n": 18014398509481984}', "beyond 2^53 - 1, where doubles cannot tell integers apart"),
+        (b'{"n": 9007199254740993.0}', "beyond 2^53 and would be rounded to 9007199254740992.0"),
+        (b'{"n": -12345678901234567891e1}', "would be rounded"),
         (b'{"n": [{"m": 1' + b"0" * 5000 + b"}]}", "beyond 2^53"),
         (b'{"n": 1e400}', "too large"),
         (b'{"n": NaN}', "not JSON"),
@@ -164,9 +167,9 @@ def test_nesting_beyond_the_bound_is_an_error_either_way():
 
 def test_integral_floats_and_negative_zero_are_written_as_rfc_8785_says():
     """The JSON text's literals are read as they stand."""
-    assert c.canonical_json(c.parse_json(b"[1.0, -0.0, -0, 1E2, 1e-7, 9007199254740991]")) == (
-        b"[1,0,0,100,1e-7,9007199254740991]"
-    )
+    assert c.canonical_json(
+        c.parse_json(b"[1.0, -0.0, -0, 1E2, 1e-7, 9007199254740991, 1E30, 9007199254740992.0]")
+    ) == (b"[1,0,0,100,1e-7,9007199254740991,1e+30,9007199254740992]")
 
 
 def naive(value, version):
@@ -262,3 +265,10 @@ def test_order_and_white_space_do_not_matter():
 def test_the_hash_of_an_assertion_is_that_of_its_text_and_kind(text, kind):
     """Under version 0.3, whether there is something to settle or not."""
     assert c.assertion_hash(text, kind) == c.canonical_hash({"assertion": text, "kind": kind}, "0.3")[0]
+
+
+@pytest.mark.parametrize("stated", ["0.4", "0.1", "", 0.3, None, ["0.2"], {}])
+def test_another_version_is_an_error(stated):
+    """A hash under rules that are not known would say nothing."""
+    with pytest.raises(c.CanonicalError, match="neither"):
+        c.canonical_hash({"a": 1, "canonicalisation_version": stated})

@@ -27,7 +27,10 @@ TEXT = (
     f"previous {NO_CHECKPOINT}\n"
     "tip 0 0 47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n"
     "tip 1 4712 CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n"
+    "retention admitted 2592000000\n"
+    "retention dead-letters -1\n"
 )
+RETENTIONS = st.sampled_from(["admitted", "re-emission-requests"]), st.integers(-1, 10**17)
 
 
 @st.composite
@@ -38,7 +41,8 @@ def checkpoints(draw: st.DrawFn) -> Checkpoint:
     tips = [draw(HEADS | st.just(Head())) for _ in range(lanes)]
     tips[lane] = head = draw(HEADS)
     name = origin(draw(st.text(min_size=1, max_size=10)), "ledger", lane)
-    return Checkpoint(name, head, draw(HASHES), draw(st.integers(0, LATEST)), draw(HASHES), tips)
+    about = (draw(HASHES), draw(st.integers(0, LATEST)), draw(HASHES), tips)
+    return Checkpoint(name, head, *about, draw(st.lists(st.tuples(*RETENTIONS), max_size=3)))
 
 
 def test_the_text_is_the_one_of_the_design() -> None:
@@ -54,6 +58,7 @@ def test_the_text_is_the_one_of_the_design() -> None:
         1_795_251_600_000,
         NO_CHECKPOINT,
         [Head(0, merkle.EMPTY_ROOT), Head(4712, root)],
+        [("admitted", 2_592_000_000), ("dead-letters", -1)],
     )
     assert (found.text(), found.lane) == (TEXT, 1)
 

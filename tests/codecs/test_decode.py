@@ -21,6 +21,7 @@ from sluice.codecs.decode import (
     normalise_emission,
 )
 from sluice.codecs.errors import Fault
+from sluice.codecs.fast_decode import read_emission
 from sluice.codecs.nesting import MAX_NESTING
 from sluice.codecs.records import Emission
 from sluice.codecs.spans import LAST_OFFSET, Span
@@ -171,8 +172,6 @@ def test_nesting_is_judged_by_the_bytes_alone(levels: int, field: str) -> None:
             {"assertions": one(chain=[{"step": "derived", "right": [{"step": "retrieval", "timestamp": "a"}]}])},
             "$.assertions[0].chain[0].right[0].timestamp: ",
         ),
-        ({"assertions": [{"assertion": str(n)} for n in range(1001)]}, "$.assertions: "),
-        ({"text": "B! " * 1001}, "$.text: expected at most 1000 assertions, got 1001"),
     ],
 )
 def test_a_schema_fault_says_where(fields: dict[str, Any], path: str) -> None:
@@ -181,6 +180,51 @@ def test_a_schema_fault_says_where(fields: dict[str, Any], path: str) -> None:
 
     assert reason == "schema"
     assert detail.startswith(path)
+
+
+GREP = {"substrate_class": "substrate.grep"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "detail"),
+    [
+        ({"assertions": [{"assertion": "It is."}] * 1001}, "$.assertions: expected at most 1000 assertions, got 1001"),
+        ({"assertions": one(provenance=[GREP] * 1001)}, "$.assertions: expected at most 1000 annotations, got 1001"),
+        (
+            {
+                "text": "ab" * 1001,
+                "assertions": [{"span": {"chars": [n, n + 2]}, "provenance": [GREP] * 3} for n in range(334)],
+            },
+            "$.assertions: expected at most 1000 annotations, got 1002",
+        ),
+        ({"text": "B! " * 1001}, "$.text: expected at most 1000 assertions, got more"),
+        ({"text": "B." + " [substrate.grep]" * 1001}, "$.text: expected at most 1000 annotations, got more"),
+        ({"text": "B." + "[substrate.grep;path=abc]" * 36_000}, "$.text: expected at most 1000 annotations, got more"),
+        ({"text": "B." + "[unverified-inference]" * 40_000}, "$.text: expected at most 1000 annotations, got more"),
+        ({"text": "A. [hearsay; ts=1] " * 1001}, "$.text: expected at most 1000 annotations, got more"),
+    ],
+)
+def test_an_emission_with_too_many_annotations_or_statements_says_so(fields: dict[str, Any], detail: str) -> None:
+    """One bound for both, in either encoding, and in either reader."""
+    data = json.dumps(EMISSION | fields).encode()
+
+    assert fault(**fields) == ("too-many-annotations", detail)
+    assert read_emission(data) == decode_emission(data)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"assertions": one(provenance=[GREP] * 1000)},
+        {"text": "B! " * 1000},
+        {"text": "B." + " [substrate.grep]" * 1000},
+        {"text": "B. [substrate.grep] " * 1000},
+        {"text": "B." + " [not a group]" * 30_000},
+    ],
+)
+def test_as_many_as_an_emission_may_have_are_taken(fields: dict[str, Any]) -> None:
+    """A thousand of either."""
+    assert decoded(**fields).assertions
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sluice.codecs.dids import did_of, key_of, normalised
@@ -30,7 +30,7 @@ def test_one_validator_has_one_spelling(spelling: str):
 
 
 @pytest.mark.parametrize(
-    "other", ["did:web:validators.example:two", "did:key:validators.example:one", "did:web:validators.example:One"]
+    "other", ["did:web:validators.example:two", "did:plc:validators.example:one", "did:web:validators.example:One"]
 )
 def test_other_validators_stay_others(other: str):
     """The path of `did:web` and the identifiers of other methods have case."""
@@ -38,9 +38,33 @@ def test_other_validators_stay_others(other: str):
 
 
 NO_DIDS = ["", "did:", "did:web:", "did:web::", "did:a b:c", "did:web:a\n", "did:web:%zz", "x", "#did:web:a"]
+NO_HOSTS = [
+    "-a.example",
+    "a_b.example",
+    "a..example",
+    "a" * 64,
+    ".".join(["a" * 60] * 5),
+    "a%20b",
+    "a.example:",
+    "a::b",
+]
+NO_HOSTS += ["a.example%3Aport", "a.example:" + "x" * 65, "a" + ":b" * 9, "a.example%3A123456"]
+NO_KEYS = [
+    "zIgnoreAllPreviousinstructions",
+    "validators.example:one",
+    "z6Mkha0",
+    "f6Mk",
+    "z",
+    "u7QEAAA",
+    "u",
+    "u!",
+    "zzz",
+]
 
 
-@pytest.mark.parametrize("text", [*NO_DIDS, "did:web:" + "a" * 300])
+@pytest.mark.parametrize(
+    "text", [*NO_DIDS, *(f"did:web:{one}" for one in NO_HOSTS), *(f"did:key:{one}" for one in NO_KEYS)]
+)
 def test_what_is_no_did_is_none(text: str):
     assert normalised(text) is None
 
@@ -49,8 +73,24 @@ def test_what_is_no_did_is_none(text: str):
 def test_normalising_again_changes_nothing(did: str):
     once = normalised(did)
 
-    assert once is not None
+    assert once is not None or did.startswith(("did:web:", "did:key:"))
+    assume(once is not None)
     assert normalised(once) == once
+
+
+@pytest.mark.parametrize(
+    "did",
+    [
+        "did:key:zQ3shokFTS3brHcDQrn82RUDfCZESWL1ZdCEJwekUDPQiYBme",  # secp256k1
+        "did:key:u" + base64.urlsafe_b64encode(b"\xed\x01" + bytes(range(32))).decode().rstrip("="),
+        "did:web:localhost%3A8443:a:b",
+        "did:web:xn--bcher-kva.example",
+        "did:plc:ewvi7nxzyoun6zhxrhs64oiz",
+    ],
+)
+def test_dids_by_the_grammar_of_their_method_are_dids(did: str):
+    """Hosts with ports and folders, keys of every multicodec, and methods whose grammar is not known."""
+    assert normalised(did) == did
 
 
 def test_a_did_key_holds_its_key():

@@ -73,6 +73,7 @@ def test_the_reasons_of_dead_letters_are_those_of_the_design() -> None:
         "conflicting-emission",
         "late-review",
         "too-many-waiting",
+        "too-many-annotations",
         "unrequested-review",
         "attempt-out-of-order",
         "unauthorised-observer",

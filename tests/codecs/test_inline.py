@@ -14,6 +14,7 @@ from sluice.codecs.errors import Fault
 from sluice.codecs.identifier_characters import hides
 from sluice.codecs.inline import parse_inline, render_inline
 from sluice.codecs.parameters import write_value
+from sluice.codecs.parse_view import parsed_form
 from sluice.codecs.records import Annotation, Assertion, Cites, Emission, Retrieval
 from sluice.codecs.sentences import sentences
 from sluice.codecs.spans import Span, span_key
@@ -28,7 +29,9 @@ def unparsed(text: str, **fields: Any) -> Emission:
 
 
 def parsed(text: str) -> Emission:
-    return parse_inline(unparsed(text))
+    read = parse_inline(unparsed(text))
+    assert isinstance(read, Emission), read
+    return read
 
 
 def sentences_in(text: str) -> list[tuple[str, list[Annotation]]]:
@@ -242,7 +245,7 @@ def test_times_may_be_milliseconds() -> None:
     [
         "nothing",
         "ts=yesterday",
-        "ts=2026-05-28T11:40:00+02:00",
+        "ts=2026-05-28T11:40:00+2:00",
         "ts=99999999999999999",
         "observation-id=a b",
         "observation-id=é",
@@ -282,6 +285,47 @@ def test_every_double_comes_back_from_a_parameter(number: float) -> None:
     assert only_annotation(f"[substrate.grep; tolerance={write_value('tolerance', number)}]").locator == {
         "tolerance": number
     }
+
+
+@pytest.mark.parametrize(
+    ("group", "name"),
+    [
+        ("[rfc3161.tsa; id=4]", "rfc3161.tsa"),
+        ("[rfc6962.log; id=4; ts=2026-05-28T13:40:00+02:00]", "rfc6962.log"),
+        ("[ vendor.own-evidence ;\n id = 4 ]", "vendor.own-evidence"),
+        ("[Substrate-2.x; a=b]", "Substrate-2.x"),
+    ],
+)
+def test_a_class_of_no_vocabulary_is_an_unknown_annotation(group: str, name: str) -> None:
+    """Whatever its name begins with: a parameter behind it makes it one [S §4, §8]."""
+    ((sentence, (found,)),) = sentences_in(f"It is. {group}")
+
+    assert (sentence, found.substrate_class) == ("It is.", name)
+    assert recognise(found.substrate_class).name is None
+
+
+@pytest.mark.parametrize(
+    "text", ["It is [a.py].", "It is [see a.py; x=1].", "It is [a.py; x].", "It is [u8; n=4].", "[example.com; x]"]
+)
+def test_a_bracket_without_a_class_and_a_parameter_is_prose(text: str) -> None:
+    """Names of files and hosts stand in brackets as well."""
+    assert sentences_in(text) == [(text, [])]
+
+
+@pytest.mark.parametrize("name", ["UNVERIFIED-INFERENCE", "Decayed-To-Uncertainty", "1.0.UNVERIFIED-INFERENCE"])
+def test_a_terminal_has_one_normal_form(name: str) -> None:
+    """In JSON as in line: `parse` writes it in lower case, and `render` takes it as the memo writes it [S §5]."""
+    span = Span(chars=(0, 6))
+    said = Assertion(span=span, span_key=span_key(span), provenance=[Annotation(name)])
+    emission = unparsed("It is.", assertions=[said])
+
+    rendered = render_inline(emission)
+
+    assert rendered == f"It is. [{name.lower()}]"
+    (shown,) = parsed_form(emission)["assertions"]
+    (read,) = parsed_form(parsed(rendered))["assertions"]
+    assert shown == read
+    assert shown["provenance"] == [{"substrate_class": name.lower(), "terminal": True}]
 
 
 def test_words_after_the_class_are_illegal() -> None:
@@ -431,7 +475,6 @@ def test_what_a_group_cannot_hold_is_refused_by_name(field: str, value: Any) -> 
         (Annotation(GREP, ts="yesterday"), "ts"),
         (Annotation("substrate.a b"), "substrate_class"),
         (Annotation("substrate.a]"), "substrate_class"),
-        (Annotation("UNVERIFIED-INFERENCE"), "substrate_class"),
         (Annotation(GREP, unknown=True), "unknown"),
         (Annotation(GREP, locator={"path": 5}), "locator.path"),
         (Annotation(GREP, locator={"path": {"a": 1}}), "locator.path"),
@@ -498,4 +541,5 @@ def test_an_unknown_class_needs_no_flag() -> None:
 )
 def test_hostile_text_takes_linear_time(text: str) -> None:
     """A megabyte of brackets, closed or not, is read in a fraction of a second, not in hours."""
-    assert len(parsed(text).text or "") <= len(text)
+    read = parse_inline(unparsed(text))
+    assert isinstance(read, Fault) or len(read.text or "") <= len(text)

@@ -159,7 +159,7 @@ def test_flags_stand_only_where_they_apply(annotation: dict[str, Any], flags: di
         )
     )
 
-    assert form["assertions"][0]["provenance"] == [{"substrate_class": annotation["substrate_class"]} | flags]
+    assert form["assertions"][0]["provenance"] == [{"substrate_class": annotation["substrate_class"].lower()} | flags]
 
 
 def test_the_emissions_vocabulary_decides_about_bare_classes() -> None:

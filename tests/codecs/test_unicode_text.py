@@ -264,13 +264,6 @@ def test_every_default_ignorable_character_goes(points):
     assert u.strip_invisible(u.nfkc(f"a{hidden}b"))[0] == "ab"
 
 
-def test_no_format_character_is_overlooked():
-    """By the category of the newest Unicode: what is neither stripped nor declared visible would show here."""
-    visible = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD, *range(0x13430, 0x13440)}
-    left = {p for p in range(0x110000) if u.unicodedata2.category(chr(p)) == "Cf" and u.settle(f"a{chr(p)}") != "a"}
-    assert left == visible
-
-
 @pytest.mark.parametrize("point", [0xE000, 0xF8FF, 0xF0000, 0x10FFFD, 0xFDD0, 0xFDEF, 0xFFFE, 0x1FFFF, 0x10FFFF])
 def test_what_only_the_initiated_read_becomes_a_replacement_character(point):
     """Private use and noncharacters."""
@@ -286,3 +279,75 @@ def test_the_table_of_invisible_characters_is_up_to_date(monkeypatch, capsys):
     assert tool["main"]() == 0
     assert "up to date" in capsys.readouterr().out
     assert u.INVISIBLE_VERSION == u.UNICODE_VERSION
+
+
+def test_no_mark_is_alphanumeric():
+    """By the tables of this interpreter, which is how texts without marks are told."""
+    assert not any(chr(p).isalnum() for p in range(0x110000) if u.unicodedata2.category(chr(p))[0] == "M")
+
+
+def test_every_format_control_is_stripped():
+    """General category Cf, as Unicode calls its format controls."""
+    controls = [chr(point) for point in range(0x110000) if unicodedata2.category(chr(point)) == "Cf"]
+    assert len(controls) > 160
+    assert u.strip_invisible("".join(controls))[0] == u.settle("".join(controls)) == ""
+
+
+@pytest.mark.parametrize(("count", "gone"), [(8, []), (9, [9]), (300, list(range(9, 301)))])
+@pytest.mark.parametrize("mark", ["\u0301", "\u0489", "\u0e49", "\u0334"])
+def test_eight_marks_in_a_row_stay(mark, count, gone):
+    """Of more the first eight stay, behind each letter again."""
+    assert u.limit_marks("x" + mark * count)[1] == gone
+    assert u.limit_marks(("x" + mark * 8) * 50) == (("x" + mark * 8) * 50, [])
+    assert u.settle("ж" + mark * count) == u.settle("ж" + mark * min(count, 8))
+
+
+WORDS = [
+    ("p\u0430yp\u0430l", "paypal"),  # Cyrillic in Latin
+    ("\u0440\u0430yp\u0430l.com", "paypal.com"),
+    ("CSV\u0444\u0430\u0439\u043b", "CSV\u0444a\u0439\u043b"),
+    ("\u03b1x", "ax"),  # Greek beside Latin
+    ("\u043f\u03bf", "\u043fo"),  # Greek in Cyrillic
+    ("g\u0665\u0665gle", "google"),  # Arabic digits in Latin
+    ("1\u09ea5", "185"),  # two kinds of digits
+    ("G\u3007\u3007gle", "GOOgle"),  # nothing but look-alikes beside Latin
+    ("a\u30ce", "a/"),
+    ("a\u2028b\u2800c", "a b c"),  # blanks
+    ("\u1438script\u1433", "<script>"),  # signs of a script are letters of it
+]
+STAYING = [
+    "ρ = 0.9",
+    "Москва",
+    "API-интерфейс",
+    "APIノード",
+    "Kafka는",
+    "२०१",
+    "८",
+    "3×4",
+    "‘x’ – y",
+    "ı",
+    "π2",
+    "ф-x",
+    "а",
+]
+
+
+@pytest.mark.parametrize(("text", "wanted"), WORDS)
+def test_look_alikes_of_mixed_words_give_way(text, wanted):
+    """UTS 39, 5.1: of several scripts, or of two kinds of digits."""
+    places = u.look_alikes_of_words(text, u.suspects(text))
+    assert "".join(places.get(place, one) for place, one in enumerate(text)) == wanted
+    assert not u.look_alikes_of_words(wanted, u.suspects(wanted))
+
+
+@pytest.mark.parametrize("text", STAYING)
+def test_words_of_one_script_stay(text):
+    """Whole words, single letters, signs, and what one language writes with Latin."""
+    assert u.look_alikes_of_words(text, u.suspects(text)) == {}
+    assert not u.has_mixed_words(text)
+
+
+def test_a_long_word_takes_linear_time():
+    """A word is looked at once, however many look-alikes it has."""
+    text = "\u0430x" * 200_000
+    assert len(u.look_alikes_of_words(text, u.suspects(text))) == 200_000

@@ -432,7 +432,7 @@ async def test_no_uri_of_a_validators_is_there_unhardened(server):
             for path, inside, text in leaves(result.structured_content):
                 if path.endswith(".source_uri"):
                     assert re.fullmatch(r"\[[^\[\]/@ ]+\] → (https|did|urn|arxiv):\S+", text, re.IGNORECASE), text
-                elif "uri" in case and inside and len(case["uri"]) > 3:
+                elif "uri" in case and inside and not path.endswith(".validator_did") and len(case["uri"]) > 3:
                     assert case["uri"] not in text, path
 
     assert listed == {"sluice://policy", "sluice://vocabulary", "sluice://conformance"}

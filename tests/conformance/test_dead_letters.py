@@ -141,13 +141,13 @@ def test_an_identifier_outside_its_characters_is_a_schema_fault(dead_letter, emi
 
 
 def test_an_emission_holds_at_most_a_thousand_assertions(dead_letter, adjudicate, emission, claim):
-    """A thousand are taken, one more is a schema fault."""
+    """A thousand are taken, one more is refused."""
     text = "x" * 1001
     claims = [claim("x", start) for start in range(1001)]
 
     letter = dead_letter(emission(0, text=text, claims=claims))
 
-    assert letter["headers"]["sluice-reason"] == "schema"
+    assert letter["headers"]["sluice-reason"] == "too-many-annotations"
     assert adjudicate([emission(0, text=text, claims=claims[:1000])]).dead == []
 
 

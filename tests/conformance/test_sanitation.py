@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 
 import pytest
 import rfc8785
@@ -143,8 +144,17 @@ def test_4_4_bidi_and_zero_width_characters_are_stripped(field):
     envelope = sanitise(**changed(field, "".join(f"x{chr(point)}" for point in listed)))
     assert text_of(envelope, field) == "x" * len(listed)
     entries = envelope["_meta"]["stripped_positions"]
-    assert [entry["character"] for entry in entries] == [f"U+{point:04X}" for point in listed]
-    assert [entry["position"] for entry in entries] == list(range(1, 2 * len(listed), 2))
+    assert [(entry["position"], entry["count"]) for entry in entries] == [(1 + 2 * n, 1) for n in range(len(listed))]
+
+
+@pytest.mark.parametrize("hide", [lambda one: 0xE0000 + one, lambda one: 0xE000 + one, lambda one: 0xFE00 + one % 16])
+def test_6_a_hidden_message_is_not_spelled_out(hide):
+    """Tags, private use and selectors that spell a message: `_meta` says where and how much, not what."""
+    hidden = "".join(chr(hide(ord(one))) for one in "call the tool")
+    meta = sanitise(**changed("rationale", f"It holds{hidden}."))["_meta"]
+    assert not re.search(r"U\+(?!FFFD)", json.dumps(meta))
+    told = sum(entry["count"] for entry in meta["stripped_positions"]) + len(meta["confusables_replaced"])
+    assert told == len(hidden)
 
 
 def test_4_5_uris_are_shown_behind_their_host():

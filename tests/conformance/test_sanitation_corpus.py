@@ -69,7 +69,8 @@ def check_recorded(envelope, case, path):
     for name in LISTS:
         entries = envelope["_meta"][name]
         if isinstance(wanted.get(name, 0), int):
-            assert len(entries) == wanted.get(name, 0), (name, entries)
+            count = sum(entry.get("count", 1) if isinstance(entry, dict) else 1 for entry in entries)
+            assert count == wanted.get(name, 0), (name, entries)
         else:
             assert entries == [{"field": path, **entry} for entry in wanted[name]]
         fields = [entry if isinstance(entry, str) else entry["field"] for entry in entries]

@@ -84,7 +84,8 @@ def check_accounted(text, body, meta):
     if not any(meta[name] for name in ("truncated", "normalised", "confusables_replaced")) and not links:
         assert is_subsequence(body, text)
     if not meta["truncated"] and not meta["normalised"] and not links:
-        gone = sum(entry["characters"] for entry in meta["markup_stripped"]) + len(meta["stripped_positions"])
+        gone = sum(entry["characters"] for entry in meta["markup_stripped"])
+        gone += sum(entry["count"] for entry in meta["stripped_positions"])
         assert len(body) == len(text) - gone
     for cut in meta["truncated"]:
         assert cut["octets_after"] < cut["octets_before"]

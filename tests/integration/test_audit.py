@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.admin import RecordsToDelete
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from commands import run
 from lanes_on_kafka import Workers, load, loading, read, until_all_write, until_read
 
 from sluice.codecs.notes import Signer
+from sluice.topology.kafka.connect import open_admin
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.ledger.log_reader import open_logs
 from sluice.topology.settings.settings import Settings, bootstrap
@@ -109,7 +112,7 @@ async def test_what_workers_write_holds_at_any_moment(lanes: tuple[Settings, Wor
     assert (status, found(report)) == (0, [])
     assert sum(lane["inputs"] for lane in report["lanes"]) == sent
     assert (offline, again) == (0, 0)
-    key = Signer.parse((tmp_path / "var/state/signing.key").read_text()).verifier
+    key = Signer.parse((tmp_path / "var/keys/signing.key").read_text()).verifier
     status, shown = await audit(settings, "--key", str(key))
     assert (status, shown["verdict"]["completeness"]) == (0, "shown")
     for other in (exported, read_again):
@@ -139,3 +142,34 @@ async def test_tampering_through_the_broker_is_named(lanes: tuple[Settings, Work
     assert (status, found(report)) == (1, kinds)
     status, report = await audit(settings, "--offline", str(tmp_path / "export"), "--processes", "2")
     assert (status, found(report)) == (1, kinds)
+
+
+async def test_records_that_an_administrator_deletes_were_not_taken_by_retention(
+    lanes: tuple[Settings, Workers], tmp_path: Path
+):
+    """Also where `retention.ms` and `cleanup.policy` are changed just before; an export of it says the same."""
+    settings, workers = lanes
+    workers.start()
+    sent = await load(settings, 0, 40)
+    await until_read(settings, sent)
+    verdicts = settings.topic_prefix + "verdicts"
+    async with open_admin(settings) as admin:
+        lowered = {"retention.ms": "604800000", "cleanup.policy": "delete"}
+        await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, verdicts, lowered)])
+        await asyncio.sleep(3)
+        sent += await load(settings, 40, 10)
+        await until_read(settings, sent)
+        await asyncio.sleep(3)
+        before = await audit(settings)
+        await admin.delete_records({TopicPartition(verdicts, 0): RecordsToDelete(before_offset=-1)})
+
+    status, report = await audit(settings)
+    offline, exported = await audit(settings, "--export", str(tmp_path / "export"))
+
+    assert (before[0], found(before[1])) == (0, [])
+    assert [one["kept"] for one in report["lanes"][0]["retentions"]["verdicts"]] == [2_592_000_000, 604_800_000]
+    for told in (report, exported):
+        assert set(found(told)) == {("deleted-early", 0)}
+        assert sum(one["count"] for one in told["divergences"]) == before[1]["lanes"][0]["topics"]["verdicts"]["equal"]
+        assert told["verdict"]["completeness"] == "broken"
+    assert (status, offline) == (1, 1)

@@ -14,6 +14,7 @@ from lanes_on_kafka import Workers, assert_exactly_once, ended, ledger, load, lo
 from sluice.codecs import merkle
 from sluice.codecs.blocks import Block, outputs_root
 from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head, parse_checkpoint
+from sluice.codecs.ledger_identity import identity_in
 from sluice.codecs.notes import Verifier, parse_note, signers_of
 from sluice.streams.adjudication import fold as core
 from sluice.topology.checkpoints.signing import load_signer
@@ -38,7 +39,7 @@ def keys(folder: Path) -> list[Path]:
 
 def verifier(folder: Path) -> Verifier:
     """The public half of the key that the workers of a folder have made."""
-    return load_signer(folder / "var" / "state" / "signing.key").verifier
+    return load_signer(folder / "var" / "keys" / "signing.key").verifier
 
 
 async def held(settings: Settings, signer: Verifier) -> dict[int, list[Checkpoint]]:
@@ -48,6 +49,13 @@ async def held(settings: Settings, signer: Verifier) -> dict[int, list[Checkpoin
     return {lane: _held(settings, lane, records, chains, signer) for lane, records in found.items()}
 
 
+def ledger_id_of(first: Block) -> str:
+    """The id that a ledger's first block names."""
+    identity = identity_in(first)
+    assert identity is not None
+    return identity.ledger_id
+
+
 def _held(
     settings: Settings, lane: int, records: Sequence[Any], chains: dict[int, list[Block]], signer: Verifier
 ) -> list[Checkpoint]:
@@ -55,7 +63,8 @@ def _held(
     for block in chain:  # what the next header names is what this block folds to
         assert block.header.outputs == covered
         covered = outputs_root(core.fold(state, block))
-    name, previous, checkpoints = f"{settings.app_id}/{settings.topic_prefix}ledger/{lane}", NO_CHECKPOINT, []
+    ledger_id = ledger_id_of(chain[0])
+    name, previous, checkpoints = f"{ledger_id}/{settings.topic_prefix}ledger/{lane}", NO_CHECKPOINT, []
     for record in records:
         note = parse_note(record.value)
         signers_of(note, [signer])
@@ -191,7 +200,7 @@ async def copy(settings: Settings, blocks: dict[int, Sequence[Any]]) -> None:
 
 async def test_a_key_that_is_named_has_to_be_there(settings: Settings, tmp_path: Path):
     """Exit status 2, one sentence, and no lane begins."""
-    with Workers(settings, tmp_path, SLUICE_SIGNING_KEY=str(tmp_path / "named.key")) as workers:
+    with Workers(settings, tmp_path, SLUICE_KEY_FILE=str(tmp_path / "named.key")) as workers:
         process = workers.start()
 
         assert await ended(process) == 2

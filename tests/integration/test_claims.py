@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from sluice.codecs.lane_claims import KEY, Claim, is_claim, write_claim
 from sluice.codecs.notes import signers_of
 from sluice.topology.audit.run import AuditRequest, audit
-from sluice.topology.checkpoints.checkpointing import KEY_FILE
+from sluice.topology.checkpoints.checkpointing import key_path
 from sluice.topology.checkpoints.signing import load_signer
 from sluice.topology.kafka.claiming import Member, NotAMemberError
 from sluice.topology.kafka.connect import open_producer
@@ -53,7 +53,7 @@ async def test_each_owner_claims_and_an_audit_tells_when(settings: Settings, tmp
         sent += await load(settings, 200, 200)
         await assert_exactly_once(settings, sent)
         found, chains = await claims(settings), await ledger(settings)
-        verifier = load_signer(tmp_path / settings.state_dir / KEY_FILE).verifier
+        verifier = load_signer(tmp_path / key_path(settings)).verifier
         report = await audit(AuditRequest(settings, verifiers=(verifier,)), "2026-11-21T09:00:00Z")
 
     for lane, chain in chains.items():
@@ -143,7 +143,7 @@ async def test_claims_that_nobody_may_write_take_a_lane_from_nobody(settings: Se
         await until_read(settings, sent)
         assert second.poll() is None
         heights = {lane: [block.header.height for block in chain] for lane, chain in (await ledger(settings)).items()}
-        verifier = load_signer(tmp_path / settings.state_dir / KEY_FILE).verifier
+        verifier = load_signer(tmp_path / key_path(settings)).verifier
         report = await audit(AuditRequest(settings, verifiers=(verifier,)), "2026-11-21T09:00:00Z")
 
     assert all(some == list(range(len(some))) for some in heights.values())

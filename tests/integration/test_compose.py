@@ -148,6 +148,37 @@ def test_the_service_takes_records_and_shows_what_became_of_them(
     assert [(word["emission_id"], word["settled"]) for word in told] == [("em-signed", True)] * 2
 
 
+PAGES = (
+    "/", "/emissions/em-signed", "/queue", "/queue/bulk", "/insight", "/look-up", "/sign-in", "/openapi.json",
+    "/metrics", "/healthz", "/readyz", "/v1/emissions/em-signed", "/static/console.css",
+)  # fmt: skip
+
+
+def test_every_page_of_the_service_as_it_is_shipped_is_there(
+    composed: tuple[Composed, Settings], served: tuple[str, str]
+):
+    """Also those that are made of the ledger: what was admitted has a time line, and, once it is signed, a proof."""
+    one, settings = composed
+    url, token = served
+    span = f"c:0-{len(TEXT)}"
+    assert one.run("emitter", text=true_line("em-signed", "docs-bot")).returncode == 0
+    end = time.monotonic() + PATIENCE
+    while not values(settings, "admitted") and time.monotonic() < end:
+        time.sleep(0.5)
+    with httpx2.Client(base_url=url, headers={"authorization": f"Bearer {token}"}, timeout=60) as client:
+        while time.monotonic() < end and (not is_ready(client) or client.get(PAGES[1]).status_code != 200):
+            time.sleep(0.2)
+        found = {page: client.get(page).status_code for page in PAGES}
+        asked = {"id": "em-signed", "span": span}
+        story = client.get("/story", params=asked)
+        while (proof := client.get("/proof", params=asked)).status_code == 404:
+            assert time.monotonic() < end, proof.text
+            time.sleep(0.5)
+    assert found == dict.fromkeys(PAGES, 200)
+    assert (story.status_code, proof.status_code) == (200, 200), story.text + proof.text
+    assert "admitted" in story.text
+
+
 def is_ready(client: httpx2.Client) -> bool:
     try:
         return client.get("/readyz").status_code == 200

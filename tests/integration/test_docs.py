@@ -48,7 +48,7 @@ def test_what_the_readme_says_runs(shell: Shell):
     """Every line of its blocks, in a repository of the examples, with what was really admitted in place of em-7f3a."""
     repository_of_examples(shell)
     (shell.folder / "stricter.toml").write_text("[admissibility]\nk = { internal = 3, external = 3 }\n")
-    until(shell, "export SLUICE_SIGNING_KEY=signing.key SLUICE_CHECKPOINT_INTERVAL=1")
+    until(shell, "export SLUICE_KEY_FILE=signing.key SLUICE_CHECKPOINT_INTERVAL=1")
     every = [line for line in lines() if not is_elsewhere(line)]
     keys = [line for line in every if line.startswith("sluice key new")]
     for line in keys:  # before the workers, which sign with it

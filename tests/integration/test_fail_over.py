@@ -23,6 +23,7 @@ from sluice.topology.kafka.claiming import Member
 from sluice.topology.kafka.connect import open_reader
 from sluice.topology.kafka.topics import create_topics, topic_name
 from sluice.topology.kafka.transactions import FencedError
+from sluice.topology.ledger.identity import producer_of
 from sluice.topology.ledger.ledger import KafkaLedger
 from sluice.topology.settings.settings import Settings, bootstrap
 
@@ -70,7 +71,8 @@ async def leader_of(view: View, lane: int) -> int:
 
 
 async def coordinator_of(view: View, lane: int) -> int:
-    return await view.coordinator(f"{view.settings.app_id}-lane-{lane}", TRANSACTIONS)
+    ledger_id = (await view.identities()).ledgers["ledger"]
+    return await view.coordinator(f"{producer_of(ledger_id, 'adjudicate')}-{lane}", TRANSACTIONS)
 
 
 @pytest.mark.parametrize("part", [leader_of, coordinator_of])

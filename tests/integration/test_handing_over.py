@@ -84,7 +84,11 @@ async def test_a_third_worker_gets_lanes_that_it_has_followed(
 async def test_a_worker_that_is_never_ready_gets_lanes_after_the_time_limit(settings: Settings, tmp_path: Path):
     """It says for ever that it lacks blocks. Its lanes are then restored like those of a worker that has died."""
     variables = VARIABLES | {"SLUICE_HAND_OVER_TIMEOUT": "5"}
-    with Workers(settings, tmp_path, **variables) as workers, Workers(settings, tmp_path / "third", A_LIE) as others:
+    key = {"SLUICE_KEY_FILE": str(tmp_path / "var" / "keys" / "signing.key")}  # the first worker has made it
+    with (
+        Workers(settings, tmp_path, **variables) as workers,
+        Workers(settings, tmp_path / "third", A_LIE, **key) as others,
+    ):
         (tmp_path / "third").mkdir()
         both, sent = await two_workers_with_a_history(workers, settings)
         third = others.start()

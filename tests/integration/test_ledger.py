@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, TopicPartition
 from lanes_on_kafka import read
 from msgspec.structs import replace
 
 from sluice.codecs.blocks import Output
 from sluice.codecs.errors import DoesNotHoldError
+from sluice.codecs.lane_claims import KEY as CLAIM
+from sluice.topology.kafka.connect import open_producer
+from sluice.topology.kafka.passing import records_between
 from sluice.topology.kafka.topics import create_topics
-from sluice.topology.kafka.transactions import FencedError, TooLargeError
+from sluice.topology.kafka.transactions import FencedError, ForeignWriterError, TooLargeError
 from sluice.topology.ledger import ledger as module
 from sluice.topology.ledger.ledger import KafkaLedger
 from sluice.topology.settings.settings import Settings, bootstrap
@@ -119,3 +122,49 @@ async def test_a_foreign_transaction_that_hangs_stops_loudly(
     await stranger.abort_transaction()
     assert await blocks(ledger) == []
     await stranger.stop()
+
+
+@pytest.mark.parametrize("fate", ["committed", "aborted", "open", "outside of a transaction"])
+async def test_a_block_behind_a_foreign_one_is_not_committed(settings: Settings, ledger: KafkaLedger, fate: str):
+    """A producer under another name fences nobody: the lane sees the hole, stops, and has written nothing beside it."""
+    await ledger.write(b"first", ONE)
+    name = None if fate.startswith("outside") else f"stranger-{settings.topic_prefix}"
+    async with open_producer(settings, transactional_id=name) as stranger:
+        if name is not None:
+            await stranger.begin_transaction()
+        await stranger.send_and_wait(settings.topic_prefix + "ledger", b"foreign", partition=0)
+        if fate == "committed":
+            await stranger.commit_transaction()
+        elif fate == "aborted":
+            await stranger.abort_transaction()
+
+        with pytest.raises(ForeignWriterError, match="another producer writes to this ledger"):
+            await ledger.write(b"second", ONE)
+        await ledger.close()
+        if fate == "open":
+            await stranger.abort_transaction()
+
+    stood = [b"first", b"foreign"] if fate in ("committed", "outside of a transaction") else [b"first"]
+    assert await blocks(KafkaLedger(settings, 0)) == stood
+    assert await admitted(settings) == [b"v"]
+
+
+async def test_what_is_no_foreign_block_stops_nobody(settings: Settings, ledger: KafkaLedger):
+    """Neither a claim that a stranger wrote, nor a transaction of the lane's own that failed before it was claimed."""
+    await ledger.write(b"first", [])
+    async with open_producer(settings) as stranger:
+        await stranger.send_and_wait(settings.topic_prefix + "ledger", b"no claim", CLAIM, 0)
+    second = await ledger.write(b"second", [])
+    producer = ledger._producer._producer
+    assert producer is not None
+    await producer.begin_transaction()
+    half = await (await ledger._producer._send_blocks(producer, [b"half"]))[0].future
+    await ledger.close()
+    await ledger.open()
+    await ledger.write(b"third", [])
+    await ledger.write(b"fourth", [])
+
+    assert await blocks(ledger) == [b"first", b"second", b"third", b"fourth"]
+    place = TopicPartition(settings.topic_prefix + "ledger", 0)
+    found = await records_between(settings, place, second.offset, half.offset + 1)
+    assert [one.value for one in found] == [b"second", b"half"], "what is aborted is read as well"

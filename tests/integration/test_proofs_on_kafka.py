@@ -36,7 +36,7 @@ async def test_what_a_running_lane_has_decided_is_proved_to_a_third_party(settin
         record = (await read(settings, "admitted"))[1][0]
         value = json.loads(record.value)
         names = [value["emission_id"], record.key.decode(), value["id"]]
-        _, verifier, _ = await sluice(settings, "key", "show", tmp_path / "var" / "state" / "signing.key", broker=False)
+        _, verifier, _ = await sluice(settings, "key", "show", tmp_path / "var" / "keys" / "signing.key", broker=False)
         (tmp_path / "lane.pub").write_text(verifier)
 
         for number, name in enumerate(names):

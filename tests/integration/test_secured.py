@@ -150,9 +150,9 @@ async def test_a_worker_runs_with_the_rights_that_it_needs_and_no_more(
     admin = as_user(broker, folder, "admin", prefix)
     await create_topics(admin)
     assert await check_topics(admin) == []
-    group = prefix.rstrip(".")
     for_worker = [(operation, "TOPIC", prefix) for operation in ("READ", "WRITE", "DESCRIBE", "DESCRIBE_CONFIGS")]
-    for_worker += [("ALL", "GROUP", group), ("ALL", "TRANSACTIONAL_ID", group)]
+    for_worker += [("READ", "GROUP", group) for group in (f"sluice-{prefix}-", f"{admin.app_id}-frame")]
+    for_worker += [("ALL", "TRANSACTIONAL_ID", "sluice-")]
     await asyncio.to_thread(allow, broker, folder, "worker", *for_worker)
     for user, topic in (("producer", "emissions"), ("observer", "observations")):
         rules = [(operation, "TOPIC", prefix + topic) for operation in ("WRITE", "DESCRIBE")]

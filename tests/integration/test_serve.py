@@ -205,7 +205,7 @@ async def test_a_time_line_and_a_proof_are_read_from_the_ledger(lanes: Settings,
     with Workers(lanes, tmp_path, SLUICE_CHECKPOINT_INTERVAL="0.5") as workers:
         await workers.until_taken_over(workers.start())
         await until_read(lanes, await load(lanes, 0, 30, 2))
-        verifier = load_signer(tmp_path / "var" / "state" / "signing.key").verifier
+        verifier = load_signer(tmp_path / "var" / "keys" / "signing.key").verifier
         admitted = {lane: found[0] for lane, found in (await read_all(lanes, "admitted")).items() if found}
         async with serving(lanes, tmp_path, verifiers=[verifier]) as client:
             for record in admitted.values():

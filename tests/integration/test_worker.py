@@ -34,6 +34,7 @@ from sluice.codecs.blocks import EventKind
 from sluice.topology.kafka.connect import open_admin, open_consumer
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.ledger.folds import folds
+from sluice.topology.ledger.identity import identify
 from sluice.topology.settings.settings import Settings, bootstrap
 from sluice.topology.worker.worker import Worker
 
@@ -194,9 +195,10 @@ async def test_the_group_is_told_how_far_the_ledgers_are(lanes: tuple[Settings, 
         for lane, chain in chains.items()
         for source in chain[-1].header.sources
     }
+    group = (await identify(settings, folds())).group
     async with open_admin(settings) as admin, asyncio.timeout(150):
         while True:
-            reported = await admin.list_consumer_group_offsets(settings.app_id)
+            reported = await admin.list_consumer_group_offsets(group)
             if wanted == {partition: reported[partition].offset for partition in wanted if partition in reported}:
                 break
             await asyncio.sleep(0.5)

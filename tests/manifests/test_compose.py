@@ -114,7 +114,7 @@ def test_each_party_sees_its_own_key_and_no_other(tmp_path: Path):
     for name in keys:
         assert all(mount.read_only for mount in one.mounts(name) if (tmp_path / "keys") in mount.source.parents)
     with_secret = {name for name in keys if any(mount.source.name == "privacy" for mount in one.mounts(name))}
-    assert with_secret == {"worker-1", "worker-2", "auditor"}
+    assert with_secret == {"worker-1", "worker-2", "serve", "auditor"}
 
 
 def test_the_policy_is_the_strict_one_with_the_keys(tmp_path: Path):

@@ -10,10 +10,14 @@ import pytest
 
 from sluice.topology.kafka.topics import TOPICS, declared
 from sluice.topology.ledger.folds import folds
+from sluice.topology.ledger.identity import group_of as lanes_group
+from sluice.topology.ledger.identity import producer_of
 from sluice.topology.observers.service import group_of
 from sluice.topology.serve.view import ServiceView
 from sluice.topology.settings.settings import Settings
 
+GROUP = lanes_group(Settings())
+"""What the group's name begins with; the ledger topic's id follows."""
 WORKER, OBSERVER, AUDITOR = "sluice-worker", "sluice-observer", "sluice-auditor"
 TOPIC_OBJECTS = manifests.objects("KafkaTopic", "base")
 USERS = manifests.objects("KafkaUser", "overlays/prod", "components/sightings")
@@ -152,20 +156,21 @@ def test_groups_and_transactional_ids_are_the_workers_own():
     """The lanes' group, that of framing lanes of before, and every transactional id belong to the worker alone."""
     app = Settings().app_id
     groups = {group for group, who in allowed("Read", "group").items() if WORKER in who}
-    assert groups == {app, f"{app}-frame"}
+    assert groups == {GROUP, f"{app}-frame"}
     assert all(allowed("Read", "group")[group] == {WORKER} for group in groups)
-    assert allowed("Write", "transactionalId") == {f"{app}-": {WORKER}}
+    assert allowed("Write", "transactionalId") == {"sluice-": {WORKER}}
+    assert producer_of("ID", "adjudicate").startswith("sluice-")
 
 
 def test_prefixes_of_groups_reach_no_group_of_ours():
     """Another role's prefix must not open the lanes' or the observers' group."""
     app = Settings().app_id
-    ours = {app, f"{app}-observe", *(f"{app}-{fold.name}" for fold in folds())}
-    for user in USERS.values():
-        for rule in rules(user):
-            resource = rule["resource"]
+    ours = {f"{GROUP}x", f"{app}-observe", *(f"{app}-{fold.name}" for fold in folds())}
+    for name, user in USERS.items():
+        for resource in (rule["resource"] for rule in rules(user)):
             if resource["type"] == "group" and resource.get("patternType") == "prefix":
-                assert not any(group.startswith(resource["name"]) for group in ours)
+                reached = {group for group in ours if group.startswith(resource["name"])}
+                assert reached == ({f"{GROUP}x"} if name in (WORKER, "sluice-scaler") else set())
 
 
 def test_production_has_no_listener_without_tls_and_a_password():
@@ -196,7 +201,7 @@ def test_scaling_stops_at_the_number_of_lanes():
     assert scaled["maxReplicaCount"] == production().partitions
     assert scaled["minReplicaCount"] >= 2
     for trigger in scaled["triggers"]:
-        assert trigger["metadata"]["consumerGroup"] == Settings().app_id
+        assert trigger["metadata"]["consumerGroup"].startswith(GROUP)
         assert "sluice-scaler" in allowed("Describe")[trigger["metadata"]["topic"]]
     assert all("sluice-scaler" not in who for who in (allowed("Read") | allowed("Write")).values())
 

@@ -62,6 +62,23 @@ def console() -> dict[str, Any]:
     return volume
 
 
+def test_the_service_can_fold_what_the_workers_folded():
+    """A time line is folded anew, for which the ids' secret is needed: the same Secret, at the place that is named."""
+    of_service, of_worker = (
+        next(pod for name, pod in manifests.pods("overlays/prod") if name == wanted)
+        for wanted in ("sluice-serve", "sluice-worker")
+    )
+    found = []
+    for pod in (of_service, of_worker):
+        (container,) = pod["containers"]
+        given = {one["name"]: one.get("value") for one in container["env"]}
+        mounts = {one.get("name"): one.get("mountPath") for one in container["volumeMounts"]}
+        (secret,) = [one["secret"] for one in pod["volumes"] if one["name"] == "privacy"]
+        assert given["SLUICE_PRIVACY_SECRET_FILE"] == f"{mounts['privacy']}/privacy-secret"
+        found.append(secret)
+    assert found[0] == found[1]
+
+
 def test_every_secret_of_ours_is_made(made: Path):
     """By the names that the overlay mounts; Strimzi and the tokens' command make the others."""
     mounted = {one["secret"]["secretName"] for one in worker()["volumes"]}
@@ -79,7 +96,7 @@ def test_variables_name_files_that_are_there(made: Path):
     mounts = {one.get("name"): one for one in container["volumeMounts"]}
     assert given["SLUICE_PRIVACY_SECRET_FILE"] == f"{mounts['privacy']['mountPath']}/privacy-secret"
     assert (made / "secret" / "sluice-privacy-secret" / "privacy-secret").is_file()
-    assert given["SLUICE_SIGNING_KEY"] == mounts["signing-key"]["mountPath"]
+    assert given["SLUICE_KEY_FILE"] == mounts["signing-key"]["mountPath"]
     component = manifests.kustomization("components/signed-observations")["patches"][0]["patch"]
     (path,) = re.findall(r"SLUICE_OBSERVER_KEY, value: (\S+)\}", component)
     assert (made / "secret" / "sluice-observer-key" / Path(path).name).is_file()

@@ -209,7 +209,8 @@ def check_input(
         where = f"{topic}/{block.header.lane}, block {block.header.height}"
         demand(source.topic == topic and source.first == position, "sources", f"{where} begins at {source.first}")
         demand(source.next >= position, "sources", f"{where} goes back to {source.next}")
-        for event in (one for one in block.events if one.source == place and one.kind != EventKind.POLICY):
+        no_inputs = (EventKind.POLICY, EventKind.LEDGER)
+        for event in (one for one in block.events if one.source == place and one.kind not in no_inputs):
             if event.kind == EventKind.GAP and msgspec.json.decode(event.value or b"") == event.offset == position:
                 continue  # of an adoption: nobody can count what the old topic still had
             demand(position <= event.offset < source.next, "sources", f"{where} has {event.offset} out of its range")

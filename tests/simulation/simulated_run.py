@@ -151,7 +151,7 @@ class World:
         invariants.check(
             self.broker,
             origins={
-                fold.ledger: [origin(self.settings.app_id, fold.ledger, lane) for lane in range(self.plan.lanes)]
+                fold.ledger: [origin(fold.ledger, fold.ledger, lane) for lane in range(self.plan.lanes)]
                 for fold in folds()
             },
             verifiers=[signer.verifier for signer in self._signers],
@@ -250,7 +250,7 @@ class World:
             await asyncio.sleep(ADOPT_SECONDS)
             for topic, was in sorted({(topic, id) for topic, _, id in self._unadopted()}):
                 adoption = Adoption(v=FORMAT, topic=topic, was=was, id=self.broker.id_of(topic), adopted_at="now")
-                key, value = write_adoption(adoption, self.settings.app_id, None)
+                key, value = write_adoption(adoption, self.settings.origin, None)
                 self._feed.documents.append(Applied(len(self._feed.documents), self.loop.now_ms(), key, value))
 
     def _unadopted(self) -> list[tuple[str, int, str]]:

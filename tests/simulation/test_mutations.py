@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
-from msgspec.structs import replace
 
 from sluice.codecs.blocks import Block, EventKind, Output
 from sluice.codecs.lane_claims import is_claim
@@ -168,7 +167,16 @@ def adjudicating(kind: Callable[[Settings, int], Ledger]) -> Mutation:
 def unfenced() -> Mutation:
     """Every ledger's transactional id is its own, so nobody fences anybody."""
     numbers = count()
-    return adjudicating(lambda settings, lane: KafkaLedger(replace(settings, app_id=f"w{next(numbers)}"), lane))
+    return adjudicating(lambda settings, lane: KafkaLedger(settings, lane, ledger_id=f"w{next(numbers)}"))
+
+
+def blindly_unfenced() -> Mutation:
+    """As `unfenced`, and nobody looks into holes of the ledger either: two owners write it side by side."""
+
+    async def demand_nothing(producer: LaneProducer, of_blocks: Any) -> None:
+        pass
+
+    return unfenced()._replace(patches=[(LaneProducer, "_demand_alone", demand_nothing)])
 
 
 def with_frames(change: Callable[[Intake, Fetched], Fetched]) -> Mutation:
@@ -325,7 +333,8 @@ MUTATIONS: dict[str, tuple[Callable[[], Mutation], str, int]] = {
         "outputs|fold|failure",
         28,
     ),
-    "no fencing": (unfenced, "heights|claims|failure", 4),
+    "no fencing": (unfenced, "claims|failure", 4),
+    "no fencing, and holes that nobody looks into": (blindly_unfenced, "heights|claims", 4),
     "a gap that is taken for real at once": (
         lambda: with_frames(lambda _, f: f._replace(start=0)),
         "exactly-once|outputs",

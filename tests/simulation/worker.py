@@ -28,6 +28,7 @@ from sluice.topology.kafka.claiming import Member, NotAMemberError
 from sluice.topology.kafka.fetched import Bounds, Fetched
 from sluice.topology.kafka.membership import Standing
 from sluice.topology.ledger.folds import folds
+from sluice.topology.ledger.identity import Identities, group_of
 from sluice.topology.ledger.interfaces import Fold
 from sluice.topology.ledger.ledger import Ledger, ledger_of
 from sluice.topology.ledger.policies import PolicyFeed
@@ -318,6 +319,7 @@ class Worker:
         self.generation = -1
         self.fetcher = Fetcher(process, loop, broker, random, damages=damages)
         tips = {fold.name: Tips(settings.partitions) for fold in folds}
+        identities = Identities(group_of(settings))
 
         def scheduler(
             fold: Fold, number: int, standby: Callable[[], Restored | None] = lambda: None
@@ -336,7 +338,7 @@ class Worker:
         def member() -> Member:
             if self._standing.is_lost(loop.time()):
                 raise NotAMemberError("the group's coordinator is silent")
-            return Member(settings.app_id, self.name, self.generation)
+            return Member(identities.group, self.name, self.generation)
 
         self._clocks = clocks = None
         if fence is not None:
@@ -344,7 +346,7 @@ class Worker:
 
         def claimant(fold: Fold, number: int) -> Claimant:
             name = origin_of(settings, number, fold.ledger)
-            return Claimant(number, name, self.name, "0", signer, member, process.now_ms)
+            return Claimant(number, name, self.name, "0", signer, member, process.now_ms, settings.app_id)
 
         def make_standby(fold: Fold, number: int) -> Standby:
             kept = scheduler(fold, number)
@@ -358,6 +360,7 @@ class Worker:
                 ledger=make_ledger(settings, fold, number),
                 inputs=self.fetcher,
                 policy=policy,
+                identity=identities.of(settings, fold.ledger),
                 max_block_wait=settings.max_block_wait,
                 clock=process.now_ms,
                 scheduler=scheduler(fold, number, lambda: self.standbys[fold.name].take(number)),

@@ -129,7 +129,9 @@ class World:
         signer: Signer = SIGNER,
         partitioner: Any = "murmur2",
         fold: Adjudicate | None = None,
+        retentions: Callable[[int], dict[str, int]] = lambda _: {},
     ) -> None:
+        """`retentions`: what a checkpoint of that time records."""
         self.topics: dict[tuple[str, int], list[Stored]] = {
             (topic, lane): [] for topic in (*AUDITED, *LATER) for lane in range(LANES)
         }
@@ -147,7 +149,8 @@ class World:
                 tree = builder.head.tree
                 tips[step.lane] = head = Head(tree.size, tree.root())
                 name = origin("sluice", "ledger", step.lane)
-                said = Checkpoint(name, head, builder.head.hash, step.time, previous[step.lane], tuple(tips))
+                about = (step.time, previous[step.lane], tuple(tips), [*retentions(step.time).items()])
+                said = Checkpoint(name, head, builder.head.hash, *about)
                 previous[step.lane] = said.digest
                 self._put("checkpoints", step.lane, name.encode(), signer.sign(said.text()).encode(), step.time)
         # A dead letter of the attestation lane stands between ours.
@@ -190,7 +193,7 @@ class World:
         """A lane's blocks, unsealed."""
         return [unseal(record.value or b"") for record in self.ledger(lane)]
 
-    def save(self, folder: Path) -> Path:
+    def save(self, folder: Path, exported_at: str = "2026-11-21T09:00:00Z") -> Path:
         """Writes all of it down as an export."""
         folder.mkdir(parents=True, exist_ok=True)
         there = [*AUDITED, *(topic for topic in LATER if any(self.topics[topic, lane] for lane in range(LANES)))]
@@ -211,7 +214,7 @@ class World:
             app_id="sluice",
             ledger="ledger",
             lanes=LANES,
-            exported_at="2026-11-21T09:00:00Z",
+            exported_at=exported_at,
             ranges=ranges,
             files=files,
         )

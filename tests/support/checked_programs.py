@@ -21,6 +21,12 @@ def fetch(key: str) -> Grounded[str]: return key
 async def afetch(key: str) -> Grounded[str]: return key
 @tool(data={"pii"})
 def lookup(key: str) -> str: return key
+@tool
+def store(doc: str) -> None: ...
+@tool
+def passages(doc: str) -> list[Grounded[str]]: return []
+@prompt(model="m")
+def is_polite(doc: str) -> bool: return True
 @prompt(model="m")
 def summarise(doc: str, question: str = "") -> Grounded[str]: return doc
 @prompt(model="m", confidence=0.6)

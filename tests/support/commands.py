@@ -40,10 +40,7 @@ class Done(NamedTuple):
 
 
 def variables_of(settings: Settings, **further: str) -> dict[str, str]:
-    """The environment of a command that is to use the broker, prefix and deployment of these settings.
-
-    The deployment (`app_id`) is part of what signatures are made over.
-    """
+    """The environment of a command that is to use the broker, prefix and application of these settings."""
     ours = {"BROKER": settings.broker, "TOPIC_PREFIX": settings.topic_prefix, "APP_ID": settings.app_id}
     return os.environ | {f"SLUICE_{name}": value for name, value in ours.items()} | further
 

@@ -70,7 +70,7 @@ class Composed:
         own = {
             name: value for name, value in own.items() if not name.startswith("SLUICE_WEB_")
         }  # ports of this machine
-        image = {"SLUICE_STATE_DIR": "/var/lib/sluice"} if not one["image"].startswith("sluice-observer") else {}
+        image = {"SLUICE_STATE_DIR": "/var/lib/sluice/state"} if not one["image"].startswith("sluice-observer") else {}
         found = {name: _seen(value, mounts) for name, value in (own if not _writes(mounts) else image | own).items()}
         outside = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         words = [_seen(word, mounts) for word in (arguments or one["command"])]

@@ -272,7 +272,9 @@ class World:
                 confusables=policy.ConfusablesByEffect(internal=self.choose("replace", "flag", "reject")),
             ),
             emitters=policy.Emitters(
-                self.choose([], ["email"], ["email"], ["uuid", "/^x$/"]), vendor=self.rarely({"bot": "Acme"}, {}, 4)
+                self.choose([], ["email"], ["email"], ["uuid", "/^x$/"]),
+                vendor=self.rarely({"bot": "Acme"}, {}, 4),
+                require_vendor=self.rarely(True, False, 6),
             ),
             sightings=policy.Sightings(self.rarely([BARE[0]], [], 4)),
             require_signatures=self.rarely(True, False, 6),
@@ -432,7 +434,11 @@ class World:
         }
         self.drop(value, "observation_id", "ts")
         self.also(
-            value, ("locator", {"path": "a/b", "lines": [1, 2.5], "é": {}}), ("unknown", True), ("terminal", True)
+            value,
+            ("locator", {"path": "a/b", "lines": [1, 2.5], "é": {}}),
+            ("unknown", True),
+            ("terminal", True),
+            ("computed", True),
         )
         return value
 

@@ -115,11 +115,12 @@ def ask(
     emitted_at: str = EMITTED,
     checks: Sequence[str] | None = None,
     instruments: Instruments | None = None,
+    computed: bool = False,
     **locator: Any,
 ) -> Observation:
     """Looks at one annotation of one assertion."""
     place = root.path if isinstance(root, Repository) else root
-    annotation = Annotation(f"substrate.{substrate_class}", declared, ts, locator or None)
+    annotation = Annotation(f"substrate.{substrate_class}", declared, ts, locator or None, computed=computed)
     asked = parsed_emission(text, annotation, kind=kind, emitted_at=emitted_at, checks=checks)
     (found,) = look(asked, Settings(**(bounds or {})), place, instruments=instruments)
     return found

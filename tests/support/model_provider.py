@@ -8,12 +8,13 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from sluice.codecs.decode import decode_emission
+from sluice.codecs.decode import assertion_text, decode_emission
 from sluice.codecs.records import Emission
 from sluice.record import MemorySink, Recorder, ToolMap
+from sluice.streams.judging.derivation import checks_of
 
 SOURCE = "MAX_RETRIES = 5\n\n\ndef retry():\n    return MAX_RETRIES\n"
-ANSWER = "The number of `MAX_RETRIES` is 5 in `limits.py`."
+ANSWER = "`MAX_RETRIES` is 5 in `limits.py`."
 WRONG = "`MAX_RETRIES` is 7 in `limits.py`."
 CHECK = "equals(MAX_RETRIES, 5, path=limits.py)"
 TOOLS = """
@@ -43,11 +44,11 @@ class Recorded:
         return "\n".join(record.value.decode() for record in self.sink.records)
 
     def checks(self) -> list[Any]:
-        """The checks of every assertion."""
+        """The checks that observers read in every assertion that a call bears on."""
         return [
-            [str(check) for check in assertion.get("checks", ())]
-            for record in self.sink.records
-            for assertion in json.loads(record.value)["assertions"]
+            list(checks_of(assertion_text(emission, one), one.kind, one.checks).checks) if one.annotations else []
+            for emission in self.emissions
+            for one in emission.assertions or ()
         ]
 
 

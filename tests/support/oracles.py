@@ -1,10 +1,12 @@
-"""What real parsers see in a text: independent judges of the sanitiser."""
+"""What real parsers see in a text, but for what is named to stay (`spared`): independent judges of the sanitiser."""
 
 import html5lib
 import nh3
 from html5lib._tokenizer import HTMLTokenizer
 from html5lib.constants import tokenTypes
 from markdown_it import MarkdownIt
+
+from sluice.streams.sanitise._markup import spared
 
 _KINDS = {
     tokenTypes["StartTag"]: "tag",
@@ -30,14 +32,14 @@ def html_tokens(text: str) -> tuple[list[str], str]:
 
 def has_html(text: str) -> bool:
     """Whether html5lib's tree, its tokenizer, or html5ever's tokenizer sees more than text."""
-    text = text.replace("\0", "\ufffd")  # html5ever counts a NUL as a token of its own
+    text = spared(text).replace("\0", "\ufffd")  # html5ever counts a NUL as a token of its own
     tree = html5lib.parseFragment(text, treebuilder="etree")
     return len(tree) > 0 or bool(html_tokens(text)[0]) or nh3.is_html(text)
 
 
 def has_link(text: str) -> bool:
     """Whether a CommonMark parser sees an inline link or image."""
-    todo = _markdown.parseInline(text)
+    todo = _markdown.parseInline(spared(text))
     while todo:
         token = todo.pop()
         if token.type in ("link_open", "image") and token.info != "auto":

@@ -28,6 +28,7 @@ class ToyFold:
     form = "state=toy"
     inputs = INPUTS
     outputs = ("admitted",)
+    ledger = "ledger"
 
     def __init__(self) -> None:
         self.folded = 0
@@ -51,7 +52,7 @@ class ToyFold:
             if event.kind == EventKind.POLICY:
                 state.policy = "sha256:" + sha256(event.value or b"").hexdigest()
                 continue
-            if event.kind in (EventKind.ADOPT, EventKind.GAP):
+            if event.kind in (EventKind.ADOPT, EventKind.GAP, EventKind.LEDGER):
                 continue
             value = event.value or b""
             if value[:1] in (b"@", b"~"):
@@ -117,7 +118,7 @@ class ToyLedger:
     """A ledger whose commits can be held, or fail before or after they are done."""
 
     def __init__(self, log: Log) -> None:
-        self.log = log
+        self.log, self.begun_by = log, ""
         self.opened = 0
         self.claims: list[tuple[int, bytes]] = []  # each behind how many blocks
         self.refused = False

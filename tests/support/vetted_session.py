@@ -11,7 +11,7 @@ from typing import Any
 SOURCE = "MAX_RETRIES = 5\n\n\ndef retry():\n    return MAX_RETRIES\n"
 TRUE = "`MAX_RETRIES` is 5 in `limits.py`."
 FALSE = "`MAX_RETRIES` is 7 in `limits.py`."
-UNSUPPORTED = "`limits.py` defines `backoff`."
+UNSUPPORTED = "`backoff` waits between two calls."
 ANSWER = f"{TRUE} {FALSE} {UNSUPPORTED}"
 
 

@@ -22,13 +22,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from ...codecs.checkpoints import NO_CHECKPOINT, Checkpoint, origin, parse_checkpoint
+from ...codecs.checkpoints import NO_CHECKPOINT, Checkpoint, parse_checkpoint
 from ...codecs.errors import DoesNotHoldError, cut
 from ...codecs.notes import Note, parse_note
 from ...codecs.times import format_time
 from ..checkpoints.trust import TrustedKey, demand_counting
 from ..ledger.export_files import Cut, Stored
 from ..ledger.interfaces import Logs
+from ..ledger.log_names import log_name_of
+from ..ledger.retention import RecordedRetention
 from .divergences import MOST, Divergence, Findings, Kind
 from .groups import ADJUDICATE, Group
 from .ledger_records import CheckpointedSize
@@ -47,6 +49,7 @@ class CheckpointClaims(msgspec.Struct):
         signers: of those, how many there are and where the first stands, by who signed them.
         passed_over: how many records are no checkpoints that count, and stand in the place of none; by what they are.
         count: how many records the lane's checkpoints are.
+        retentions: by output topic, each change of its retention that the lane's own checkpoints record.
     """
 
     own: dict[int, CheckpointedSize] = {}
@@ -55,6 +58,7 @@ class CheckpointClaims(msgspec.Struct):
     signers: dict[str, tuple[int, str]] = {}
     passed_over: dict[str, int] = {}
     count: int = 0
+    retentions: dict[str, list[RecordedRetention]] = {}
 
     @property
     def newest(self) -> tuple[int, int] | None:
@@ -104,7 +108,7 @@ class Signed:
 
     def __init__(self, logs: Logs, cut: Cut, known: Sequence[TrustedKey], group: Group = ADJUDICATE) -> None:
         self._logs, self._cut, self._known = logs, cut, known
-        self._group, self._topic = group, group.checkpoints
+        self._group, self._topic, self._log_name = group, group.checkpoints, ""
         self.claims = [CheckpointClaims() for _ in range(logs.lanes)]
         self.findings = [Findings(lane, fold=group.name) for lane in range(logs.lanes)]
 
@@ -113,6 +117,8 @@ class Signed:
         for lane in range(self._logs.lanes):
             expect_checkpoints(self._logs, lane, self._group)
             first = (await self._logs.range(self._topic, lane)).first
+            name = self._group.log_name(self._logs.ledger)
+            self._log_name = await log_name_of(self._logs, self._group.ledger, name, lane)
             async with aclosing(self._logs.batches(self._topic, lane, end=self._end(lane))) as batches:
                 try:
                     await self._read_lane(lane, batches, first)
@@ -129,7 +135,7 @@ class Signed:
         claims, findings = self.claims[lane], self.findings[lane]
         asides: list[_Aside] = []  # behind the newest one that counts
         seen: set[str] = set()
-        size, at = 0, -1
+        size, at, told = 0, -1, 0
         async for batch in batches:
             for record in batch:
                 claims.count += 1
@@ -167,6 +173,11 @@ class Signed:
                 before = read.digest
                 seen.add(before)
                 size, asides = read.head.size, []
+                for topic, kept in read.retentions:
+                    changes = claims.retentions.setdefault(topic, [])
+                    if not changes or changes[-1].kept != kept:
+                        changes.append(RecordedRetention(told, read.time, kept))
+                told = read.time
                 claims.own.setdefault(size, CheckpointedSize(read.head.root, place, read.block, read.time))
                 if record.offset < settled:
                     self._apply(lane, read, place)
@@ -175,8 +186,7 @@ class Signed:
         self._pass_over(lane, [one for one in asides if one not in tail])
 
     def _checkpoint(self, lane: int, record: Stored, place: str) -> Checkpoint | _Aside:
-        log_name = origin(self._logs.app_id, self._group.log_name(self._logs.ledger), lane)
-        checkpoint = None
+        log_name, checkpoint = self._log_name, None
         try:
             note = parse_note(record.value or b"")
             checkpoint = parse_checkpoint(note.text)

@@ -34,6 +34,7 @@ Kind = Literal[
     "claim-signature",
     "claim-order",
     "claim-missing",
+    "deleted-early",
     "missing-output",
     "additional-output",
     "changed-output",
@@ -61,6 +62,7 @@ MEANING: Final[Mapping[Kind, str]] = {
     "claim-signature": "a claim of the lane is signed by none of the keys, or is no claim of this lane",
     "claim-order": "a block does not name the newest claim before it, or a claim stands in the ledger again",
     "claim-missing": "the claim that a block names is not there",
+    "deleted-early": "an output was deleted from the beginning of its topic, younger than the topic keeps records",
     "missing-output": "an output that the fold gives is not there, and nothing has taken it in order",
     "additional-output": "an output stands in a topic that no block gives",
     "changed-output": "an output is not what the fold gives",
@@ -76,6 +78,7 @@ INCOMPLETE: Final[frozenset[Kind]] = frozenset(
 IN_TIME: Final[frozenset[Kind]] = frozenset(
     {
         "changed-output",
+        "deleted-early",
         "missing-output",
         "additional-output",
         "reordered-output",

@@ -26,7 +26,7 @@ from ..ledger.export_files import LATER, Cut, Range, Stored
 from ..ledger.folds import partitioner_named
 from ..ledger.interfaces import Logs
 from ..ledger.replay import Followed, Linked, follow
-from ..ledger.retention import taken
+from ..ledger.retention import may_be_taken, taken
 from .bound_marks import Marked, lane_of, mark_of
 from .checkpoint_check import CheckpointClaims
 from .divergences import Divergence, Findings
@@ -96,7 +96,8 @@ class _Cited(msgspec.Struct, gc=False):
 
 _cited = msgspec.json.Decoder(_Cited)
 Foreign = Callable[[Stored, bool], bool]
-"""As `Comparison` takes it."""
+Ages = Callable[[int], bool | None]
+"""As `Comparison` takes them."""
 SPREAD: Final = (CITATIONS, OBSERVATIONS)
 """Topics over whose partitions a lane's outputs are spread by their own keys, in order in each."""
 Spread = dict[int, tuple["_Stream", Comparison]]
@@ -134,11 +135,12 @@ class _OutputStream(_Stream):
     """Of an output topic: retention may take what is still to be read of it, and its comparison is told so."""
 
     def __init__(
-        self, findings: Findings, logs: Logs, topic: str, lane: int, kept: Range, end: int, foreign: Foreign | None
-    ) -> None:
+        self, findings: Findings, logs: Logs, topic: str, lane: int, kept: Range, end: int, foreign: Foreign | None,
+        ages: Ages,
+    ) -> None:  # fmt: skip
         super().__init__(findings, topic, lane)
         compacts = "compact" in TOPICS[topic].config["cleanup.policy"]
-        self.comparison = Comparison(findings, topic, lane, kept.first, compacts, foreign)
+        self.comparison = Comparison(findings, topic, lane, kept.first, compacts, foreign, ages)
         self._logs, self._due, self._end = logs, kept.first, end
 
     async def next(self) -> list[Stored] | None:
@@ -158,11 +160,13 @@ class _BoundStream(_Stream):
         partition: which.
         lane: the binding lane.
         kept: of the partition.
+        ages: as for the others.
     """
 
-    def __init__(self, findings: Findings, logs: Logs, partition: int, lane: int, kept: Range) -> None:
+    def __init__(self, findings: Findings, logs: Logs, partition: int, lane: int, kept: Range, ages: Ages) -> None:
         super().__init__(findings, OBSERVATIONS, partition)
-        self.comparison = Comparison(findings, OBSERVATIONS, partition, kept.first, compacts=False)
+        about = (OBSERVATIONS, partition, kept.first)
+        self.comparison = Comparison(findings, *about, compacts=False, may_be_taken=ages)
         self._logs, self._of, self._taken = logs, lane, 0
 
     async def begin(self, opened: AsyncExitStack, marked: Range | None) -> None:
@@ -247,7 +251,8 @@ class _Auditing:
         for topic, kept in zip(topics, ranges, strict=True):
             end, shared = ends[topic][lane], topic in ("dead-letters", "grounded")
             foreign = partial(self._is_foreign, topic) if shared else None
-            stream = _OutputStream(self.findings, self._logs, topic, lane, kept, end, foreign)
+            ages = self._ages(topic)
+            stream = _OutputStream(self.findings, self._logs, topic, lane, kept, end, foreign, ages)
             await stream.open(opened, self._logs, end)
             self._topics[topic] = (stream, stream.comparison)
         if self._group is ADJUDICATE and CITATIONS in ends:
@@ -259,7 +264,8 @@ class _Auditing:
         """Every partition of `observations`, as far as it holds marks of this lane (bound_marks.py)."""
         for partition in range(self._logs.lanes):
             kept = await self._logs.range(OBSERVATIONS, partition)
-            stream = _BoundStream(self.findings, self._logs, partition, self._lane, kept)
+            ages = self._ages(OBSERVATIONS)
+            stream = _BoundStream(self.findings, self._logs, partition, self._lane, kept, ages)
             await stream.begin(opened, marked.get(partition))
             self._spread[OBSERVATIONS][partition] = (stream, stream.comparison)
 
@@ -268,9 +274,15 @@ class _Auditing:
         for partition, end in enumerate(ends):
             kept = await self._logs.range(CITATIONS, partition)
             foreign = partial(self._is_cited_elsewhere, partition)
-            stream = _OutputStream(self.findings, self._logs, CITATIONS, partition, kept, end, foreign)
+            about = (CITATIONS, partition, kept, end, foreign, self._ages(CITATIONS))
+            stream = _OutputStream(self.findings, self._logs, *about)
             await stream.open(opened, self._logs, end)
             self._spread[CITATIONS][partition] = (stream, stream.comparison)
+
+    def _ages(self, topic: str) -> Ages:
+        """Whether retention may have taken a record of a topic, by the time of its block."""
+        recorded = self._claims.retentions.get(topic, [])
+        return lambda written: may_be_taken(recorded, written, self._logs.as_of())
 
     def _is_cited_elsewhere(self, partition: int, record: Stored, _: bool) -> bool:
         """Whether a citation is another lane's; one that says nothing of its emission is that of its partition's."""
@@ -448,6 +460,7 @@ class _Auditing:
         report.checkpoints, report.covered = self._claims.count, self._claims.newest
         report.unverified = sum(count for count, _ in self._claims.signers.values())
         report.passed_over = dict(self._claims.passed_over)
+        report.retentions = dict(self._claims.retentions)
         for claim in self._claims.own.values():
             report.timeline.add("checkpoints", claim.time)
         report.divergences = list(findings.found)

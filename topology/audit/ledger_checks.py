@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...codecs.blocks import Block, Header, Output, outputs_root
-from ...codecs.checkpoints import origin
 from ...codecs.errors import UsageError
 from ..ledger.export_files import Stored
 from ..ledger.folds import FoldByVersion
@@ -58,8 +57,7 @@ class LedgerChecks:
         self.findings = findings
         self.chain = ChainCheck(findings, lane, signed or {}, group.ledger)
         self.rules = Rules(findings, lane, logs.lanes, group.ledger, group.inputs)
-        log_name = origin(logs.app_id, group.log_name(logs.ledger), lane)
-        self.ownership = OwnershipCheck(findings, lane, group.ledger, log_name, known)
+        self.ownership = OwnershipCheck(findings, lane, group.ledger, group.log_name(logs.ledger), known)
         self.folding, self.policy = True, ""
         self._lane, self._ledger, self._by_version = lane, group.ledger, FoldByVersion(logs.secrets, group.make)
 
@@ -84,6 +82,8 @@ class LedgerChecks:
             return None
         self.rules.judge(block, linked.height)
         if not linked.changed:
+            if not block.header.height and self.rules.identity is not None:
+                self.ownership.identified(self.rules.identity.ledger_id)
             self.ownership.judge(block.header, linked.offset)
         if not (self.folding and self.is_wanted(block)):
             return None

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from ..ledger.retention import RecordedRetention
 from .activity import ActivityCounts
 from .divergences import Divergence
 from .ownership import Ownership
@@ -18,6 +19,7 @@ class Counts(msgspec.Struct):
         expected: outputs of the blocks that were folded.
         equal: of these, the ones that stand there, byte for byte.
         compacted, expired: absent in order.
+        unrecorded: of the expired, the ones for whose time no checkpoint records how long their topic keeps records.
         newer: absent because they came after what was read.
         foreign: records of lanes of other folds, or from before the ledger began.
         unjudged: records behind what was folded or asked for.
@@ -27,6 +29,7 @@ class Counts(msgspec.Struct):
     equal: int = 0
     compacted: int = 0
     expired: int = 0
+    unrecorded: int = 0
     newer: int = 0
     foreign: int = 0
     unjudged: int = 0
@@ -101,6 +104,7 @@ class LaneReport(msgspec.Struct, kw_only=True):
         claims: who took the lane over when, in the order of the ledger.
         unverified_claims: of these, the ones that are signed by none of the keys that were named.
         adopted: the inputs that were made anew, in the order of the ledger.
+        retentions: by output topic, what checkpoints record of its `retention.ms`, each change.
     """
 
     lane: int
@@ -124,5 +128,6 @@ class LaneReport(msgspec.Struct, kw_only=True):
     claims: list[Ownership] = []
     unverified_claims: int = 0
     adopted: list[AdoptedTopic] = []
+    retentions: dict[str, list[RecordedRetention]] = {}
     timeline: ActivityCounts = msgspec.field(default_factory=ActivityCounts)
     divergences: list[Divergence] = []

@@ -1,10 +1,13 @@
 """What stands in one partition of an output topic, held against what the fold gives, byte for byte and in order.
 
 The two are walked together. An output that is expected and does not come next is looked for a bounded number of records
-ahead: if it is there, what stands before it is set aside; if not, it is absent. Of what is absent, retention and
-compaction may have taken it: it is `expired` where the log begins later, or did by the time that it was read,
-`compacted` where a later record of its key stands; both are still covered by the ledger's outputs roots. Anything else
-that is absent or set aside diverges, and pairs with the same key are one changed output.
+ahead: if it is there, what stands before it is set aside; if not, it is absent.
+
+Of what is absent, retention and compaction may have taken it: it is `expired` where the log begins later, or did by the
+time that it was read, and it was old enough to go (`ledger.retention`); `compacted` where a later record of its key
+stands. Both are still covered by the ledger's outputs roots. Anything else that is absent or set aside diverges:
+`deleted-early` is what is gone with the log's beginning and was too young. Pairs with the same key are one changed
+output.
 
 Memory is bounded by what is looked ahead, and by one entry for each key of which an earlier record is absent and a
 later one yet to come: compaction leaves no more of them than there are live assertions.
@@ -83,6 +86,7 @@ class Absent(NamedTuple):
     time: int
     newer: bool
     identity: Identity | None
+    early: bool
 
 
 class Comparison:
@@ -95,6 +99,8 @@ class Comparison:
         compacts: whether the topic keeps only the last of a key.
         foreign: whether a record is none of this lane's, and of no block of this ledger; it is told whether one of the
             lane's stands before it. None: all are this lane's.
+        may_be_taken: whether retention may have taken a record of a block of this time (Unix ms); None: it is not
+            recorded how long the topic keeps records, and what its beginning says is believed.
     """
 
     def __init__(
@@ -105,9 +111,10 @@ class Comparison:
         first: int,
         compacts: bool,
         foreign: Callable[[Stored, bool], bool] | None = None,
+        may_be_taken: Callable[[int], bool | None] = lambda _: None,
     ) -> None:
         self._findings, self._topic, self._lane, self._foreign = findings, topic, lane, foreign
-        self._first, self._compacts = first, compacts
+        self._first, self._compacts, self._may_be_taken = first, compacts, may_be_taken
         self._wanted = deque[Expected]()
         self._ahead = deque[Stored]()
         self._byte_count = 0  # of what is ahead
@@ -119,6 +126,7 @@ class Comparison:
         self._absent: OrderedDict[bytes | None, list[Absent]] = OrderedDict()
         self._absences = 0
         self._gone: dict[int | None, int] = {}  # by the offset of the record that comes next, how many may be absent
+        self._before_first = 0  # outputs that are absent before the first record that is kept
         self._offset = -1
         self.counts = Counts()
 
@@ -314,17 +322,16 @@ class Comparison:
         return record
 
     def _lose(self, expected: Expected) -> None:
-        counts = self.counts
-        if not self._begun and counts.expired < self._first:
-            counts.expired += 1
-            return
-        before = self._ahead[0].offset if self._ahead else None
-        if self._gone.get(before):
-            self._gone[before] -= 1
-            counts.expired += 1
-            return
+        early = self._is_before_the_log()
+        if early:
+            in_order = self._may_be_taken(expected.time)
+            if in_order is not False:
+                self.counts.expired += 1
+                self.counts.unrecorded += in_order is None
+                return
         output, identity = expected.output, identity_of(expected.output)
-        one = Absent(digest_of(output), expected.height, expected.number, expected.time, expected.newer, identity)
+        about = (expected.height, expected.number, expected.time, expected.newer)
+        one = Absent(digest_of(output), *about, identity, early)
         if self._absences >= ABSENT:
             key, oldest = self._absent.popitem(last=False)
             self._absences -= len(oldest)
@@ -332,6 +339,17 @@ class Comparison:
                 self._missing(key, absent)
         self._absent.setdefault(output.key, []).append(one)
         self._absences += 1
+
+    def _is_before_the_log(self) -> bool:
+        """Whether the output that is absent stood before where the log begins by now."""
+        if not self._begun and self._before_first < self._first:
+            self._before_first += 1
+            return True
+        before = self._ahead[0].offset if self._ahead else None
+        if not self._gone.get(before):
+            return False
+        self._gone[before] -= 1
+        return True
 
     def _resolve(self, key: bytes | None) -> None:
         """A later record of the key stands: compaction may have taken the earlier ones."""
@@ -379,11 +397,14 @@ class Comparison:
         if one.newer:
             self.counts.newer += 1
             return
-        if self._follows("missing-output", one.height):
+        kind: Kind = "deleted-early" if one.early else "missing-output"
+        if self._follows(kind, one.height):
             return
         self._findings.add(
-            "missing-output",
-            "the fold gives this output, and it is not there",
+            kind,
+            "the output was deleted although its topic keeps records for longer than its age"
+            if one.early
+            else "the fold gives this output, and it is not there",
             height=one.height,
             place=f"{self._topic}/{self._lane}",
             expected=f"{short(key or b'')}, output {one.number} of block {one.height}",

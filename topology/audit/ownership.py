@@ -26,7 +26,7 @@ class Ownership(msgspec.Struct, kw_only=True):
     Attributes:
         offset: of the claim in the ledger.
         hash: of the claim, as block headers name it.
-        worker, member, generation, package, claimed_at: as the claim says.
+        worker, member, generation, package, claimed_at, app_id: as the claim says.
         at: the broker's time for it, Unix ms.
         signed_by: of the keys that were named, those that signed it.
         blocks: how many name it.
@@ -41,6 +41,7 @@ class Ownership(msgspec.Struct, kw_only=True):
     package: str
     claimed_at: str
     at: int
+    app_id: str = ""
     signed_by: list[str] = []
     blocks: int = 0
     first: int = -1
@@ -59,16 +60,17 @@ class OwnershipCheck:
         unverified: of these, the ones that are signed by none of the keys that were named.
     """
 
-    def __init__(self, findings: Findings, lane: int, ledger: str, origin: str, known: Sequence[KnownKey]) -> None:
+    def __init__(self, findings: Findings, lane: int, ledger: str, name: str, known: Sequence[KnownKey]) -> None:
         """
         Args:
             findings: told what does not hold.
             lane: whose they are.
             ledger: the logical name of its topic.
-            origin: the name of the lane's log; empty: that claims are of this one is not looked at.
+            name: the full name of that topic. The lane's log is named by the first claim that is of it.
             known: whose signatures are believed; empty: none is checked.
         """
-        self._findings, self._lane, self._ledger, self._origin = findings, lane, ledger, origin
+        self._findings, self._lane, self._ledger, self._origin = findings, lane, ledger, ""
+        self._log = f"/{name}/{lane}"
         self._known = {(one.name, one.id): (one, key) for text, key in known for one in [Verifier.parse(text)]}
         self.found: list[Ownership] = []
         self.unverified = 0
@@ -90,10 +92,11 @@ class OwnershipCheck:
         try:
             signed = read_claim(record.value)
             signed_by = self._signers(signed, record.timestamp)
-            if record.headers or signed.claim.lane != self._lane or (self._origin and signed.origin != self._origin):
+            is_ours = signed.claim.lane == self._lane and signed.origin.endswith(self._log)
+            if record.headers or not is_ours or self._origin not in ("", signed.origin):
                 raise DoesNotHoldError(
                     "the claim is of another lane's log, or its record has headers",
-                    expected=self._origin,
+                    expected=self._origin or f"…{self._log}",
                     got=signed.origin,
                 )
         except DoesNotHoldError as error:
@@ -114,11 +117,13 @@ class OwnershipCheck:
             package=claim.package,
             claimed_at=claim.claimed_at,
             at=record.timestamp,
+            app_id=claim.app_id or "",
             signed_by=[str(one) for one in signed_by],
         )
         self.found.append(own)
         if signed_by or not self._known:
             self._counting.append(own)
+            self._origin = self._origin or signed.origin
         self._by_hash[signed.hash] = own
 
     def _signers(self, signed: SignedClaim, at: int) -> Sequence[Verifier]:
@@ -149,6 +154,15 @@ class OwnershipCheck:
             named = f"{who}, which was not named; name it with --key if you trust it" if signatures else who
             sentence = f"claims of lane {self._lane} are signed by {named}"
             self._strangers[who] = self._findings.add("claim-signature", sentence, place=place)
+
+    def identified(self, ledger_id: str) -> None:
+        """The first block names the ledger: the claims before it must be of that one."""
+        expected = f"{ledger_id}{self._log}"
+        if self._origin not in ("", expected):
+            text = "the claims are of another ledger than the first block"
+            place = f"{self._ledger}/{self._lane}"
+            self._findings.add("claim-signature", text, place=place, expected=expected, got=self._origin)
+        self._origin = expected
 
     def judge(self, header: Header, offset: int) -> None:
         """A block of the chain, and where it stands: no claim that counts lies between it and the one that it names."""
@@ -197,7 +211,15 @@ def listed(claims: Sequence[Ownership]) -> Iterator[tuple[str, ...]]:
     """The newest claims of a lane as rows of `COLUMNS`, the newest last."""
     for one in claims[-LISTED:]:
         blocks = f"{one.first:,} to {one.last:,}" if one.blocks else "none"
-        yield one.claimed_at, one.worker, f"{one.generation:,}", one.package, blocks, ", ".join(one.signed_by)
+        yield (
+            one.claimed_at,
+            one.app_id,
+            one.worker,
+            f"{one.generation:,}",
+            one.package,
+            blocks,
+            ", ".join(one.signed_by),
+        )
 
 
-COLUMNS = ("claimed at", "worker", "generation", "package", "blocks", "signed by")
+COLUMNS = ("claimed at", "application", "worker", "generation", "package", "blocks", "signed by")

@@ -7,12 +7,13 @@ a tail or a lane that is gone leaves no broken link behind.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Literal
 
 import msgspec
 
 from ...codecs.errors import cut, printable
-from ...codecs.times import format_time
+from ...codecs.times import format_duration, format_time
 from .divergences import INCOMPLETE, MEANING, Divergence, Kind
 from .models import LaneReport
 from .ownership import LISTED, listed
@@ -135,7 +136,7 @@ def judge(lanes: Sequence[LaneReport], divergences: Sequence[Divergence], keys: 
 def _missing(divergences: Sequence[Divergence]) -> Iterator[Kind]:
     """The kinds by which something is gone, or cannot be read although others name it."""
     for one in divergences:
-        gone = one.kind in INCOMPLETE or one.kind in ("missing-block", "missing-output")
+        gone = one.kind in INCOMPLETE or one.kind in ("missing-block", "missing-output", "deleted-early")
         if gone or (one.kind == "unreadable" and INCOMPLETE & one.follows.keys()):
             yield one.kind
 
@@ -167,11 +168,11 @@ def owners(report: Report) -> Iterator[str]:
     for lane in report.all_lanes:
         if len(lane.claims) > LISTED:
             yield f"lane {lane_name(lane)} was claimed {len(lane.claims):,} times; the last {LISTED} are told"
-        for at, worker, generation, package, blocks, signed_by in listed(lane.claims):
-            by = f", signed by {signed_by}" if signed_by else ""
+        for at, app_id, worker, generation, package, blocks, signed_by in listed(lane.claims):
+            by, of = f", signed by {signed_by}" if signed_by else "", f" of {app_id}" if app_id else ""
             yield printable(
-                f"lane {lane_name(lane)} was claimed at {at} by {worker} (generation {generation}, package {package}): "
-                f"blocks {blocks}{by}"
+                f"lane {lane_name(lane)} was claimed at {at} by {worker}{of} (generation {generation}, "
+                f"package {package}): blocks {blocks}{by}"
             )
 
 
@@ -183,6 +184,19 @@ def _remade(report: Report) -> Iterator[str]:
                 f"lane {lane_name(lane)} went on with another topic {one.topic} behind block {one.height}: "
                 f"{one.id} instead of {one.was}, which nobody read from offset {one.unread} on"
             )
+
+
+def _lowered(report: Report) -> Iterator[str]:
+    """Which output topics keep records for a shorter time than before, a line for each checkpoint that records it."""
+    for lane in report.all_lanes:
+        for topic, changes in lane.retentions.items():
+            for before, after in pairwise(changes):
+                if after.longest < before.longest:
+                    was = "for ever" if before.kept < 0 else f"for {format_duration(before.kept)}"
+                    yield printable(
+                        f"lane {lane_name(lane)}: the checkpoint of {format_time(after.time)} records that {topic} "
+                        f"keeps records for {format_duration(after.kept)}, {was} before"
+                    )
 
 
 COLUMNS = ("lane", "blocks", "inputs", "outputs", "equal", "compacted", "expired", "checkpoints", "covered")
@@ -223,6 +237,12 @@ def notes(report: Report) -> Iterator[str]:
         if count := sum(counted(lane, name) for lane in report.all_lanes):
             covered = "; the ledger's outputs roots still cover them" if name in ("compacted", "expired") else ""
             yield f"{count:,} {text}{covered}"
+    if count := sum(counted(lane, "unrecorded") for lane in report.all_lanes):
+        yield (
+            f"of those that retention took {count:,} are from a time for which no checkpoint records how long their "
+            "topic keeps records: that they were old enough is not shown"
+        )
+    yield from _lowered(report)
     if count := sum(lane.counters.get("quarantined", 0) for lane in report.all_lanes):
         yield f"{count:,} offsets of inputs are of batches that could not be read; dead letters name each batch"
     if count := sum(lane.counters.get("refused-policies", 0) for lane in report.lanes):

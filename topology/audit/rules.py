@@ -11,8 +11,9 @@ from hashlib import sha256
 from ...codecs.adoptions import adopted_in
 from ...codecs.blocks import INPUT_KINDS, Block, EventKind, Header, events_of_kind, stretches
 from ...codecs.errors import DoesNotHoldError
+from ...codecs.ledger_identity import LedgerIdentity, identity_in
 from ...streams.adjudication.fold import INPUTS
-from ..ledger.chain import NO_OUTPUTS, ids_of, not_the_same
+from ..ledger.chain import NO_OUTPUTS, another_ledger, ids_of, not_the_same
 from ..ledger.policies import TOPIC as POLICIES
 from .divergences import Findings, Kind
 
@@ -24,6 +25,7 @@ class Rules:
         root: of the last block's outputs as they were folded again; None where they were not.
         inputs: how many the last block has.
         adopted: the ids that the next block has to name instead of those of the last one, by topic.
+        identity: the last one that a block has named; None where none has.
     """
 
     def __init__(
@@ -35,6 +37,7 @@ class Rules:
         self._next: dict[str, int] = {}
         self._ids: Mapping[str, str] = {}
         self.adopted: Mapping[str, str] = {}
+        self.identity: LedgerIdentity | None = None
         self.root: str | None = NO_OUTPUTS
         self.inputs = 0
 
@@ -50,6 +53,7 @@ class Rules:
                 self._add("changed-block", header, height, text, f"{self._lanes} lanes", f"{header.lanes} lanes")
             self._judge_times(header, height)
         self._judge_sources(block, height, follows=height == self._height + 1)
+        self._judge_identity(block, height)
         self._height, self._time, self._mark, self.root = height, header.time, header.watermark, None
         self._next = {source.topic: source.next for source in header.sources}
         self._ids = ids_of(header)
@@ -57,6 +61,23 @@ class Rules:
             self.adopted = adopted_in(block)
         except DoesNotHoldError:
             self.adopted = {}  # the fold says so
+
+    def _judge_identity(self, block: Block, height: int) -> None:
+        """That a block names no other ledger, and no other application but in the place of the one before it."""
+        before = self.identity
+        try:
+            named = identity_in(block)
+            is_first = before is None and height > 0  # what stood before it is not there
+            known = (before.ledger_id, before.app_id) if before else ("", "")
+            expected = None if is_first else another_ledger(block, *known)
+        except DoesNotHoldError as error:
+            self._add("changed-block", block.header, height, error.what, "one identity", "another event")
+            return
+        if expected is not None and named is not None:
+            text = "the block names another ledger, or takes it over from another application"
+            self._add("changed-block", block.header, height, text, expected, f"ledger {named.ledger_id}")
+        elif named is not None:
+            self.identity = named
 
     def policy(self, block: Block, height: int, in_force: str) -> str:
         """The policy that a block is decided under; its header must name it.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from time import monotonic
@@ -31,6 +31,7 @@ from ..kafka.topics import topic_name
 from ..ledger.chain import AUDIT, ChainHead
 from ..ledger.replay import Blocks
 from ..settings.settings import Settings
+from .retentions import Retentions
 from .signing import load_or_make_signer, load_signer
 from .trust import Trust
 
@@ -47,15 +48,17 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 Wanted = Callable[[bytes | None], bool]
 
 
-def origin_of(settings: Settings, lane: int, ledger: str = "ledger") -> str:
+def origin_of(settings: Settings, lane: int, ledger: str = "ledger", ledger_id: str = "") -> str:
     """The name of a lane's log (`codecs.checkpoints.origin`).
 
     Args:
-        settings: with the application's name and the topics' prefix.
+        settings: with the topics' prefix.
         lane: the lane's number.
         ledger: the ledger topic's logical name.
+        ledger_id: of the ledger; empty: its topic's full name.
     """
-    return origin(settings.app_id, topic_name(settings, ledger), lane)
+    name = topic_name(settings, ledger)
+    return origin(ledger_id or name, name, lane)
 
 
 def read_checkpoint(value: bytes | None, log_name: str, trust: Trust | None = None) -> Checkpoint:
@@ -121,6 +124,8 @@ class Checkpoints:
         clock: Callable[[], float] = monotonic,
         trust: Trust | None = None,
         topic: str = TOPIC,
+        retentions: Retentions | None = None,
+        outputs: Collection[str] = (),
     ) -> None:
         """
         Args:
@@ -133,10 +138,13 @@ class Checkpoints:
             clock: never goes back, in seconds.
             trust: whose checkpoints count; None: only the signer's.
             topic: the logical name of that which they are written to.
+            retentions: how long topics keep records; None: no checkpoint says it.
+            outputs: the logical names of those of which checkpoints say it.
         """
         self._signer, self._name, self._lane, self._topic = signer, log_name, lane, topic
         self._tips, self._every, self._find, self._clock = tips, every, last, clock
         self._trust = trust or Trust(signer.verifier)
+        self._retentions, self._outputs = retentions, outputs
         self._last: Checkpoint | None = None
         self._before = NO_CHECKPOINT
         self._written_at: float | None = None
@@ -175,6 +183,8 @@ class Checkpoints:
                 reason=reason,
                 hint="list the keys of other workers under [checkpoints.keys] in the policy",
             )
+        if self._retentions is not None:
+            await self._retentions.ready()
         self._last, self._news_at = found[0] if found else None, None
         self._before = newest or NO_CHECKPOINT
 
@@ -203,6 +213,11 @@ class Checkpoints:
     def height(self) -> int:
         """Of the block that the last checkpoint ends with: the ledger had it. -1 where there is no checkpoint."""
         return -1 if self._last is None else self._last.head.size - 1
+
+    @property
+    def time(self) -> int | None:
+        """Of that block, Unix ms; None where there is no checkpoint."""
+        return None if self._last is None else self._last.time
 
     def hold(self, tip: ChainHead) -> None:
         """The ledger is restored, up to this tip, which is not below `height`: it must be the checkpoint's ledger.
@@ -249,7 +264,8 @@ class Checkpoints:
         """The checkpoint of the ledger up to this tip, for the transaction of its last block."""
         head = Head(tip.tree.size, tip.tree.root())
         tips = self._tips.beside(self._lane, head)
-        checkpoint = Checkpoint(self._name, head, tip.hash, tip.time, self._before, tips)
+        kept = () if self._retentions is None else self._retentions.of(self._outputs)
+        checkpoint = Checkpoint(self._name, head, tip.hash, tip.time, self._before, tips, kept)
         note = self._signer.sign(checkpoint.text())
         return Draft(checkpoint, Output(self._topic, self._name.encode(), note.encode(), []))
 
@@ -267,8 +283,13 @@ class Checkpoints:
 # ---------------------------------------------------------------- on Kafka
 
 
+def key_path(settings: Settings) -> Path:
+    """The file of a worker's key: `key_file`, else one beside `state_dir`, which may be deleted at any time."""
+    return Path(settings.key_file or Path(settings.state_dir).parent / "keys" / KEY_FILE)
+
+
 def load_key(settings: Settings) -> Signer | None:
-    """The key that a worker signs with: the one that the settings name, or the state folder's, made on first use.
+    """The key that a worker signs with: the one that `key_file` names, or the default file's, made on first use.
 
     None where that one is not there and cannot be made: a full disk stops no lane. Who wants no lane without
     checkpoints names a key.
@@ -276,10 +297,8 @@ def load_key(settings: Settings) -> Signer | None:
     Raises:
         UsageError: the key cannot be read.
     """
-    if settings.signing_key is not None:
-        return load_signer(Path(settings.signing_key))
-    path = Path(settings.state_dir) / KEY_FILE
-    if path.exists():
+    path = key_path(settings)
+    if settings.key_file is not None or path.exists():
         return load_signer(path)
     try:
         signer = load_or_make_signer(path, re.sub(r"[\s+]+", "-", f"sluice/{settings.app_id}")[:256])
@@ -298,6 +317,9 @@ def checkpoints_of(
     trust: Trust | None = None,
     ledger: str = "ledger",
     topic: str = TOPIC,
+    ledger_id: str = "",
+    retentions: Retentions | None = None,
+    outputs: Collection[str] = (),
 ) -> Checkpoints:
     """The `Checkpoints` of a lane, on the broker of these settings.
 
@@ -309,17 +331,23 @@ def checkpoints_of(
         trust: who has to have signed earlier checkpoints; None: their signatures are not looked at.
         ledger: the ledger topic's logical name.
         topic: the checkpoint topic's logical name.
+        ledger_id: as for `origin_of`.
+        retentions, outputs: as for `Checkpoints`.
     """
     partition = TopicPartition(topic_name(settings, topic), lane)
 
     async def last(wanted: Wanted) -> None:
         await last_record(settings, partition, lambda record: wanted(record.value), goes_on=True)
 
-    name, every = origin_of(settings, lane, ledger), settings.checkpoint_interval
-    return Checkpoints(signer, name, lane, tips, every, last, trust=trust, topic=topic)
+    name, every = origin_of(settings, lane, ledger, ledger_id), settings.checkpoint_interval
+    return Checkpoints(
+        signer, name, lane, tips, every, last, trust=trust, topic=topic, retentions=retentions, outputs=outputs
+    )
 
 
-async def follow(settings: Settings, tips: Tips, trust: Trust, ledger: str = "ledger", topic: str = TOPIC) -> None:
+async def follow(
+    settings: Settings, tips: Tips, trust: Trust, ledger: str = "ledger", topic: str = TOPIC, ledger_id: str = ""
+) -> None:
     """Reads the checkpoints of every lane of a ledger, until cancelled. While no broker answers it tries again.
 
     Args:
@@ -328,17 +356,18 @@ async def follow(settings: Settings, tips: Tips, trust: Trust, ledger: str = "le
         trust: who has to have signed them.
         ledger: the ledger topic's logical name.
         topic: the checkpoint topic's logical name.
+        ledger_id: as for `origin_of`.
     """
+    names = [origin_of(settings, lane, ledger, ledger_id) for lane in range(settings.partitions)]
     while True:
         try:
-            await _follow(settings, tips, trust, ledger, topic)
+            await _follow(settings, tips, trust, names, topic)
         except (SluiceError, KafkaError, OSError) as error:
             log.debug("the lanes' checkpoints are not heard of just now", error=str(error) or repr(error))
         await asyncio.sleep(RETRY_SECONDS)
 
 
-async def _follow(settings: Settings, tips: Tips, trust: Trust, ledger: str, topic: str) -> None:
-    names = [origin_of(settings, lane, ledger) for lane in range(settings.partitions)]
+async def _follow(settings: Settings, tips: Tips, trust: Trust, names: Sequence[str], topic: str) -> None:
     partitions = [TopicPartition(topic_name(settings, topic), lane) for lane in range(settings.partitions)]
     options = {
         "isolation_level": "read_committed" if settings.delivery == "exactly-once" else "read_uncommitted",

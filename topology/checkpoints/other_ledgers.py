@@ -33,6 +33,9 @@ class LedgerLogs:
     async def range(self, topic: str, lane: int) -> Range:
         return await self._logs.range(self._of(topic), lane)
 
+    def as_of(self) -> int:
+        return self._logs.as_of()
+
     async def cut(self) -> Cut:
         return await self._logs.cut()
 

@@ -15,13 +15,14 @@ from msgspec import UNSET
 
 from ...codecs import merkle
 from ...codecs.blocks import Block, Output, statement
-from ...codecs.checkpoints import Checkpoint, leaf_of, origin, parse_checkpoint
+from ...codecs.checkpoints import Checkpoint, leaf_of, parse_checkpoint
 from ...codecs.errors import DoesNotHoldError, UsageError
 from ...codecs.notes import parse_note
 from ...codecs.partition import PARTITIONERS
 from ..ledger.chain import AUDIT
 from ..ledger.folds import partitioner_of
 from ..ledger.interfaces import Logs
+from ..ledger.log_names import log_name_of
 from ..ledger.replay import linked_blocks
 from .proof_files import VERSION, ConsistencyProof, Place, Proof, make_leaf
 from .proofs import recompute
@@ -244,7 +245,7 @@ async def checkpoints_of(logs: Logs, lane: int) -> Sequence[tuple[Checkpoint, st
     Whether a signature holds is for whoever has a key.
     """
     found: list[tuple[Checkpoint, str]] = []
-    ours = origin(logs.app_id, logs.ledger, lane)
+    ours = await log_name_of(logs, "ledger", logs.ledger, lane)
     async with aclosing(logs.records("checkpoints", lane)) as records:
         async for record in records:
             try:

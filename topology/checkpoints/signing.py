@@ -60,7 +60,7 @@ def signing_of(settings: Settings) -> Signing | None:
     """
     if settings.producer_key is None:
         return None
-    return Signing(load_signer(Path(settings.producer_key)), settings.app_id)
+    return Signing(load_signer(Path(settings.producer_key)), settings.origin)
 
 
 def save_signer(signer: Signer, path: Path) -> Path | None:

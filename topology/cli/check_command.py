@@ -87,10 +87,13 @@ def _named(name: str, unread: list[tuple[str, str]]) -> list[str]:
     if name == "-" or not Path(name).is_dir():
         return [name]
     try:
-        return [str(path) for path in _below(Path(name))]
+        found = [str(path) for path in _below(Path(name))]
     except OSError as error:
         unread.append((name, error.strerror or str(error)))
         return []
+    if not found:
+        unread.append((name, "there is no Python source in it"))
+    return found
 
 
 def _below(folder: Path) -> Iterator[Path]:

@@ -14,7 +14,8 @@ from typing import Any, BinaryIO
 import click
 import msgspec
 
-from ...codecs.errors import Fault, UsageError
+from ...codecs.errors import Fault, UsageError, printable
+from ...codecs.not_json import repeated_member
 from ..settings.files import open_plain
 
 MAX_LINE = 16 << 20
@@ -63,6 +64,20 @@ def write_escaped_line(value: Any) -> None:
     sys.stdout.buffer.write(escaped(_encoder.encode(value).decode()).encode() + b"\n")
 
 
+def tell_repeated(number: int, line: bytes | Fault) -> bool:
+    """Warns of a member that occurs twice in one object of a line that was taken; always true, since it was told.
+
+    Args:
+        number: of the line.
+        line: as it was read.
+    """
+    name = None if isinstance(line, Fault) else repeated_member(line)
+    if name is not None:
+        sentence = f"sluice: line {number}: the member {name!r} occurs twice in one object; the last one counts"
+        click.echo(printable(sentence), err=True)
+    return True
+
+
 def run_filter(files: tuple[str, ...], answer: Callable[[bytes], Any | Fault]) -> None:
     """Answers every line with what `answer` returns: a JSON-ready value, or a Fault. Exits 1 if there was any Fault."""
     run_filter_many(files, lambda line: (answer(line),))
@@ -74,11 +89,13 @@ def run_filter_many(
     """As `run_filter`, for filters that answer a line with any number of lines, and may have more at the end."""
     bad = False
     for number, line in read_lines(files):
+        told = False
         for result in (line,) if isinstance(line, Fault) else answer(line):
             if isinstance(result, Fault):
                 bad = True
                 write_line({"line": number, "error": {"reason": result.reason, "detail": result.detail}})
             else:
+                told = told or tell_repeated(number, line)
                 write_line(result)
         sys.stdout.buffer.flush()
     for result in end():

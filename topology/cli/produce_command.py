@@ -14,7 +14,7 @@ import click
 from ...codecs.errors import Fault
 from ...codecs.signatures import Signing
 from ..kafka.input_records import INPUT_TOPICS, Prepared, prepare
-from .lines import files_argument, read_lines, write_line
+from .lines import files_argument, read_lines, tell_repeated, write_line
 from .options import broker, broker_settings, topic_prefix
 
 PROGRESS_EVERY = 500
@@ -75,6 +75,7 @@ def _prepared(
         if isinstance(result, Fault):
             yield {"line": number, "error": {"reason": result.reason, "detail": result.detail}}
         else:
+            tell_repeated(number, line)
             yield result
 
 

@@ -302,7 +302,7 @@ def succeed(obj: dict[str, Any], old: Path, out: Path, listed_as: str | None, si
     """Makes a new private key in a new file, signed by the key in the file OLD, and prints its entry for the policy.
 
     The entry stands beside that of the old key, under the same name. The old key's signature shows that its owner made
-    the new one; it holds in one deployment (app_id) and for one name.
+    the new one; it holds in one deployment (origin) and for one name.
 
     \b
     Example:
@@ -323,7 +323,7 @@ def succeed(obj: dict[str, Any], old: Path, out: Path, listed_as: str | None, si
     before = load_signer(old)
     after, name = new_signer(before.verifier.name), listed_as or before.verifier.name
     public_key, signed_by = (public_key_of(str(one.verifier)) or "" for one in (after, before))
-    signature = before.sign_bytes(succession_bytes(name, public_key, load_settings(obj["config_file"], {}).app_id))
+    signature = before.sign_bytes(succession_bytes(name, public_key, load_settings(obj["config_file"], {}).origin))
     entry = Key(
         public_key=public_key, since=moment, signed_by=signed_by, signature=base64.b64encode(signature).decode()
     )
@@ -376,7 +376,7 @@ def profile(obj: dict[str, Any], folder: Path, base: str, apart: bool, **names: 
     if not any(parties):
         flags = "--worker, --observer, --emitter, --internal-emitter, --reviewer, --role, --validator or --operator"
         raise click.UsageError(f"name at least one party: {flags}")
-    origin = load_settings(obj["config_file"], {}).app_id
+    origin = load_settings(obj["config_file"], {}).origin
     policy = policy_of(base)
     places = Places(folder, apart)
     lists = places.policy
@@ -411,7 +411,7 @@ def show(file: str) -> None:
 
     \b
     Example:
-      sluice key show var/state/signing.key
+      sluice key show var/keys/signing.key
     """
     from ..checkpoints.signing import load_signer
 

@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryFile
@@ -17,7 +16,7 @@ import click
 from ...codecs.errors import UsageError, printable
 
 if TYPE_CHECKING:
-    from ...record import Event, Recorded, Sink
+    from ...record import Reading, Recorded, Sink
     from ...record.transcripts import Format
 
 FORMATS = ("claude-code", "codex", "openhands", "swe-agent", "otlp")
@@ -50,8 +49,9 @@ def record(
 
     FILE is a transcript, the folder of an OpenHands conversation, a file of OpenTelemetry's GenAI spans (OTLP JSON, one
     object or one a line), or - for standard input. With --root files are read
-    to complete what results show in part. What cannot be read is told on standard error, line by line; the rest is
-    recorded, and the exit status is 1, or 2 where nothing was read. Ctrl-C ends --follow; the turn that is open is
+    to complete what results show in part. What cannot be read is told on standard error, line by line, and at the
+    end how many messages and statements were read and how much was not understood; the rest is recorded, and the exit
+    status is 1, or 2 where nothing that an agent did or said was read. Ctrl-C ends --follow; the turn that is open is
     recorded first.
 
     \b
@@ -82,15 +82,14 @@ def record(
         events = follow_transcript(file, cast("Format | None", form), stop=stop)
     else:
         events = open_transcript(file, cast("Format | None", form))
-    reporter = _ProblemReporter(file)
     sink = _sink(out, broker, url)
     try:
         recorder = Recorder(emitter, sink, root=folder, streamed=streamed)
-        recorder.record("stdin" if file == "-" else Path(file).stem or "session", reporter.readable(events))
+        for one in recorder.recording("stdin" if file == "-" else Path(file).stem or "session", events):
+            _tell(file, one)
     finally:
         sink.close()
-    if reporter.problems:
-        sys.exit(2 if reporter.nothing_read else 1)
+    _end(file, recorder.reading)
 
 
 def _record_spans(file: str, emitter: str, sink: Sink, folder: str | None, streamed: bool) -> None:
@@ -98,7 +97,6 @@ def _record_spans(file: str, emitter: str, sink: Sink, folder: str | None, strea
     from ...record import Recorder
     from ...record.adapters.otel import record_otlp
 
-    reporter = _ProblemReporter(file)
     try:
         recorder = Recorder(emitter, sink, root=folder, streamed=streamed)
         if file == "-":
@@ -108,30 +106,31 @@ def _record_spans(file: str, emitter: str, sink: Sink, folder: str | None, strea
                 problems = record_otlp(recorder, kept)
         else:
             problems = record_otlp(recorder, file)
-        list(reporter.readable(problems))
+        for problem in problems:
+            _tell(file, problem)
     finally:
         sink.close()
-    if reporter.problems:
-        sys.exit(2 if reporter.nothing_read else 1)
+    _end(file, recorder.reading, any(one.nothing_read for one in problems))
 
 
-class _ProblemReporter:
-    """Tells problems as they come, and lets the other events through."""
+def _tell(file: str, one: object) -> None:
+    """Tells a problem when it comes."""
+    from ...record import Problem
 
-    def __init__(self, name: str) -> None:
-        self._name, self.problems = "standard input" if name == "-" else name, 0
-        self.nothing_read = False
+    if isinstance(one, Problem):
+        click.echo(printable(f"sluice: {_shown(file)}:{one.line}: {one.sentence}"), err=True)
 
-    def readable(self, events: Iterable[Event]) -> Iterator[Event]:
-        from ...record import Problem
 
-        for event in events:
-            if isinstance(event, Problem):
-                self.problems += 1
-                self.nothing_read = self.nothing_read or event.nothing_read
-                click.echo(printable(f"sluice: {self._name}:{event.line}: {event.sentence}"), err=True)
-            else:
-                yield event
+def _end(file: str, reading: Reading, nothing_read: bool = False) -> None:
+    """Says what was read, and ends with the status that this has."""
+    nothing_read = nothing_read or reading.is_nothing
+    click.echo(printable(f"sluice: {_shown(file)}: {reading}"), err=True)
+    if nothing_read or reading.not_understood:
+        sys.exit(2 if nothing_read else 1)
+
+
+def _shown(file: str) -> str:
+    return "standard input" if file == "-" else file
 
 
 class _Output:

@@ -8,7 +8,7 @@ import click
 
 from ...codecs import canonical
 from ...codecs.errors import Fault
-from ...streams.sanitise import AttestationRules, Confusables, frame_attestation
+from ...streams.sanitise import AttestationRules, By, Confusables, frame_attestation
 from .lines import files_argument, run_filter
 
 
@@ -27,8 +27,17 @@ from .lines import files_argument, run_filter
     show_default=True,
     help="What characters that look like ASCII ones lead to.",
 )
+@click.option(
+    "--confusables-by",
+    type=click.Choice(["letter", "word"]),
+    default="letter",
+    show_default=True,
+    help="Which of them are meant: each one, or those in words of mixed scripts.",
+)
 @files_argument
-def sanitise(files: tuple[str, ...], typing: Literal["strict", "lenient"], confusables: Confusables) -> None:
+def sanitise(
+    files: tuple[str, ...], typing: Literal["strict", "lenient"], confusables: Confusables, confusables_by: By
+) -> None:
     """Sanitises and frames attestations, one JSON object a line.
 
     An attestation that is refused is answered with an error, mistyped or confusable-text, and the exit status is 1 in
@@ -39,7 +48,7 @@ def sanitise(files: tuple[str, ...], typing: Literal["strict", "lenient"], confu
     Example:
       sluice sanitise --confusables reject attestations.jsonl
     """
-    rules = AttestationRules(typing=typing, confusables_default=confusables)
+    rules = AttestationRules(typing=typing, confusables_default=confusables, confusables_by_default=confusables_by)
     run_filter(files, lambda line: frame_attestation(line, rules))
 
 

@@ -1,4 +1,4 @@
-"""`sluice topics create`, `sluice topics check` and `sluice topics adopt`."""
+"""`sluice topics create`, `sluice topics check`, `sluice topics adopt`, `sluice topics drain` and `sluice topics group`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .policy_command import policy_of
 
 @click.group()
 def topics() -> None:
-    """Declare the topics, compare what is there, or go on with one that was made anew."""
+    """Declare the topics, compare what is there, or mend what was made anew or grew."""
 
 
 @topics.command()
@@ -76,6 +76,24 @@ def check(obj: dict[str, Any], retentions: tuple[str, ...], **flags: Any) -> Non
 
 
 @topics.command()
+@broker
+@topic_prefix
+@click.pass_obj
+def group(obj: dict[str, Any], **flags: Any) -> None:
+    """Prints the name of the workers' consumer group, for monitors of its lag and for access rules.
+
+    The name ends in the first characters of the ledger topic's id.
+
+    \b
+    Example:
+      sluice topics group --broker kafka://127.0.0.1:9092
+    """
+    from ..ledger.identity import present_group
+
+    click.echo(asyncio.run(present_group(broker_settings(obj, flags))))
+
+
+@topics.command()
 @click.argument("topic")
 @click.option(
     "--key",
@@ -105,6 +123,33 @@ def adopt(obj: dict[str, Any], topic: str, key: str | None, **flags: Any) -> Non
     for one in asyncio.run(adopting.adopt(settings, topic, signer)):
         click.echo(f"{one.topic} {one.was} {one.id}")
     click.echo("sluice: written; each lane that has refused the topic takes it in with its next block", err=True)
+
+
+@topics.command()
+@broker
+@topic_prefix
+@click.pass_obj
+def drain(obj: dict[str, Any], **flags: Any) -> None:
+    """Moves records that lie in partitions of inputs which no lane reads to the partitions that lanes read.
+
+    A topic whose partitions were raised has such ones: a ledger keeps its number for ever. Each record is moved once,
+    in a transaction, with its key, value, headers and time; what comes later needs another run. Prints the topic, the
+    partition and how many records were moved.
+
+    \b
+    Example:
+      sluice topics drain --broker kafka://127.0.0.1:9092
+    """
+    from ..ledger import draining
+
+    async def run() -> int:
+        moved = 0
+        async for one in draining.drain(broker_settings(obj, flags)):
+            click.echo(f"{one.topic} {one.partition} {one.records}")
+            moved += one.records
+        return moved
+
+    click.echo(f"sluice: {asyncio.run(run())} records moved to partitions that lanes read", err=True)
 
 
 def _settings(obj: dict[str, Any], retentions: tuple[str, ...], flags: dict[str, Any]) -> Settings:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...record.proposing import Proposer
     from ...record.transcripts import Format
     from ..vet.vetted_assertions import Verdict
-    from ..vet.vetting_runs import Asked, Job, Named, Read, Unread
+    from ..vet.vetting_runs import Asked, Job, Named, Read, ReadFile, Unread
 
 FORMATS = ("claude-code", "codex", "openhands", "swe-agent", "markdown")
 BAR_AFTER = 1.0
@@ -62,7 +62,8 @@ def vet(
     FILE is the transcript of a session, or an answer in Markdown; - is standard input; there may be several. Without
     one the newest session of a coding agent for this directory is taken. All turns of a session are vetted. The
     observers look at the working tree of --root, by default the git checkout that this directory is in. Exit status 1
-    where a statement is contradicted, 2 where nothing of a file could be read.
+    where a statement is contradicted, 2 where nothing that an agent did or said could be read, or no
+    statement could be looked at.
 
     --proposer says which checks a statement has, and whether they say all of it: the claim forms, or proposals kept in
     a file. How many statements go to it is told before. What it says counts in this run alone.
@@ -82,7 +83,7 @@ def vet(
     from ..vet.sources import roots_around
     from ..vet.vetted_assertions import CONTRADICTED
     from ..vet.vetting import VETTING_POLICY
-    from ..vet.vetting_runs import Asked, Job, Running, Unread, processes_for
+    from ..vet.vetting_runs import Asked, Job, ReadFile, Running, Unread, processes_for
     from ..vet.vetting_view import Tally
 
     if last and every:
@@ -98,7 +99,7 @@ def vet(
     if broker is not None:
         _send(job, broker)
         return
-    tally, contradicted, is_unread = Tally(), False, False
+    tally, contradicted, is_unread, judged = Tally(), False, False, dict[str, int]()
     kept: list[Verdict] = []
     with seldom_collected(), Running(job, processes_for(job)) as running, _progress(_size(job)) as read:
         for one in running.results(read):
@@ -109,6 +110,10 @@ def vet(
                 _report(one)
                 is_unread = is_unread or one.nothing_read
                 continue
+            if isinstance(one, ReadFile):
+                is_unread = _told(one, judged.pop(one.name, 0)) or is_unread
+                continue
+            judged[one.name] = judged.get(one.name, 0) + len(one.verdicts)
             for verdict in one.verdicts:
                 contradicted = contradicted or verdict.status == CONTRADICTED
                 tally.add(verdict)
@@ -124,6 +129,7 @@ def vet(
             click.echo(printable(f"sluice: {line}"), err=True)
     else:
         _show(kept)
+    is_unread = is_unread or tally.saw_nothing
     if contradicted or is_unread:
         sys.exit(1 if contradicted else 2)
 
@@ -171,6 +177,19 @@ def _report(one: Unread) -> None:
     click.echo(printable(f"sluice: {one.name}:{one.line}: {one.sentence}"), err=True)
 
 
+def _told(one: ReadFile, statements: int) -> bool:
+    """Says what was read of a transcript, and whether that is nothing.
+
+    Args:
+        one: of this or another process.
+        statements: that were judged, by all of them.
+    """
+    one.reading.statements = statements
+    name = "standard input" if one.name == "-" else one.name
+    click.echo(printable(f"sluice: {name}: {one.reading}"), err=True)
+    return one.reading.is_nothing
+
+
 def _proposer(settings: Settings) -> Proposer | None:
     """The proposer that is set.
 
@@ -193,18 +212,23 @@ def _tell(asked: Asked, proposer: str) -> None:
 def _send(job: Job, broker: str) -> None:
     from ...record import KafkaSink
     from ..observers.instruments import Instruments
-    from ..vet.vetting_runs import Told, told
+    from ..vet.vetting_runs import ReadFile, Told, Unread, told
 
-    number = 0
+    number, is_unread = 0, False
     with closing(Instruments(job.settings, vetted=job.paths, on_disk=True)) as instruments, KafkaSink(broker) as sink:
         for one in told(job, instruments):
-            if not isinstance(one, Told):
+            if isinstance(one, Unread):
                 _report(one)
+            elif isinstance(one, ReadFile):
+                is_unread = _told(one, one.reading.statements) or is_unread
+            if not isinstance(one, Told):
                 continue
             for recorded in one.emissions:
                 sink.put(recorded)
                 number += 1
     click.echo(f"sluice: {number} emission{'' if number == 1 else 's'} sent to {printable(broker)}", err=True)
+    if is_unread:
+        sys.exit(2)
 
 
 def _write_page(path: str, verdicts: Sequence[Verdict], name: str) -> None:

@@ -21,6 +21,7 @@ from ...codecs.errors import SluiceError, UnreachableError, UsageError
 from ..kafka.aiokafka_inside import partition_for, pass_refused
 from ..kafka.connect import (
     METADATA_SECONDS,
+    keep_to_lanes,
     open_admin,
     open_consumer,
     open_producer,
@@ -112,6 +113,7 @@ class KafkaOutlet:
         assert self._producer is not None
         try:
             await self._until_known(self._producer.client, name)
+            await keep_to_lanes(self._producer, self._settings)
         except SluiceError as found:
             self._absent[name] = asyncio.get_running_loop().time() + ABSENT_SECONDS, found
             raise

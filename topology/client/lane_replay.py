@@ -24,7 +24,7 @@ from ..ledger.folds import FOLDS
 from ..ledger.interfaces import Fold, Logs
 from ..ledger.replay import Linked, follow
 
-EventName: TypeAlias = Literal["record", "oversize", "policy", "gap", "quarantine", "adopt"]
+EventName: TypeAlias = Literal["record", "oversize", "policy", "gap", "quarantine", "adopt", "ledger"]
 Input: TypeAlias = Emission | Observation | Review
 Decided: TypeAlias = AdmittedRecord | Inadmissible | ReviewRequest | ReEmissionRequest | Verdicts
 
@@ -43,6 +43,7 @@ _NAMES: Final[dict[int, EventName]] = {
     EventKind.GAP: "gap",
     EventKind.QUARANTINE: "quarantine",
     EventKind.ADOPT: "adopt",
+    EventKind.LEDGER: "ledger",
 }
 
 

@@ -86,7 +86,14 @@ def settings_for(base: Settings, broker: str | None, root: str, state: str) -> S
         state: a folder for the time of the demo.
     """
     own = f"demo-{secrets.token_hex(3)}-"
-    common = {"root": root, "state_dir": state, "web_port": None, "policy": None, "app_id": f"{own}sluice"}
+    common = {
+        "root": root,
+        "state_dir": f"{state}/state",
+        "key_file": None,
+        "web_port": None,
+        "policy": None,
+        "app_id": f"{own}sluice",
+    }
     if broker is None:
         mock = {"topic_prefix": "", "partitions": PARTITIONS, "replication": 1, "delivery": "at-least-once"}
         return msgspec.structs.replace(base, **common, **mock)

@@ -119,7 +119,7 @@ def reviewed(review: Review) -> Reviewed:
     return Reviewed(
         decision=review.decision,
         reviewer=review.reviewer or UNSET,
-        reason=clean(review.reason, "reason", VALUE_CAP, "replace", Trace()) or UNSET,
+        reason=clean(review.reason, "reason", VALUE_CAP, "replace-in-words", Trace()) or UNSET,
         decided_at=UNSET if review.decided_at is None else _time(review.decided_at),
     )
 
@@ -140,6 +140,7 @@ def _claim(redaction: RedactionPolicy, emission: Emission, annotation: Annotatio
         locator=UNSET if bound or redaction.hides_ids else _value(annotation.locator),
         terminal=found.terminal,
         unknown=found.name is None or annotation.unknown,
+        computed=annotation.computed,
     )
 
 
@@ -153,7 +154,9 @@ def emitter_of(emission: Emission) -> dict[str, str] | UnsetType:
 def _class(substrate_class: str) -> str:
     """A class may be any text where it is none of the vocabulary's."""
     known = recognise(substrate_class).name is not None
-    return substrate_class if known else clean(substrate_class, "substrate_class", VALUE_CAP, "replace", Trace())
+    return (
+        substrate_class if known else clean(substrate_class, "substrate_class", VALUE_CAP, "replace-in-words", Trace())
+    )
 
 
 def _time(value: str | int) -> str:
@@ -161,4 +164,4 @@ def _time(value: str | int) -> str:
 
 
 def _value(value: dict[str, Any] | None) -> Any:
-    return UNSET if value is None else clean_tree(value, "locator", VALUE_CAP, "replace", Trace())
+    return UNSET if value is None else clean_tree(value, "locator", VALUE_CAP, "replace-in-words", Trace())

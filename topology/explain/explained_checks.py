@@ -170,4 +170,4 @@ def _text(value: Any) -> str | UnsetType:
     """A free text of an observer's, sanitised."""
     if not isinstance(value, str) or not value:
         return UNSET
-    return clean(value, "detail", _VALUE_CAP, "replace", Trace())
+    return clean(value, "detail", _VALUE_CAP, "replace-in-words", Trace())

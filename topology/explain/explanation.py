@@ -192,6 +192,7 @@ class ClaimedLook(Part, kw_only=True):
     locator: Any = UNSET
     terminal: bool = False
     unknown: bool = False
+    computed: bool = False
 
 
 class Now(Part, kw_only=True):

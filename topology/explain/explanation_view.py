@@ -171,6 +171,7 @@ def _claim(claim: ClaimedLook) -> str:
     if claim.locator is not UNSET:
         parts.append(_value(claim.locator))
     mark = " (a terminal)" if claim.terminal else " (of no loaded vocabulary)" if claim.unknown else ""
+    mark += " (its id was computed)" if claim.computed else ""
     return f"claims {', '.join(parts)}{mark}"
 
 

@@ -15,7 +15,7 @@ from ...streams.adjudication.checked_json import CAP as CHECK_CAP
 from ...streams.adjudication.checked_json import without
 from ...streams.adjudication.standing import merged
 from ...streams.policy.policy import Policy
-from ...streams.sanitise import Confusables, Trace, clean
+from ...streams.sanitise import Trace, Treatment, clean, treatment_of
 
 OPEN: Final = "\u27e6"
 CLOSE: Final = "\u27e7"
@@ -28,21 +28,20 @@ _NO_CAP: Final = 10_000_000
 Spans = Sequence[tuple[int, int]]
 
 
-def confusables(policy: Policy, effect: Effect) -> Confusables:
+def treatment(policy: Policy, effect: Effect) -> Treatment:
     """What becomes of look-alikes: what `reject` refuses is shown all the same, and replaced."""
     rules = policy.sanitation.confusables
-    given = rules.external if effect == "external" else rules.internal
-    return "replace" if given == "reject" else given
+    return treatment_of(rules.external if effect == "external" else rules.internal, "word")
 
 
 def shown_text(policy: Policy, text: str, effect: Effect) -> str:
     """An assertion's text as its outputs would have it."""
-    return clean(text, "assertion", policy.sanitation.caps["assertion"], confusables(policy, effect), Trace())
+    return clean(text, "assertion", policy.sanitation.caps["assertion"], treatment(policy, effect), Trace())
 
 
 def shown_check(policy: Policy, text: str, effect: Effect) -> str:
     """A check as its outputs would have it."""
-    return clean(text, "checked", CHECK_CAP, confusables(policy, effect), Trace())
+    return clean(text, "checked", CHECK_CAP, treatment(policy, effect), Trace())
 
 
 def marked(policy: Policy, text: str, effect: Effect, unchecked: Iterable[tuple[int, int]]) -> str:
@@ -56,7 +55,7 @@ def marked(policy: Policy, text: str, effect: Effect, unchecked: Iterable[tuple[
     """
     kept = plain(text[: policy.sanitation.caps["assertion"]])
     spans = _within(unchecked, len(text)) or [(0, len(text))]
-    given, past, pieces = confusables(policy, effect), 0, list[str]()
+    given, past, pieces = treatment(policy, effect), 0, list[str]()
     for start, end in _within(spans, len(kept)):
         pieces += (_piece(kept[past:start], given), f"{OPEN}{_piece(kept[start:end], given)}{CLOSE}")
         past = end
@@ -81,5 +80,5 @@ def _within(spans: Iterable[tuple[int, int]], length: int) -> list[tuple[int, in
     return merged([(start, min(end, length)) for start, end in spans if 0 <= start < min(end, length)])
 
 
-def _piece(text: str, given: Confusables) -> str:
+def _piece(text: str, given: Treatment) -> str:
     return clean(text, "assertion", _NO_CAP, given, Trace())

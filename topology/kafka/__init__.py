@@ -16,6 +16,7 @@ __all__ = [
     "polling",
     "produce",
     "requests",
+    "security",
     "stored_records",
     "topics",
     "transactions",

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
 from io import BytesIO
@@ -78,6 +79,7 @@ __all__ = [
     "answer_of",
     "assignment_settled",
     "calc_crc32c",
+    "certificate_end_of",
     "client_of",
     "connect_to",
     "connection_methods",
@@ -105,6 +107,7 @@ __all__ = [
     "old_records",
     "partition_for",
     "partition_of",
+    "partitioner_of",
     "pass_refused",
     "real_client_of",
     "records_in",
@@ -227,6 +230,17 @@ def is_connected(client: Any, node: Any, group: ConnectionGroup) -> bool:
     """
     there = client._conns.get((node, group))
     return there is not None and there.connected()
+
+
+def certificate_end_of(client: Any) -> float | None:
+    """When the first of the certificates of a client's brokers expires, Unix seconds; None where there is none.
+
+    Args:
+        client: an `AIOKafkaClient`.
+    """
+    writers = [there._writer for there in client._conns.values() if there._writer is not None]
+    shown: list[Any] = [writer.get_extra_info("peercert") for writer in writers]
+    return min((ssl.cert_time_to_seconds(one["notAfter"]) for one in shown if one), default=None)
 
 
 class AskingAnyNode(AIOKafkaAdminClient):
@@ -572,6 +586,11 @@ def partition_for(producer: Any, topic: str, key: bytes) -> int:
     """
     found: int = producer._partition(topic, None, key, None, key, None)
     return found
+
+
+def partitioner_of(client: object) -> object | None:
+    """What chooses partitions for a producer; None where a client is none."""
+    return getattr(client, "_partitioner", None)
 
 
 def abandon(producer: AIOKafkaProducer) -> None:

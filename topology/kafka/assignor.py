@@ -18,6 +18,9 @@ many blocks it is behind. Nothing that it tells can make two members own a lane,
 member that lies delays moves, or gets lanes that it has to restore first.
 
 Standbys are shared out beside the lanes. What a member is to follow travels as its assignment's user data.
+All members read the same topics for the same application. One that does not is *refused*: it gets nothing, and is told
+why, which ends it (`refusals`).
+
 Deterministic: every member's answer would be the same. The idea is that of Kafka Streams' assignor (KIP-441).
 """
 
@@ -55,12 +58,15 @@ class MemberState(msgspec.Struct, frozen=True):
             older version, which is taken to have the state of all its lanes.
         behind: by lane that it follows, at most how many blocks it lacks; a lane is missing while that is unknown. None
             where it cannot follow: then nothing is gained by waiting for it.
+        app_id, topic_prefix: the settings of these names.
     """
 
     lanes: frozenset[int] = frozenset()
     standby: dict[int, int] = {}
     blocks: dict[int, int] | None = None
     behind: dict[int, int] | None = None
+    app_id: str = ""
+    topic_prefix: str = ""
 
     @property
     def encoded(self) -> bytes:
@@ -69,6 +75,7 @@ class MemberState(msgspec.Struct, frozen=True):
         for name, counts in (("blocks", self.blocks), ("behind", self.behind)):
             if counts is not None:
                 found[name] = dict(sorted(counts.items()))
+        found |= {name: text for name in ("app_id", "topic_prefix") if (text := getattr(self, name))}
         return msgspec.json.encode(found)
 
     def has_state(self, lane: int) -> bool:
@@ -92,7 +99,7 @@ class ToFollow(msgspec.Struct, frozen=True):
 
 
 _claim = msgspec.json.Decoder(MemberState)
-_to_follow = msgspec.json.Decoder(list[int] | ToFollow)
+_to_follow = msgspec.json.Decoder(list[int] | ToFollow | str)
 
 
 def _owners(lanes: Collection[int], claims: Mapping[str, MemberState]) -> dict[int, str]:
@@ -221,6 +228,29 @@ def share_standbys(
     return given
 
 
+def refusals(subscriptions: Mapping[str, Collection[str]], claims: Mapping[str, MemberState]) -> dict[str, str]:
+    """The members that get nothing, each with the sentence that says why.
+
+    Those stay who read the same topics for the same application as the owners of most lanes, else as most members.
+
+    Args:
+        subscriptions: by member, the topics that it reads.
+        claims: by member, what it says of itself.
+    """
+    kinds = {name: (claims[name].app_id, claims[name].topic_prefix, *sorted(subscriptions[name])) for name in claims}
+    if len(set(kinds.values())) < 2:
+        return {}
+    of_kind = {kind: [name for name in claims if kinds[name] == kind] for kind in sorted(set(kinds.values()))}
+    held = {kind: len(set[int]().union(*(claims[name].lanes for name in names))) for kind, names in of_kind.items()}
+    stays = max(of_kind, key=lambda kind: (held[kind], len(of_kind[kind])))
+    return {
+        name: f"the group's other members read other topics, or for another application: they have app_id {stays[0]!r} "
+        f"and topic_prefix {stays[1]!r}, and this worker has app_id {kind[0]!r} and topic_prefix {kind[1]!r}"
+        for name, kind in kinds.items()
+        if kind != stays
+    }
+
+
 class LaneAssignor(AbstractPartitionAssignor):
     """The assignor of one member; what it has is asked for anew at every rebalance.
 
@@ -232,6 +262,7 @@ class LaneAssignor(AbstractPartitionAssignor):
         stand_by: told the lanes that this member is to follow; called from the consumer's thread.
         hand_over: keeps what is awaited, by this member and, where it leads, by all.
         clock: seconds, of `hand_over`.
+        refused: told the sentence where this member gets nothing; called from the consumer's thread.
     """
 
     @property
@@ -245,16 +276,23 @@ class LaneAssignor(AbstractPartitionAssignor):
         stand_by: Callable[[list[int]], None] = lambda lanes: None,
         hand_over: HandOver | None = None,
         clock: Callable[[], float] = monotonic,
+        refused: Callable[[str], None] = lambda sentence: None,
     ) -> None:
+        self._refused = refused
         self._claim, self._standbys, self._stand_by, self._clock = claim, standbys, stand_by, clock
         self._hand_over = HandOver(0, 0.0) if hand_over is None else hand_over
 
     def assign(self, cluster: Any, members: Mapping[str, ConsumerProtocolMemberMetadata]) -> dict[str, Any]:
-        """The leader's part: an assignment for every member. All members read the same topics."""
+        """The leader's part: an assignment for every member."""
+        claims = {member: _read(metadata.user_data) for member, metadata in members.items()}
+        refused = refusals({name: metadata.subscription for name, metadata in members.items()}, claims)
+        for name, sentence in refused.items():
+            log.error("a member is refused", member=name, reason=sentence)
+        members = {name: metadata for name, metadata in members.items() if name not in refused}
+        claims = {name: claims[name] for name in members}
         topics = sorted({topic for member in members.values() for topic in member.subscription})
         partitions = {topic: cluster.partitions_for_topic(topic) or set() for topic in topics}
-        lanes = set().union(*partitions.values()) if partitions else set()
-        claims = {member: _read(metadata.user_data) for member, metadata in members.items()}
+        lanes = set[int].intersection(*partitions.values()) if partitions else set[int]()  # one that has all its inputs
         now = self._clock()
         overdue = self._hand_over.overdue(now)
         shares, awaited = plan(lanes, claims, self._hand_over.within, overdue)
@@ -265,7 +303,11 @@ class LaneAssignor(AbstractPartitionAssignor):
         if overdue:
             log.warning("lanes move although their new workers are not ready", lanes=sorted(overdue))
         standbys = share_standbys(shares, claims, self._standbys)
-        return {
+        nothing = {
+            name: ConsumerProtocolMemberAssignment(VERSION, [], msgspec.json.encode(sentence))
+            for name, sentence in refused.items()
+        }
+        return nothing | {
             member: ConsumerProtocolMemberAssignment(
                 VERSION,
                 [(topic, [lane for lane in given if lane in partitions[topic]]) for topic in topics],
@@ -287,6 +329,9 @@ class LaneAssignor(AbstractPartitionAssignor):
         try:
             found = _to_follow.decode(assignment.user_data or b"[]")
         except msgspec.MsgspecError:
+            found = ToFollow()
+        if isinstance(found, str):
+            self._refused(found)
             found = ToFollow()
         if isinstance(found, list):
             found = ToFollow(found)

@@ -45,10 +45,10 @@ async def broker_times(settings: Settings, topic: str = "ledger") -> list[Broker
     producer = paced(
         AIOKafkaProducer(
             bootstrap_servers=bootstrap(settings),
-            client_id=f"{settings.app_id}-clock",
+            client_id="sluice-clock",
             acks="all",
             linger_ms=0,
-            transactional_id=f"{settings.app_id}-clock-{socket.gethostname()}-{os.getpid()}",
+            transactional_id=f"sluice-clock-{socket.gethostname()}-{os.getpid()}",
             transaction_timeout_ms=TRANSACTION_MS,
             **client_options(settings),
         )

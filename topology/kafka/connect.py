@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import zlib
-from collections.abc import AsyncIterator, Collection, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Protocol, TypeVar
 
@@ -20,9 +20,10 @@ from aiokafka.partitioner import DefaultPartitioner
 
 from ...codecs.errors import UnreachableError, UsageError
 from ..settings.settings import Settings, bootstrap
-from .aiokafka_inside import AskingAnyNode, client_of
+from .aiokafka_inside import AskingAnyNode, client_of, partitioner_of
 from .bootstrapping import START, sentence_of
 from .reconnect import causes_of, paced
+from .requests import topics_now
 from .security import client_options
 
 CONNECT_SECONDS = 8.0
@@ -193,7 +194,7 @@ async def partitions_of(client: AIOKafkaProducer | AIOKafkaConsumer, settings: S
     """The partition numbers of a topic, in order.
 
     Args:
-        client: an open one that asks.
+        client: an open one that asks; a producer of `open_producer` keeps to the lanes from then on.
         settings: the broker, for the error's sentence.
         topic: by its full name.
 
@@ -208,6 +209,7 @@ async def partitions_of(client: AIOKafkaProducer | AIOKafkaConsumer, settings: S
         if await kafka.force_metadata_update():
             found: Collection[int] | None = kafka.cluster.partitions_for_topic(topic)
             if found:
+                await keep_to_lanes(client, settings)
                 return sorted(found)
         if asyncio.get_running_loop().time() > end:
             break
@@ -223,6 +225,53 @@ class Crc32Partitioner:
         return all_partitions[zlib.crc32(key or b"") % len(all_partitions)]
 
 
-def partitioner(settings: Settings) -> Any:
+class LanePartitioner:
+    """Chooses a key's partition among those that lanes read: a topic may have more.
+
+    Args:
+        choose: a partitioner of aiokafka's form.
+
+    Attributes:
+        lanes: how many partitions lanes read; None while nobody has said: then all that the topic has.
+    """
+
+    def __init__(self, choose: Callable[[bytes | None, Sequence[int], Sequence[int]], int]) -> None:
+        self._choose = choose
+        self.lanes: int | None = None
+
+    def __call__(self, key: bytes | None, all_partitions: Sequence[int], available: Sequence[int]) -> int:
+        """The partition of a key."""
+        if self.lanes is not None and self.lanes < len(all_partitions):
+            all_partitions = sorted(all_partitions)[: self.lanes]
+            available = [number for number in available if number < self.lanes]
+        return self._choose(key, all_partitions, available)
+
+
+def partitioner(settings: Settings) -> LanePartitioner:
     """What chooses a key's partition: Kafka's default, murmur2, unless the settings say otherwise."""
-    return Crc32Partitioner() if settings.partitioner == "crc32" else DefaultPartitioner()
+    return LanePartitioner(Crc32Partitioner() if settings.partitioner == "crc32" else DefaultPartitioner())
+
+
+LEDGERS = ("ledger", "bind-ledger", "frame-ledger")
+INPUTS = ("emissions", "observations", "sightings", "citations", "reviews", "attestations")
+
+
+async def keep_to_lanes(client: object, settings: Settings) -> None:
+    """Has a producer of `open_producer` write only to partitions that lanes read, as soon as a broker says how many.
+
+    There are as many as the ledgers have, which never grow unless somebody raises them; where no ledger may be seen, as
+    many as the input has that has fewest. Once known, the number stays.
+
+    Args:
+        client: any client; others than such producers stay as they are.
+        settings: the prefix.
+    """
+    chooser = partitioner_of(client)
+    if not isinstance(chooser, LanePartitioner) or chooser.lanes is not None:
+        return
+    told = await topics_now(client, [settings.topic_prefix + name for name in (*LEDGERS, *INPUTS)])
+    for names in (LEDGERS, INPUTS):
+        there = [told[name] for name in (settings.topic_prefix + one for one in names) if name in told]
+        chooser.lanes = min((one.partitions for one in there if one.partitions), default=None)
+        if chooser.lanes is not None:
+            return

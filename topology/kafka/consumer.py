@@ -20,11 +20,12 @@ from aiokafka.errors import ConsumerStoppedError, NoOffsetForPartitionError, Off
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
-from ...codecs.errors import DoesNotHoldError
+from ...codecs.errors import DoesNotHoldError, UsageError
 from ..settings.clock import now_ms
 from . import membership
 from .aiokafka_inside import (
     HookedFetcher,
+    certificate_end_of,
     client_of,
     coordinator_of,
     fetcher_of,
@@ -43,7 +44,7 @@ from .handing_over import HandOver
 from .partition_reader import nothing_follows
 from .polling import ANSWER_BYTES, NOTHING, Drained, drain
 from .reconnect import paced
-from .requests import log_ends, topic_ids
+from .requests import EARLIEST, TopicNow, log_ends, topic_ids, topics_now
 from .security import client_options
 
 FETCH_WAIT_MS = 250
@@ -78,13 +79,15 @@ class Unread(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """Where an input ends, and when that was told, Unix ms; since which seek it is read, and how far ranges came."""
+    """Where an input ends, and when that was told, Unix ms; since which seek it is read, and how far ranges came; and
+    where its log ends: further where a transaction is open."""
 
     partition: TP
     end: int
     time: int
     epoch: int
     handed: int
+    high: int
 
 
 class Poll(NamedTuple):
@@ -263,7 +266,9 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
     def _claim(self) -> MemberState:
         lanes = self.app.lanes
         behind = dict(self.app.behind) if self._hand_over.within else None
-        return MemberState(lanes.numbers, dict(self.app.heights), lanes.blocks, behind)
+        settings = self.app.settings
+        names = (settings.app_id, settings.topic_prefix)
+        return MemberState(lanes.numbers, dict(self.app.heights), lanes.blocks, behind, *names)
 
     def _assigned(self, to_follow: list[int]) -> None:
         """The group was rebalanced. Nothing is fetched before its lane seeks.
@@ -275,6 +280,11 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
         consumer.pause(*consumer.assignment())
         fetcher_of(consumer).hurries_until = monotonic() + HURRY_SECONDS
         self.app.loop.call_soon_threadsafe(self.app.stand_by, to_follow)
+
+    def _refused(self, sentence: str) -> None:
+        """The group's leader gives this worker nothing: it is misconfigured, and ends."""
+        error = UsageError(sentence, hint="each installation has its own topic_prefix and topics")
+        self.app.loop.call_soon_threadsafe(self.app.fail, error)
 
     @property
     def _name(self) -> str | None:
@@ -290,7 +300,9 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
                 group_id=conf.id,
                 group_instance_id=conf.consumer_group_instance_id,
                 partition_assignment_strategy=[
-                    LaneAssignor(self._claim, self.app.settings.standby, self._assigned, self._hand_over)
+                    LaneAssignor(
+                        self._claim, self.app.settings.standby, self._assigned, self._hand_over, refused=self._refused
+                    )
                 ],
                 enable_auto_commit=False,
                 # A position that the broker does not have must be told to the lane, never quietly replaced.
@@ -355,7 +367,8 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
                 )
             end = state.lso if state.lso is not None and state.lso >= 0 else state.highwater
             if end is not None and state.timestamp is not None:
-                answers.append(Answered(partition, end, state.timestamp, placed.epoch, placed.handed))
+                high = end if state.highwater is None else state.highwater
+                answers.append(Answered(partition, end, state.timestamp, placed.epoch, placed.handed, high))
             if position < placed.end and partition not in waiting_in(fetcher):
                 self._look_at(partition, placed, position, placed.end)
         return poll._replace(unread=self._unread(subscription.assignment))
@@ -467,9 +480,15 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
             for partition in partitions
         }
 
-    async def ids(self, topics: Collection[str]) -> dict[str, str]:
-        """The ids of topics as one broker knows them: `requests.topic_ids`."""
-        return await topic_ids(self._ensure_consumer(), topics)
+    async def look(
+        self, topics: Collection[str], logs: Collection[TopicPartition]
+    ) -> tuple[dict[str, TopicNow], dict[TopicPartition, int], float | None]:
+        """Topics as one broker knows them (`requests.topics_now`), the first offsets that logs keep, and when a
+        broker's certificate expires, Unix seconds."""
+        consumer = self._ensure_consumer()
+        found, starts = await asyncio.gather(topics_now(consumer, topics), log_ends(consumer, logs, at=EARLIEST))
+        ends = certificate_end_of(client_of(consumer))
+        return found, {partition: start.offset for partition, start in starts.items()}, ends
 
     async def tell_group(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Commits offsets for lag monitors. Nobody here ever reads them, so a failure is no more than a missing one."""

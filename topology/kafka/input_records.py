@@ -66,7 +66,15 @@ _TELLING: tuple[tuple[str, str], ...] = (
 
 
 def prepare(line: bytes, topic: str | None, now: int, signing: Signing | None = None) -> Prepared | Fault:
-    """The record of one line, or why it is refused.
+    """The record of one line, or why it is refused; the arguments are those of `prepare_read`."""
+    found = prepare_read(line, topic, now, signing)
+    return found if isinstance(found, Fault) else found[0]
+
+
+def prepare_read(
+    line: bytes, topic: str | None, now: int, signing: Signing | None = None
+) -> tuple[Prepared, msgspec.Struct] | Fault:
+    """The record of one line, and what is read in it; or why it is refused.
 
     Args:
         line: a JSON object in UTF-8.
@@ -94,7 +102,7 @@ def prepare(line: bytes, topic: str | None, now: int, signing: Signing | None = 
         return Fault("oversize", f"the record has {len(line)} bytes; an input has {MAX_INPUT_BYTES} at the most")
     kind = _KINDS[chosen]
     record = kind.read(line)
-    return record if isinstance(record, Fault) else Prepared(chosen, kind.key(record).encode(), line)
+    return record if isinstance(record, Fault) else (Prepared(chosen, kind.key(record).encode(), line), record)
 
 
 def _topic_of(shape: _Shape) -> str | Fault:

@@ -15,11 +15,14 @@ from typing import Any, Final, NamedTuple
 
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from msgspec.structs import replace
 
+from ..settings.settings import Settings
 from .aiokafka_inside import coordinator_of, subscriptions_of
 from .batches.unpacking import RecordDecoder, UnreadableError
 from .batches.unreadable_batches import FetchAgainError, Suspects
-from .stored_records import AS_RECORDS, TAKEN, StoredRecord, take_all
+from .connect import open_reader
+from .stored_records import AS_RECORDS, TAKEN, StoredRecord, take_all, take_stored
 
 FIRST_WORDS: Final = "a batch cannot be read: it is passed over"
 
@@ -107,3 +110,24 @@ class PassingReader:
 
 def _records_of(found: list[Any]) -> list[StoredRecord]:
     return [one for one in found if not isinstance(one, PassedOver)]
+
+
+async def records_between(settings: Settings, partition: TopicPartition, start: int, end: int) -> list[Any]:
+    """The records of a stretch of a partition, committed or not; what cannot be read comes as `PassedOver`.
+
+    Args:
+        settings: the broker.
+        partition: to be read.
+        start: the first offset.
+        end: the offset behind the last; a record stands there.
+
+    Raises:
+        UnreachableError: no broker answers.
+    """
+    found: list[Any] = []
+    uncommitted = replace(settings, delivery="at-least-once")
+    decoder = Passing().decoder(partition)
+    async with open_reader(uncommitted, partition, start) as consumer:
+        while await consumer.position(partition) < end:
+            found += await take_stored(consumer, partition, 0.1, settings.max_unpacked_bytes, decoder)
+    return [one for one in found if one.offset < end]

@@ -40,8 +40,8 @@ from .aiokafka_inside import (
     client_of,
 )
 
-LATEST = -1
-"""As a time: the end."""
+LATEST, EARLIEST = -1, -2
+"""As a time: the end, and the first offset that is kept."""
 NO_EPOCH = -1
 ANSWER_SECONDS = 5.0
 """A node that says nothing for so long is asked again later: the others' answers must not wait for it."""
@@ -106,18 +106,26 @@ class ListOffsetsRequest_v5(RequestStruct):
 
 
 class ListOffsetsRequest(Request[ListOffsetsRequest_v5]):
-    """Where partitions end: with their last stable offset (`committed`), or their high watermark."""
+    """Where partitions end: with their last stable offset (`committed`), or their high watermark.
+
+    Or where they begin."""
 
     API_KEY = 2
 
-    def __init__(self, partitions: Mapping[TopicPartition, int], *, committed: bool) -> None:
-        self.partitions, self.committed = dict(partitions), committed
+    def __init__(self, partitions: Mapping[TopicPartition, int], *, committed: bool, at: int = LATEST) -> None:
+        """
+        Args:
+            partitions: with the leader's epoch of each.
+            committed: whether the end is the last stable offset.
+            at: `LATEST` or `EARLIEST`.
+        """
+        self.partitions, self.committed, self.at = dict(partitions), committed, at
 
     def build(self, request_struct_class: type[ListOffsetsRequest_v5]) -> ListOffsetsRequest_v5:
         """The request as it goes out, in the version that the connection has found."""
         topics: defaultdict[str, list[tuple[int, int, int]]] = defaultdict(list)
         for (topic, partition), epoch in self.partitions.items():
-            topics[topic].append((partition, epoch, LATEST))
+            topics[topic].append((partition, epoch, self.at))
         return request_struct_class(-1, int(self.committed), list(topics.items()))
 
 
@@ -222,14 +230,16 @@ async def log_ends(
     *,
     committed: bool = False,
     known: Mapping[TopicPartition, int] | None = None,
+    at: int = LATEST,
 ) -> dict[TopicPartition, End]:
-    """Where partitions end, by their leaders' own word.
+    """Where partitions end, or begin, by their leaders' own word.
 
     Args:
         owner: a started consumer, producer or admin client.
         partitions: to be asked for, each of its leader.
         committed: whether the last stable offset is asked for instead of the high watermark.
         known: the newest leader's epoch that was heard of, by partition: a leader of an earlier one does not answer.
+        at: `LATEST`, or `EARLIEST`: then the first offset that is kept is asked for.
 
     Returns:
         What was answered. A partition is missing where its leader is not known, is not reached, does not know its own
@@ -255,7 +265,7 @@ async def log_ends(
     async def ask(node: int, asked: Mapping[TopicPartition, int]) -> Any:
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
-                return (await client.send(node, ListOffsetsRequest(asked, committed=committed))).topics
+                return (await client.send(node, ListOffsetsRequest(asked, committed=committed, at=at))).topics
         except (KafkaError, OSError) as error:  # a TimeoutError is an OSError
             log.debug("a leader does not say where its logs end", node=node, error=repr(error))
             client.force_metadata_update()
@@ -269,7 +279,7 @@ async def log_ends(
                 if code == 0 and offset >= 0:
                     found[partition] = End(offset, epoch)
                 elif code == _FENCED_LEADER_EPOCH:  # there is a newer leader than we heard of: its word, then
-                    found |= await log_ends(owner, [partition], committed=committed)
+                    found |= await log_ends(owner, [partition], committed=committed, at=at)
                 else:
                     log.debug("a leader does not say where a log ends", topic=topic, partition=number, code=code)
                     client.force_metadata_update()
@@ -290,16 +300,31 @@ async def log_end(owner: Any, partition: TopicPartition, *, committed: bool = Fa
     return (await log_ends(owner, [partition], committed=committed)).get(partition)
 
 
-async def topic_ids(owner: Any, topics: Iterable[str]) -> dict[str, str]:
-    """The ids of topics, as one broker knows them now.
+class TopicNow(NamedTuple):
+    """A topic as a broker knows it now.
+
+    Attributes:
+        partitions: how many it has; 0 where there is no topic of that name.
+        id: as Kafka's tools show it (22 characters); empty where the broker tells none.
+    """
+
+    partitions: int
+    id: str = ""
+
+
+_NO_TOPIC = 3
+
+
+async def topics_now(owner: Any, topics: Iterable[str]) -> dict[str, TopicNow]:
+    """Topics as one broker knows them now.
 
     Args:
         owner: a started consumer, producer or admin client.
         topics: full names.
 
     Returns:
-        By full name, the id as Kafka's tools show it (22 characters). A topic is missing where there is none of that
-        name, and all are where the broker does not answer, or tells no ids.
+        By full name. A topic is missing where the broker does not say whether there is one, such as one that it does
+        not let us see; all are where it does not answer, or is too old for the question.
     """
     client = client_of(owner)
     node = client.get_random_node()
@@ -314,7 +339,20 @@ async def topic_ids(owner: Any, topics: Iterable[str]) -> dict[str, str]:
     except (KafkaError, OSError) as error:  # a TimeoutError is an OSError
         log.debug("a broker does not tell the ids of topics", node=node, error=repr(error))
         return {}
-    return {name: id_text(found) for code, name, found, *_ in answer.topics if code == 0 and found != NIL}
+    return {
+        name: TopicNow(len(partitions), "" if raw == NIL else id_text(raw)) if code == 0 else TopicNow(0)
+        for code, name, raw, _, partitions, *_ in answer.topics
+        if code in (0, _NO_TOPIC)
+    }
+
+
+async def topic_ids(owner: Any, topics: Iterable[str]) -> dict[str, str]:
+    """The ids of topics as one broker knows them now, by full name: of those that have one.
+
+    Args:
+        owner, topics: as for `topics_now`.
+    """
+    return {name: now.id for name, now in (await topics_now(owner, topics)).items() if now.id}
 
 
 def id_text(raw: bytes) -> str:

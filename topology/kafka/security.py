@@ -64,6 +64,27 @@ def _context(settings: Settings) -> ssl.SSLContext:
     return context
 
 
+def certificate_ends(settings: Settings) -> dict[str, float]:
+    """When the certificates in the files that the settings name expire, Unix seconds.
+
+    That of `broker_cert` is `client`, that of `broker_ca` that expires first is `authority`. Of a file that is not
+    there or cannot be read nothing is said.
+    """
+    from cryptography import x509
+
+    found: dict[str, float] = {}
+    for name, file in (("client", settings.broker_cert), ("authority", settings.broker_ca)):
+        if file is None or file == SYSTEM:
+            continue
+        try:
+            with open_plain(file) as opened:
+                ends = [one.not_valid_after_utc for one in x509.load_pem_x509_certificates(opened.read())]
+        except (OSError, ValueError):
+            continue
+        found[name] = min(ends).timestamp()
+    return found
+
+
 def _password(settings: Settings) -> str:
     if settings.broker_password_file is not None:
         if settings.broker_password is not None:

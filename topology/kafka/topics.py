@@ -237,6 +237,28 @@ async def keep_topics(settings: Settings) -> list[str]:
     return list(changed)
 
 
+async def kept_for(settings: Settings, topics: Iterable[str]) -> dict[str, int]:
+    """How long, in ms, topics keep records (`retention.ms`; -1: for ever), by logical name, without those not there.
+
+    Empty on the embedded broker, which keeps everything while it runs.
+
+    Args:
+        settings: the broker, and the topics' prefix.
+        topics: their logical names.
+
+    Raises:
+        UnreachableError: no broker answers.
+        UsageError: the broker does not let us read the settings.
+    """
+    names = {topic_name(settings, topic): topic for topic in topics}
+    async with open_admin(settings) as admin:
+        with reaching(settings):
+            if not _has_admin_api(await admin.describe_cluster()):
+                return {}
+            configs = await _configs(settings, admin, names)
+    return {names[name]: int(config["retention.ms"]) for name, config in configs.items() if "retention.ms" in config}
+
+
 def _has_admin_api(cluster: Mapping[str, Any]) -> bool:
     # Known by its name, not by a lack: a Kafka between two controllers must not be taken for one without topics.
     return not str(cluster.get("cluster_id")).startswith("mockCluster")

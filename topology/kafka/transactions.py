@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from time import monotonic
 from typing import Any, NamedTuple, cast
 
@@ -27,12 +28,15 @@ from aiokafka.errors import (
 )
 
 from ...codecs.blocks import Output, by_topic
+from ...codecs.errors import DoesNotHoldError
 from ...codecs.lane_claims import KEY as CLAIM
+from ...codecs.lane_claims import is_claim
 from ...codecs.partition import PARTITIONERS
 from ..settings.settings import Settings, bootstrap
 from .aiokafka_inside import abandon, hear
 from .batches.packing import Packed, packed
 from .claiming import Member, check_member
+from .passing import PassedOver, records_between
 from .reconnect import paced
 from .requests import log_end
 from .security import client_options
@@ -61,6 +65,10 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 class FencedError(Exception):
     """The lane's producer is not the newest any more: somebody else took the lane over, or the transaction expired."""
+
+
+class ForeignWriterError(DoesNotHoldError):
+    """Another producer has written to the ledger: the lane must not run beside it."""
 
 
 class TooLargeError(Exception):
@@ -109,7 +117,7 @@ class LaneProducer:
 
     Args:
         settings: the broker, delivery and time-outs.
-        name: the transactional id, behind the application's name; no two lanes have one.
+        name: the transactional id, before the lane's number; no two ledgers have one.
         lane: the partition of the ledger and of every output topic.
         ledger: the logical name of the topic that blocks go to.
 
@@ -119,11 +127,31 @@ class LaneProducer:
     def __init__(self, settings: Settings, name: str, lane: int, ledger: str = "ledger") -> None:
         self._settings, self._lane, self._ledger = settings, lane, ledger
         self._partition_of = PARTITIONERS[settings.partitioner]
-        self._id = f"{settings.app_id}-{name}-{lane}"
+        self._id = f"{name}-{lane}"
         self._exactly_once = settings.delivery == "exactly-once"
         self._producer: AIOKafkaProducer | None = None
         self._in_transaction = False
+        self._next: int | None = None  # where the next block goes, if nobody else writes
         self._batch_bytes, self._refused_at = BATCH_BYTES, 0.0
+        self._phase = ""  # what the broker is waited for, in words
+        self._sent: Sequence[_Sent] = ()
+
+    @asynccontextmanager
+    async def _within(self, seconds: float, phase: str) -> AsyncIterator[None]:
+        """Bounds what is done with the broker.
+
+        Raises:
+            TimeoutError: it took longer; the sentence says what was waited for, and for which topics.
+        """
+        self._phase, self._sent = phase, ()
+        try:
+            async with asyncio.timeout(seconds):
+                yield
+        except TimeoutError:
+            left = [one.topic for one in self._sent if not one.future.done() or one.future.cancelled()]
+            waiting = sorted({topic_name(self._settings, topic) for topic in left})
+            what = f"{self._phase}{': no acknowledgement for ' if waiting else ''}{', '.join(waiting)}"
+            raise TimeoutError(f"the broker did not answer within {seconds:g} s ({what})") from None
 
     async def open(self) -> None:
         """Fences every earlier owner of the lane, and ends what it left open. May take as long as a broker may."""
@@ -145,7 +173,9 @@ class LaneProducer:
         )
         self._producer = producer
         # The former owner's open transaction is aborted before the broker answers; that takes its time-out at most.
-        async with asyncio.timeout(self._settings.transaction_timeout + GRACE_SECONDS):
+        async with self._within(
+            self._settings.transaction_timeout + GRACE_SECONDS, f"fencing earlier owners as {self._id}"
+        ):
             await producer.start()
 
     async def claim(self, value: bytes, member: Member) -> Written | None:
@@ -168,7 +198,7 @@ class LaneProducer:
         if not self._exactly_once:
             return None
         try:
-            async with asyncio.timeout(self._settings.transaction_timeout):
+            async with self._within(self._settings.transaction_timeout, f"claiming {self._ledger}/{self._lane}"):
                 return await self._claim(self._producer, value, member)
         except _FENCED as error:
             raise FencedError(repr(error)) from error
@@ -184,9 +214,7 @@ class LaneProducer:
         batch, *_ = self._packed([Output(self._ledger, CLAIM, value, [])], BATCH_BYTES)
         sent = await self._hand_over(producer, (self._ledger, self._lane), batch)
         await self._settle([sent])
-        await producer.commit_transaction()
-        self._in_transaction = False
-        return self._written([sent])[0]
+        return (await self._end_transaction(producer, [sent]))[0]
 
     async def commit(self, block: bytes | None, outputs: Sequence[Output]) -> Written | None:
         """Writes the outputs, and with them the block to the ledger, as one.
@@ -196,6 +224,7 @@ class LaneProducer:
 
         Raises:
             FencedError: somebody else owns the lane now; nothing was written.
+            ForeignWriterError: somebody else writes beside the lane; nothing was written.
             TooLargeError: the broker refuses a batch; nothing was written, and the next ones will be smaller.
         """
         written = await self._commit([] if block is None else [block], outputs)
@@ -220,7 +249,7 @@ class LaneProducer:
             self._batch_bytes, self._refused_at = min(BATCH_BYTES, self._batch_bytes * SHRINK), monotonic()
         try:
             # A broker that is away must not hold the lane for ever: aiokafka never gives up on a batch by itself.
-            async with asyncio.timeout(self._settings.transaction_timeout):
+            async with self._within(self._settings.transaction_timeout, "beginning a block"):
                 if self._exactly_once:
                     return await self._commit_as_one(self._producer, blocks, outputs)
                 before = [one for one in outputs if one.topic not in BEHIND]
@@ -249,12 +278,47 @@ class LaneProducer:
             raise
         # Not left to the commit: aiokafka would commit without a batch that the broker has refused.
         await self._settle([*of_blocks, *of_outputs])
+        await self._demand_alone(of_blocks)
+        return await self._end_transaction(producer, of_blocks)
+
+    async def _end_transaction(self, producer: AIOKafkaProducer, sent: Sequence[_Sent]) -> list[Written]:
+        self._phase = f"committing the transaction of {self._id}"
         await producer.commit_transaction()
         self._in_transaction = False
-        return self._written(of_blocks)
+        written = self._written(sent)
+        if written:
+            self._next = written[-1].offset + 2  # the transaction's marker stands between
+        return written
+
+    async def _demand_alone(self, of_blocks: Sequence[_Sent]) -> None:
+        """That nobody else has written a block since our last record: the offsets of ours leave no hole.
+
+        A transaction of our own that failed leaves none: the lane is then claimed anew, and the claim lies behind it.
+        Markers may stand there twice, after a coordinator was replaced. A claim alone takes the lane from nobody.
+
+        Raises:
+            ForeignWriterError: somebody has; nothing of ours is committed.
+        """
+        written = self._written(of_blocks)
+        if self._next is None or not written or written[0].offset <= self._next:
+            return
+        place = TopicPartition(topic_name(self._settings, self._ledger), self._lane)
+        for record in await records_between(self._settings, place, self._next, written[0].offset):
+            if not isinstance(record, PassedOver) and is_claim(record.key):
+                log.warning("somebody else has written a claim to the ledger", offset=record.offset)
+                continue
+            log.error("somebody else writes to the ledger", offset=record.offset)
+            raise ForeignWriterError(
+                "another producer writes to this ledger: the lane stops before it writes beside it",
+                path=f"{place.topic}/{place.partition}",
+                expected=f"no record from offset {self._next} to {written[0].offset}",
+                got=f"one at {record.offset}",
+                hint="stop the other writer; `sluice audit` tells what it wrote",
+            )
 
     async def _settle(self, sent: Sequence[_Sent]) -> None:
         """Waits for these batches, and says which of them was too large."""
+        self._phase, self._sent = "writing", sent
         try:
             await asyncio.gather(*(one.future for one in sent))
         except _REFUSED as error:
@@ -276,6 +340,7 @@ class LaneProducer:
 
     async def _hand_over(self, producer: AIOKafkaProducer, place: tuple[str, int], batch: Any) -> _Sent:
         topic, partition = place
+        self._phase = f"handing a batch over for {topic_name(self._settings, topic)}"
         future = await producer.send_batch(batch, topic_name(self._settings, topic), partition=partition)
         return _Sent(topic, batch.record_count(), batch.byte_count, _retrieved(future))
 
@@ -307,7 +372,7 @@ class LaneProducer:
 
     async def close(self) -> None:
         """Aborts what is open and lets go of the broker, within `CLOSE_SECONDS`, whatever happens."""
-        producer, self._producer = self._producer, None
+        producer, self._producer, self._next = self._producer, None, None
         if producer is None:
             return
         try:

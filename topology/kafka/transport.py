@@ -30,13 +30,14 @@ from ...codecs.errors import DoesNotHoldError
 from .claiming import Member
 from .consumer import FAUST_LOG, LaneConsumerThread
 from .fetched import Bounds, Fetched
+from .topics import topic_name
 
 POLL_SECONDS = 0.1
 """How long one poll waits for records. Fetch answers without any are noticed this late."""
 ASK_SECONDS = 1.0
 """A leader is asked for one input's end no more often than this."""
-ID_SECONDS = 2.0
-"""A broker is asked so often whether the inputs are still the topics that they were."""
+LOOK_SECONDS = 2.0
+"""A broker is asked so often whether the topics are still those that they were."""
 UNASSIGNED_SECONDS = 1.0
 """A worker that has no partitions looks so often whether it is still wanted."""
 PRESSED_SECONDS = 0.02
@@ -71,8 +72,8 @@ class LaneConsumer(driver.Consumer):
         self._next_epoch = count()
         self._asked_at: dict[TP, float] = {}
         self._asking: asyncio.Task[None] | None = None
-        self._identifying: asyncio.Task[None] | None = None
-        self._identified_at = -inf
+        self._looking: asyncio.Task[None] | None = None
+        self._looked_at = -inf
         self._has_partitions = asyncio.Event()
 
     def _new_consumer_thread(self) -> LaneConsumerThread:
@@ -94,6 +95,7 @@ class LaneConsumer(driver.Consumer):
         if not self.flow_active or self._get_active_partitions():
             return await super()._wait_next_records(timeout)
         self._has_partitions.clear()
+        self._look_at_topics()
         await self._thread.call_thread(self._thread.touch)
         with suppress(TimeoutError):
             async with asyncio.timeout(UNASSIGNED_SECONDS):
@@ -105,7 +107,7 @@ class LaneConsumer(driver.Consumer):
         may_be_fetched = lanes.wants()
         fetchable = {tp for tp in active_partitions if may_be_fetched(logical[tp.topic], tp.partition)}
         self._ask_for_ends(active_partitions)
-        self._ask_for_ids()
+        self._look_at_topics()
         if at_rest := lanes.at_rest():
             resting = {TP(self.app.physical[topic], number) for topic, number in at_rest}
             await self._thread.call_thread(self._thread.rest, resting)
@@ -120,9 +122,9 @@ class LaneConsumer(driver.Consumer):
             self.app.fail(error)
             await asyncio.sleep(timeout)
             return {}
-        for tp, end, time, epoch, handed in poll.answers:
+        for tp, end, time, epoch, handed, high in poll.answers:
             self._ends[tp] = end
-            lanes.answered(tp.partition, logical[tp.topic], end, time, epoch, handed)
+            lanes.answered(tp.partition, logical[tp.topic], end, time, epoch, handed, high)
         for tp in poll.lost:
             lanes.lost(tp.partition, logical[tp.topic])
         for tp, epoch, offset, error in poll.unread:
@@ -154,21 +156,29 @@ class LaneConsumer(driver.Consumer):
         for tp, (end, asked) in found.items():
             self.app.lanes.ended(tp.partition, self.app.logical[tp.topic], end, asked)
 
-    def _ask_for_ids(self) -> None:
-        """Has a broker asked which topics the inputs are, every `ID_SECONDS`: not in our way."""
-        if self._identifying is not None and not self._identifying.done():
+    def _look_at_topics(self) -> None:
+        """Has a broker asked, every `LOOK_SECONDS`, which the topics are and where the ledgers begin."""
+        if self._looking is not None and not self._looking.done():
             return
-        if (now := monotonic()) - self._identified_at >= ID_SECONDS:
-            self._identified_at = now
-            self._identifying = asyncio.create_task(self._learn_ids())
+        if (now := monotonic()) - self._looked_at >= LOOK_SECONDS:
+            self._looked_at = now
+            self._looking = asyncio.create_task(self._learn_topics())
 
-    async def _learn_ids(self) -> None:
+    async def _learn_topics(self) -> None:
+        app = self.app
+        ledgers = {
+            TopicPartition(topic_name(app.settings, ledger), number): (ledger, number)
+            for ledger in app.ledgers
+            for number in app.lanes.numbers
+        }
         try:
-            found = await self._thread.ask(self._thread.ids, set(self.app.physical.values()))
+            found, starts, ends = await self._thread.ask(self._thread.look, set(app.watched), set(ledgers))
         except Exception as error:  # noqa: BLE001 -- asked again soon
-            log.debug("nobody says which topics the inputs are", error=repr(error))
+            log.debug("nobody says which the topics are", error=repr(error))
             return
-        self.app.lanes.identified({self.app.logical[topic]: found[topic] for topic in found})
+        topics = {app.watched[name]: now for name, now in found.items()}
+        app.watch.saw(topics, {ledgers[partition]: start for partition, start in starts.items()}, ends)
+        app.lanes.identified({topic: now.id for topic, now in topics.items() if now.id}, app.watch.gone)
 
     def _to_message(self, tp: TP, record: Any) -> ConsumerMessage:
         generation = self.app.consumer_generation_id

@@ -6,6 +6,7 @@ __all__ = [
     "adopting",
     "block_builder",
     "chain",
+    "draining",
     "export",
     "export_files",
     "fold_filter",

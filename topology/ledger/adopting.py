@@ -24,7 +24,7 @@ async def adopt(settings: Settings, topic: str, signer: Signer | None) -> Sequen
     """Writes to the topic `policies` that lanes are to read the topic of this name that is there now.
 
     Args:
-        settings: the broker and prefix; `app_id` is the deployment that the signature is for.
+        settings: the broker and prefix; `origin` is what the signature is bound to.
         topic: by its logical name.
         signer: of whoever adopts; None where the policy asks for no signature.
 
@@ -47,7 +47,7 @@ async def adopt(settings: Settings, topic: str, signer: Signer | None) -> Sequen
             expected=f"a ledger that names another id than {present}",
             got=f"{len(named)} lanes that name it, or no topic yet",
         )
-    records = [write_adoption(one, settings.app_id, signer) for one in adoptions]
+    records = [write_adoption(one, settings.origin, signer) for one in adoptions]
     await _demand_counting(settings, records[0])
     await write(settings, records)
     return adoptions

@@ -14,6 +14,7 @@ from ...codecs.adoptions import adopted_in
 from ...codecs.blocks import GENESIS, Block, Header, Output, Source, outputs_root
 from ...codecs.checkpoints import leaf_of
 from ...codecs.errors import DoesNotHoldError
+from ...codecs.ledger_identity import identity_in
 from ...streams.adjudication.versions import demand_not_later, number_of
 
 AUDIT = "`sluice audit` tells where the ledger and its decisions part"
@@ -25,7 +26,8 @@ class ChainHead(NamedTuple):
 
     `height` is -1 before the first block; `outputs` is the root of the last block's outputs; `positions` are the next
     offsets to read, by logical topic; `tree` is that of all blocks up to this one, for checkpoints. `ids` are those of
-    the topics, where the block names them; `adopted` are the ids that the next block has to name instead.
+    the topics, where the block names them; `adopted` are the ids that the next block has to name instead. `ledger_id`
+    and `app_id` are those of the last event that names them; empty where none does.
     """
 
     height: int = -1
@@ -38,11 +40,14 @@ class ChainHead(NamedTuple):
     tree: merkle.Frontier = merkle.Frontier()
     ids: Mapping[str, str] = {}
     adopted: Mapping[str, str] = {}
+    ledger_id: str = ""
+    app_id: str = ""
 
     def after(self, block: Block, outputs: Sequence[Output]) -> ChainHead:
         """The tip once this block stands in the ledger and these are its outputs."""
         header = block.header
         positions = {source.topic: source.next for source in header.sources}
+        identity = identity_in(block) or self
         return ChainHead(
             header.height,
             block.hash,
@@ -54,6 +59,8 @@ class ChainHead(NamedTuple):
             self.tree.append(leaf_of(block.hash)),  # 1.5 us a block
             ids_of(header),
             adopted_in(block),
+            identity.ledger_id,
+            identity.app_id,
         )
 
     def demand_next(self, block: Block, lane: int, lanes: int) -> None:
@@ -92,6 +99,8 @@ class ChainHead(NamedTuple):
             raise broken("the fold's version goes back", self.fold, header.fold)
         if header.time < self.time or header.watermark < self.watermark:
             raise broken("time or watermark goes back")
+        if (expected := another_ledger(block, self.ledger_id, self.app_id)) is not None:
+            raise broken("the block names another ledger, or takes it over from another application", expected)
         for source in header.sources:
             if (expected := not_the_same(source, self.ids, self.adopted)) is not None:
                 what = f"the block names another topic {source.topic} than the ledger goes on with"
@@ -105,6 +114,25 @@ class ChainHead(NamedTuple):
 def ids_of(header: Header) -> Mapping[str, str]:
     """The ids of the topics of a block's sources, where it names them."""
     return {source.topic: source.id for source in header.sources if source.id}
+
+
+def another_ledger(block: Block, ledger_id: str, app_id: str) -> str | None:
+    """What a block has to name as its ledger and the application before; None where it does, or names none.
+
+    Args:
+        block: the next one of the chain.
+        ledger_id, app_id: as named before it; empty where none is.
+
+    Raises:
+        DoesNotHoldError: it names a ledger in another form.
+    """
+    identity = identity_in(block)
+    if identity is None:
+        return None
+    if not block.header.height:
+        return None if identity.was is None else "no application before the first block"
+    is_the_same = ledger_id and (identity.ledger_id, identity.was) == (ledger_id, app_id)
+    return None if is_the_same else f"ledger {ledger_id or 'without a name'}, written by {app_id!r}"
 
 
 def not_the_same(source: Source, ids: Mapping[str, str], adopted: Mapping[str, str]) -> str | None:

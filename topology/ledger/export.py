@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...codecs.errors import UsageError
+from ...codecs.times import format_time
 from ...streams.sightings.binding import BOUND, OBSERVATIONS
+from ..settings.clock import now_ms
 from .export_files import AUDITED, LATER, MANIFEST, Manifest, Stored, Writing, file_name
 from .retention import taken
 
@@ -63,6 +65,7 @@ async def export(
         ledger=logs.ledger,
         lanes=logs.lanes,
         exported_at=exported_at,
+        ended_at=format_time(now_ms()),
         ranges=ranges,
         settled={topic: list(ends) for topic, ends in cut.settled.items() if topic in ranges},
         files=files,

@@ -23,8 +23,10 @@ from typing import BinaryIO, Final, NamedTuple
 
 import msgspec
 
-from ...codecs.errors import DoesNotHoldError, UsageError
+from ...codecs.errors import DoesNotHoldError, UsageError, cut
+from ...codecs.times import parse_time
 from ...streams.policy.privacy import NO_SECRETS, Secrets
+from ..settings.clock import now_ms
 
 OUTPUTS: Final[Sequence[str]] = ("admitted", "inadmissible", "review-requests", "re-emission-requests", "dead-letters")
 LATER: Final[Sequence[str]] = ("verdicts", "observations")
@@ -48,8 +50,9 @@ FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
 BATCH_BYTES: Final = 1 << 20
 _LENGTH = struct.Struct(">I")
-_MOST_LANES: Final = 100_000
-"""No topic has more partitions; a manifest may name any number."""
+_LARGEST: Final = 1 << 26
+"""So much of a manifest is read: that of 100,000 lanes is smaller."""
+_LAST: Final = 1 << 63
 _LONGEST: Final = 1 << 26
 """No topic takes a record of more than 4 MiB; a longer one is damage, and is not read into memory."""
 
@@ -89,6 +92,7 @@ class Manifest(msgspec.Struct, kw_only=True):
     """What an export says of itself.
 
     Attributes:
+        ended_at: when all of it had been read; empty: about when it began, `exported_at`.
         ranges: what is kept, by logical topic, a pair for each lane.
         settled: as in `Cut`; a topic that is not named is settled to its end.
         files: SHA-256 of each file, 64 hex digits, by its name; of a file that is not named nothing is known.
@@ -100,6 +104,7 @@ class Manifest(msgspec.Struct, kw_only=True):
     ledger: str
     lanes: int
     exported_at: str
+    ended_at: str = ""
     ranges: dict[str, list[tuple[int, int]]]
     settled: dict[str, list[int]] = {}
     files: dict[str, str] = {}
@@ -107,6 +112,26 @@ class Manifest(msgspec.Struct, kw_only=True):
 
 def _no_export(folder: Path, why: str) -> UsageError:
     return UsageError(f"the folder is no export: {why}", path=str(folder), hint="`sluice audit --export` makes one")
+
+
+def _unfit(manifest: Manifest) -> str:
+    """Why the numbers of a manifest name no export, or empty: what is read is sized by them, and anybody may write one.
+
+    So there are as many lanes as the manifest has ranges, and memory grows with the file that is there.
+    """
+    lanes = manifest.lanes
+    if len(manifest.ranges.get("ledger", ())) != lanes:
+        return f"names {lanes} lanes, and ranges of the ledger for {len(manifest.ranges.get('ledger', ()))}"
+    for topic, offsets in (*manifest.ranges.items(), *manifest.settled.items()):
+        if len(offsets) != lanes:
+            return f"names {lanes} lanes, and offsets of {cut(topic)} for {len(offsets)}"
+    for topic, ranges in manifest.ranges.items():
+        if not all(0 <= first <= end <= _LAST for first, end in ranges):
+            return f"names offsets of {cut(topic)} that no topic has"
+    for topic, offsets in manifest.settled.items():
+        if not all(0 <= offset <= _LAST for offset in offsets):
+            return f"names offsets of {cut(topic)} that no topic has"
+    return ""
 
 
 class NotRegularError(Exception):
@@ -147,7 +172,7 @@ class FolderLogs:
         self._folder, self.secrets = folder, secrets
         try:
             with _open(folder / MANIFEST) as file:
-                self.manifest = msgspec.json.decode(file.read(), type=Manifest)
+                self.manifest = msgspec.json.decode(file.read(_LARGEST), type=Manifest)
         except NotRegularError as error:
             raise _no_export(folder, str(error)) from None
         except OSError as error:
@@ -156,6 +181,8 @@ class FolderLogs:
             raise _no_export(folder, f"its {MANIFEST} is not one") from None
         if self.manifest.v != FORMAT or self.manifest.lanes < 1:
             raise UsageError("the export has another format", path=str(folder), expected=f"version {FORMAT}")
+        if why := _unfit(self.manifest):
+            raise _no_export(folder, f"its {MANIFEST} {why}")
         self.where, self.lanes = str(folder), self.manifest.lanes
         self.app_id, self.ledger = self.manifest.app_id, self.manifest.ledger
         self._demand_files()
@@ -166,7 +193,7 @@ class FolderLogs:
         Raises:
             UsageError: one of the files is no regular file.
         """
-        lanes = range(min(self.lanes, _MOST_LANES))
+        lanes = range(self.lanes)
         for name in (file_name(topic, lane) for lane in lanes for topic in (*AUDITED, *LATER)):
             try:
                 found = os.stat(self._folder / name)
@@ -181,6 +208,10 @@ class FolderLogs:
     async def range(self, topic: str, lane: int) -> Range:
         found = self.manifest.ranges.get(topic, [])
         return Range(*found[lane]) if lane < len(found) else Range(0, 0)
+
+    def as_of(self) -> int:
+        # Whoever made the export wrote that down; nothing was read later than now.
+        return min(now_ms(), parse_time(self.manifest.ended_at or self.manifest.exported_at) or now_ms())
 
     async def cut(self) -> Cut:
         ends = {topic: [end for _, end in ranges] for topic, ranges in self.manifest.ranges.items()}

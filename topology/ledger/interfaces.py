@@ -172,6 +172,10 @@ class Logs(Protocol):
         """
         ...
 
+    def as_of(self) -> int:
+        """The time by which all that is gone from what is read was gone, Unix ms: now, or an export's."""
+        ...
+
     async def cut(self) -> Cut:
         """Where to read each topic to, so that what is read fits together although a worker writes on.
 

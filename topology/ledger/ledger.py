@@ -13,7 +13,8 @@ from aiokafka import TopicPartition
 from aiokafka.errors import CorruptRecordException
 
 from ...codecs.blocks import Output
-from ...codecs.lane_claims import is_claim
+from ...codecs.errors import DoesNotHoldError
+from ...codecs.lane_claims import is_claim, read_claim
 from ..kafka.claiming import Member
 from ..kafka.connect import open_consumer, open_reader
 from ..kafka.partition_reader import HangsError, last_record, read_to_end
@@ -21,14 +22,22 @@ from ..kafka.stored_records import unreadable
 from ..kafka.topics import topic_name
 from ..kafka.transactions import GRACE_SECONDS, FencedError, LaneProducer, Written
 from ..settings.settings import Settings
+from .identity import producer_of
 from .interfaces import Fold
+from .retention import beheaded
 
 TOGETHER: Final = 3
 """So many blocks are committed as one at the most: they fit into one batch of the ledger (kafka/transactions.py)."""
 
 
 class Ledger(Protocol):
-    """What a lane asks of its ledger. Calls come from one task, in the order open, claim, (blocks, write)*, close."""
+    """What a lane asks of its ledger. Calls come from one task, in the order open, claim, (blocks, write)*, close.
+
+    Attributes:
+        begun_by: the application that the first claim names; empty until that was read.
+    """
+
+    begun_by: str
 
     async def open(self) -> None:
         """Makes this the lane's only writer; whoever was it before is fenced. May take as long as a broker may."""
@@ -111,7 +120,8 @@ class KafkaLedger:
         settings: the broker, prefix, delivery and time-outs.
         lane: the partition number.
         topic: the logical name of the ledger; each group of lanes has one of its own.
-        producer: the transactional id, as for `LaneProducer`: no two groups have one.
+        fold: the name of the lane group.
+        ledger_id: of the ledger; empty: its topic's full name.
         before: asked where a lane that kept no ledger has left its inputs; None: there was none such.
     """
 
@@ -120,13 +130,16 @@ class KafkaLedger:
         settings: Settings,
         lane: int,
         topic: str = "ledger",
-        producer: str = "lane",
+        fold: str = "adjudicate",
+        ledger_id: str = "",
         before: Callable[[], Awaitable[Mapping[str, int]]] | None = None,
     ) -> None:
         self._settings, self._lane, self._before = settings, lane, before
         self._topic = topic_name(settings, topic)
         self._claimed = 0  # behind the claim that was written last
-        self._producer = LaneProducer(settings, producer, lane, topic)
+        name = producer_of(ledger_id or self._topic, fold)
+        self._producer = LaneProducer(settings, name, lane, topic)
+        self.begun_by = ""
 
     async def open(self) -> None:
         await self._producer.open()
@@ -140,13 +153,17 @@ class KafkaLedger:
     async def blocks(self, start: int | None = None) -> AsyncGenerator[tuple[int, bytes], None]:
         partition = TopicPartition(self._topic, self._lane)
         async with open_reader(self._settings, partition, start) as consumer:
+            if start is None and (first := (await consumer.beginning_offsets([partition]))[partition]) > 0:
+                raise beheaded(self._topic, self._lane, first)
             patience, most = self._settings.transaction_timeout + GRACE_SECONDS, self._settings.max_unpacked_bytes
             try:
                 async with aclosing(read_to_end(consumer, partition, patience, self._claimed, most)) as records:
                     async for record in records:
                         if not is_claim(record.key):
                             yield record.offset, record.value or b""
-                        elif 0 < self._claimed <= record.offset:
+                            continue
+                        self.begun_by = self.begun_by or _application(record.value)
+                        if 0 < self._claimed <= record.offset:
                             raise FencedError("another worker has claimed the lane since")
             except HangsError as hangs:
                 raise hangs.sentence(f"the ledger of lane {self._lane}", partition, "blocks") from None
@@ -168,16 +185,25 @@ class KafkaLedger:
         await self._producer.close()
 
 
-def ledger_of(settings: Settings, fold: Fold, lane: int) -> KafkaLedger:
-    """The ledger of a lane of this fold. The producer of the adjudicating fold keeps the name that it always had.
+def ledger_of(settings: Settings, fold: Fold, lane: int, ledger_id: str = "") -> KafkaLedger:
+    """The ledger of a lane of this fold.
 
     Args:
         settings: the broker.
         fold: whose ledger it is.
         lane: the lane's number.
+        ledger_id: of the ledger; empty: its topic's full name.
     """
     before = partial(positions_before, settings, fold, lane) if fold.ledger == "frame-ledger" else None
-    return KafkaLedger(settings, lane, fold.ledger, "lane" if fold.ledger == "ledger" else fold.name, before)
+    return KafkaLedger(settings, lane, fold.ledger, fold.name, ledger_id, before)
+
+
+def _application(claim: bytes | None) -> str:
+    """The application that a claim names; empty for what is no claim."""
+    try:
+        return read_claim(claim).claim.app_id or ""
+    except DoesNotHoldError:
+        return ""
 
 
 # ---------------------------------------------------------------- where a lane without a ledger stood

@@ -25,6 +25,7 @@ from ..kafka.partition_reader import HangsError, fetches_to_end
 from ..kafka.stored_records import take_stored, unreadable
 from ..kafka.topics import topic_name
 from ..kafka.transactions import GRACE_SECONDS
+from ..settings.clock import now_ms
 from ..settings.secrets import secrets_of
 from ..settings.settings import Settings
 from .export_files import (
@@ -140,6 +141,9 @@ class KafkaLogs:
         with reaching(self._settings):
             first, end = await asyncio.gather(*asked)
         return Range(first[place], end[place])
+
+    def as_of(self) -> int:
+        return now_ms()
 
     async def cut(self) -> Cut:
         # Each end is taken once all that stands below the one before it is decided: what was committed there has its

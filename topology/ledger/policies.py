@@ -21,7 +21,6 @@ from aiokafka.errors import CorruptRecordException, KafkaError
 from ...codecs.adoptions import is_adoption
 from ...codecs.blocks import MAX_INPUT_BYTES, Block, EventKind, events_of_kind, unseal
 from ...codecs.errors import Fault, SluiceError
-from ...codecs.lane_claims import is_claim
 from ...streams.policy.policy import Policy, policy_of_document
 from ...streams.policy.signed_policies import HEADER, follow, signature_of, signer_of
 from ..kafka.batches.unpacking import UnreadableError
@@ -32,7 +31,7 @@ from ..kafka.topics import topic_name
 from ..settings.clock import now_ms
 from ..settings.settings import Settings
 from .log_reader import open_logs
-from .replay import blocks_of
+from .replay import blocks_of, is_block
 
 TOPIC: Final = "policies"
 RETRY_SECONDS: Final = 5.0
@@ -242,7 +241,7 @@ async def newest_block(settings: Settings, place: TopicPartition) -> Block | Non
         UnreachableError: no broker answers.
         DoesNotHoldError: a transaction hangs over the end of the ledger.
     """
-    newest = await last_record(settings, place, lambda one: not is_claim(one.key))
+    newest = await last_record(settings, place, is_block)
     return None if newest is None else unseal(newest.value or b"")
 
 

@@ -13,10 +13,13 @@ from contextlib import aclosing
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ...codecs.blocks import GENESIS, Block, Event, Header, Output, unseal
-from ...codecs.errors import DoesNotHoldError
+from ...codecs.errors import DoesNotHoldError, LaterVersionError
 from ...codecs.lane_claims import is_claim
+from ..settings.late_logs import late_logger
 from .chain import AUDIT, ChainHead, demand_version
 from .interfaces import Logs
+
+log = late_logger(__name__)
 
 
 class Restored(NamedTuple):
@@ -379,11 +382,45 @@ async def linked_blocks(logs: Logs, lane: int) -> AsyncGenerator[tuple[int, Bloc
 async def blocks_of(logs: Logs, lane: int) -> AsyncGenerator[tuple[int, bytes], None]:
     """The blocks of a stored ledger, as `replay` takes them, without the claims between them.
 
+    A record that is no block, and a block beside the chain, is told and passed over: whoever may write to the topic
+    could otherwise keep everybody from reading it. Where blocks are missing, those behind them are there still, and do
+    not follow.
+
     Raises:
+        LaterVersionError: a block has a later format.
         DoesNotHoldError: a record cannot be read.
         UnreachableError: no broker answers.
     """
+    height, newest = -1, GENESIS
     async with aclosing(logs.records("ledger", lane)) as records:
         async for record in records:
-            if not is_claim(record.key):
-                yield record.offset, record.value or b""
+            if is_claim(record.key):
+                continue
+            data = record.value or b""
+            try:
+                block = unseal(data, in_place=True)
+            except LaterVersionError:
+                raise
+            except DoesNotHoldError as error:
+                log.warning("a ledger's record is passed over", lane=lane, offset=record.offset, why=str(error))
+                continue
+            if block.header.height <= height + 1 and block.header.prev != newest:
+                why = f"it is no block that follows upon block {height}"
+                log.warning("a ledger's record is passed over", lane=lane, offset=record.offset, why=why)
+                continue
+            height, newest = block.header.height, block.hash
+            yield record.offset, data
+
+
+def is_block(record: Any) -> bool:
+    """Whether a ledger's record is a block: neither a claim nor anything else.
+
+    Raises:
+        LaterVersionError: it is one of a later format.
+    """
+    try:
+        return not is_claim(record.key) and unseal(record.value or b"", in_place=True) is not None
+    except LaterVersionError:
+        raise
+    except DoesNotHoldError:
+        return False

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 from ...codecs.errors import UsageError
 from ...codecs.records import SanitationMeta
-from ...streams.sanitise import SANITATION_VERSION, UNICODE_VERSION, Trace
+from ...streams.sanitise import SANITATION_REVISION, SANITATION_VERSION, UNICODE_VERSION, Trace
 
 PAGE_BYTES: Final = 400_000
 """A page that has as much as this has no more entries; one entry is always there."""
@@ -79,6 +79,7 @@ class Merged:
     def meta(self) -> SanitationMeta:
         return SanitationMeta(
             sanitation_version=SANITATION_VERSION,
+            sanitation_revision=SANITATION_REVISION,
             unicode_version=UNICODE_VERSION,
             normalised=self._normalised,
             scripts=sorted(self._scripts),

@@ -125,6 +125,11 @@ class Rates:
             self._buckets.popitem(last=False)
         return allowed
 
+    def charge(self, who: str, requests: float) -> None:
+        """Has a client pay for so many requests more; it may ask again once it has paid."""
+        left, since = self._buckets.get(who, (float(self._burst), monotonic()))
+        self._buckets[who] = (left - requests, since)
+
 
 async def served(application: Application, door: Door, connections: int, of_one: int | None = None) -> None:
     """Serves an application until cancelled; what is being answered then has three seconds.

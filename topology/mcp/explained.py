@@ -21,7 +21,7 @@ from msgspec import UNSET, Meta, UnsetType, field
 from ...codecs.records import SanitationMeta
 from ...codecs.spans import parse_span_key
 from ...codecs.vocabulary import recognise
-from ...streams.sanitise import SANITATION_VERSION, UNICODE_VERSION, WARNING
+from ...streams.sanitise import WARNING, Trace
 from ..explain.explain import explain
 from ..explain.explanation import Assertion, Explanation
 from ..ledger.log_reader import open_logs
@@ -122,7 +122,7 @@ def framed(explanation: Explanation, limit: int, cursor: str | None, now: str) -
         inputs=_framed(msgspec.to_builtins(inputs)),
         as_of=now,
         next_cursor=cursor_of(start + len(page), *question) if more else UNSET,
-        meta=SanitationMeta(sanitation_version=SANITATION_VERSION, unicode_version=UNICODE_VERSION),
+        meta=Trace().meta(),
     )
 
 

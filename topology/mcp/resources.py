@@ -12,7 +12,7 @@ import msgspec
 
 from ...codecs.vocabulary import NEWEST, TERMINALS, VERSIONS
 from ...streams.policy.policy import Policy
-from ...streams.sanitise import CONFUSABLES_VERSION, SANITATION_VERSION, UNICODE_VERSION
+from ...streams.sanitise import CONFUSABLES_VERSION, SANITATION_REVISION, SANITATION_VERSION, UNICODE_VERSION
 
 
 class About(NamedTuple):
@@ -68,6 +68,7 @@ def conformance() -> dict[str, Any]:
     return {
         "@type": "sluice:Conformance",
         "sanitation_version": SANITATION_VERSION,
+        "sanitation_revision": SANITATION_REVISION,
         "unicode_version": UNICODE_VERSION,
         "confusables_version": CONFUSABLES_VERSION,
         **_corpus,

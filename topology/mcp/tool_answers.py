@@ -183,13 +183,8 @@ def ground(
 
 def _echo(query: str, trace: Trace) -> str:
     """The query as it may stand outside a frame: through the pipeline, and on one line without control characters."""
-    controls = [
-        {"field": "query", "position": found.start(), "character": f"U+{ord(found[0]):04X}"}
-        for found in _CONTROL.finditer(query)
-    ]
-    if controls:
-        trace.strip("query", controls)
-    return clean(_CONTROL.sub(" ", query), "query", MAX_QUERY, "replace", trace)
+    trace.strip("query", [found.start() for found in _CONTROL.finditer(query)])
+    return clean(_CONTROL.sub(" ", query), "query", MAX_QUERY, "replace-in-words", trace)
 
 
 _NOTHING: Final = VerdictSummary(

@@ -74,7 +74,7 @@ def brief_of(result: CallToolResult, locator: Locator) -> Brief:
             return NOTHING
         raise CannotLook("the tool answers with an error")
     try:
-        digest = hashlib.sha256(canonical_json(kept)).hexdigest()
+        digest = hashlib.sha256(canonical_json(with_digits(kept))).hexdigest()
     except CanonicalError:
         raise CannotLook("the result has no canonical form") from None
     value = kept.get("structuredContent")
@@ -82,6 +82,15 @@ def brief_of(result: CallToolResult, locator: Locator) -> Brief:
         value = _json_in(texts)
     lines = [] if texts else [f"{name}: {leaf}" if name else leaf for name, leaf in _leaves(value)]
     return Brief(f"sha256:{digest}", APART.join(texts or ["\n".join(lines)]), value)
+
+
+def with_digits(value: Any) -> Any:
+    """A JSON value whose integers beyond 2^53 - 1 stand there as texts of their digits: RFC 8785, appendix D."""
+    if isinstance(value, dict):
+        return {name: with_digits(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [with_digits(item) for item in value]
+    return str(value) if isinstance(value, int) and abs(value) >= 1 << 53 else value
 
 
 def _bare(value: Any, depth: int = 0) -> Any:

@@ -16,7 +16,7 @@ from typing import Final
 
 from .ask import Budget, CannotLook
 from .git import Git
-from .states import State, is_settled, state_of
+from .states import State, is_settled, state_from, state_of
 
 LEADS_OUT: Final = "the repository leads out of the roots that are looked at"
 _FILES: Final = ("HEAD", "index", "config", "config.worktree", "packed-refs", "shallow")
@@ -70,13 +70,29 @@ Kept = tuple[State | None, ...]
 
 
 def kept_of(git: Git) -> Kept:
-    """The states of everything in which a way out could be written; 0.5 ms for the 256 folders of loose objects."""
+    """The states of everything in which a way out could be written; most are the 256 folders of loose objects."""
     objects = os.path.join(git.common, "objects")
     files = [os.path.join(git.root, ".git"), git.own, git.common, objects]
     files += [os.path.join(git.own, name) for name in ("commondir", "config.worktree")]
     files += [os.path.join(git.common, name) for name in ("config", "info", "refs", "objects/info/alternates")]
-    files += [os.path.join(objects, name) for name in ("info", "pack", *_hashed(objects))]
-    return tuple(map(state_of, files))
+    files += [os.path.join(objects, name) for name in ("info", "pack")]
+    return *map(state_of, files), *_hashed_states(objects)
+
+
+def _hashed_states(objects: str) -> Iterator[State | None]:
+    """Those of the folders of loose objects, by their names; asked of the open folder, without a path for each."""
+    try:
+        folder = os.open(objects, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        for name in sorted(filter(_HASHED.fullmatch, os.listdir(folder))):
+            try:
+                yield state_from(os.stat(name, dir_fd=folder))
+            except OSError:
+                yield None
+    finally:
+        os.close(folder)
 
 
 def _ways(git: Git) -> Iterator[str]:
@@ -99,13 +115,23 @@ def _stores(objects: str, deepest: int) -> Iterator[str]:
         folder = os.path.join(objects, name)
         yield folder
         yield from _links(folder)
-    borrowed = _read(os.path.join(objects, "info", "alternates")).split(b"\n")
-    for line in borrowed:
-        if not line or line.startswith(b"#"):
-            continue
-        if line.startswith(b'"') or not deepest:
-            raise CannotLook(LEADS_OUT)  # a quoted path, which nobody writes who has no need to hide it
-        yield from _stores(os.path.join(objects, os.fsdecode(line)), deepest - 1)
+    for lender in borrowed(objects):
+        if not deepest:
+            raise CannotLook(LEADS_OUT)
+        yield from _stores(lender, deepest - 1)
+
+
+def borrowed(objects: str) -> list[str]:
+    """The folders that a folder of objects borrows from.
+
+    Raises:
+        CannotLook: one is written in quotation marks, which nobody needs who does not hide it.
+    """
+    lines = _read(os.path.join(objects, "info", "alternates")).split(b"\n")
+    named = [line for line in lines if line and not line.startswith(b"#")]
+    if any(line.startswith(b'"') for line in named):
+        raise CannotLook(LEADS_OUT)
+    return [os.path.join(objects, os.fsdecode(line)) for line in named]
 
 
 def _hashed(objects: str) -> list[str]:

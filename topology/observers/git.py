@@ -223,6 +223,16 @@ class Git:
             raise
         return [os.fsdecode(one.partition(b"\n")[2]) for one in found if one]
 
+    @staticmethod
+    def work_tree_of(config: str, budget: Budget) -> str | None:
+        """The work tree that a file of configuration names, as it is written there; None where it names none.
+
+        Raises:
+            CannotLook: it is no such file, or a bound is reached.
+        """
+        alone = Git("/", "/nonexistent", bare=True)
+        return alone.ask(budget, "config", f"--file={config}", "--no-includes", "--get", "core.worktree")
+
     def is_mirror(self, budget: Budget) -> bool:
         """Whether this is a bare repository with a remote: one that others push to has none."""
         wanted = ("--local", "--get-regexp", r"^remote\..*\.url$")

@@ -47,6 +47,9 @@ MAX_TEXT: Final = 20_000
 """Characters of an assertion that is looked for."""
 EVERY_ROOT: Final = "*"
 MAX_TERMS: Final = 100
+MAX_SAID: Final = 1_000_000
+"""Characters that the looks at one emission are about together: statements may lie over one another, and each is asked
+about once for each annotation."""
 MAX_LOOKS: Final = 1000
 """Places looked at for one emission: as many as it may hold assertions. Strangers choose how many annotations come."""
 
@@ -199,6 +202,12 @@ class Shares:
         self._left -= size
 
 
+def _at_head(annotation: Annotation) -> Annotation:
+    """An annotation without the commit that it names and the id that was computed."""
+    kept = {key: value for key, value in (annotation.locator or {}).items() if key not in ("commit", "ref")}
+    return replace(annotation, observation_id=None, computed=False, locator=kept or None)
+
+
 class _Eyes:
     """What looks for the time of one emission; with the roots, if any class below one is looked at."""
 
@@ -215,6 +224,7 @@ class _Eyes:
         self._settings, self._clock, self._stopped = settings, clock, stopped
         self._ground, self._instruments = ground, instruments
         self._known: dict[tuple[str | None, bytes], _Looked] = {}
+        self._said = 0
 
     def observe(self, emission: Emission, assertion: Assertion, annotation: Annotation, name: str) -> list[Observation]:
         """The observation of one annotation, and each judge's; of one that says what another did, the same."""
@@ -257,10 +267,19 @@ class _Eyes:
             elif name not in LOCATORS:
                 raise CannotLook(f"no observer for {name} is configured")
             ask = self._ask(emission, assertion, annotation, name)
+            finding, is_gone = None, False
             try:
                 finding = self._recalled(ask, observer, began)
+                is_gone = finding.outcome == "unknown-observation"
+            except NotReached:
+                if not annotation.computed:
+                    raise
+                is_gone = True
             finally:
                 self._shares.spend(ask.budget.spent)
+            if finding is None or (is_gone and annotation.computed):
+                # A rebase or an amended commit took what the recorder named: what stands there now is looked at.
+                return self._looked(emission, assertion, _at_head(annotation), name)
         except CannotLook as reason:
             finding = Finding("unavailable", reason=str(reason))
         findings = [(None, finding), *self._opinions(name, ask, finding)]
@@ -281,6 +300,9 @@ class _Eyes:
         said = assertion_text(emission, assertion)
         if len(said) > MAX_TEXT:
             raise CannotLook(f"the assertion is longer than {MAX_TEXT} characters")
+        if self._said + len(said) > MAX_SAID:
+            raise CannotLook(f"the emission's looks are about more than {MAX_SAID} characters, {BOUND} of text")
+        self._said += len(said)
         text = nfkc(said)
         locator = annotation.locator or {}
         proposal = assertion.proposal
@@ -302,7 +324,7 @@ class _Eyes:
             text,
             terms,
             locator,
-            annotation.observation_id,
+            annotation.declared_id,
             None if annotation.ts is None else parse_time(annotation.ts),
             self._shares.budget(self._settings, seconds),
             parse_time(emission.emitted_at),

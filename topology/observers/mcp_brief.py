@@ -1,8 +1,9 @@
 """substrate.mcp.brief: the result of a tool call of an MCP server that the operator lists [S §4].
 
 The observation id is `sha256:` of the RFC 8785 form of the result's `content` and, if it has one,
-`structuredContent`, as the server sent them but for `_meta`: what is left is the same over either transport. What the
-result says of an assertion's checks is in briefs.py; here the server is asked.
+`structuredContent`, as the server sent them but for `_meta`, integers beyond 2^53 - 1 as texts of their digits: what is
+left is the same over either transport. What the result says of an assertion's checks is in briefs.py; here the server
+is asked.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ...codecs.canonical import CanonicalError, canonical_json
 from ...codecs.records import Locator
 from .ask import Ask, CannotLook, Finding
 from .background import Background, TooSlow
-from .briefs import NOTHING, Brief, brief_of, judge_brief
+from .briefs import NOTHING, Brief, brief_of, judge_brief, with_digits
 from .kept_looks import Kept, Memory, Rest
 from .operator_list import McpServer
 
@@ -89,7 +90,7 @@ class McpBrief:
         """
         locator = self.admit(ask.locator)
         try:
-            place = canonical_json(locator).decode()
+            place = canonical_json(with_digits(locator)).decode()
         except CanonicalError:
             raise CannotLook("the arguments have no canonical form") from None
         kept = self._memory.recall(place)

@@ -16,13 +16,17 @@ from ..settings.settings import Settings
 from .ask import Budget, CannotLook
 from .confine import Root
 from .disk_trees import FolderTree, WorkTree
-from .enclosure import Enclosure
+from .enclosure import Enclosure, borrowed
 from .git import Git
 from .instruments import Instruments
 from .listings import FILE
 from .repository import Repository
 from .roots import Roots
 
+_SECONDS: Final = 5.0
+_MOST_BYTES: Final = 1 << 20
+"""Of a file of configuration."""
+_MOST_LENDERS: Final = 8
 _PARTING: Final = re.compile(r"\.|::|#|->")
 _COPY: Final = re.compile(
     r"(?:^|/)(?:dist|build|out|target|vendor|third_party|node_modules)/|\.d\.[cm]?ts$|\.pyi$|\.min\.js$"
@@ -140,24 +144,61 @@ def _repository(root: Root, settings: Settings, instruments: Instruments) -> tup
     return instruments.repository(root, enclosure), Budget(settings.look_wall, settings.look_bytes)
 
 
-def main_repository(top: str) -> str | None:
-    """The main repository of a linked work tree, where that says that this is one of its own; None of anything else.
+def repositories_of(top: str) -> dict[str, str]:
+    """The folders outside of a work tree in which its repository keeps its own, by the names of roots: `main`, the main
+    repository of a linked work tree or the git directory of a submodule; `borrowed`, `borrowed-2` and so on, those that
+    it borrows objects from (`git clone --shared`, `--reference`).
 
-    Nobody named it: so the main repository has to know the work tree, and not only the work tree the repository.
+    Nobody named them: so the main repository has to know the work tree, and not only the work tree the repository. What
+    a repository borrows from has to belong to the same user.
 
     Args:
         top: the top folder of a work tree.
     """
     git = Git.at(top)
-    if git is None or git.own == git.common or git.directory == git.own:
+    if git is None:
+        return {}
+    main = _main_repository(git)
+    if main is None and git.directory != git.own:
+        return {}
+    found = {} if main is None else {"main": main}
+    for place, folder in enumerate(_lenders(os.path.join(git.common, "objects"), _MOST_LENDERS), 1):
+        found["borrowed" if place == 1 else f"borrowed-{place}"] = folder
+    return found
+
+
+def _main_repository(git: Git) -> str | None:
+    """The repository that says that this work tree is its own; None where none does, or it is in the work tree."""
+    if git.directory == git.own:
+        return None
+    own, common = os.path.realpath(git.own), os.path.realpath(git.common)
+    if own == common:
+        with suppress(CannotLook):
+            tree = Git.work_tree_of(os.path.join(own, "config"), Budget(_SECONDS, _MOST_BYTES))
+            if tree is not None and os.path.realpath(os.path.join(own, tree)) == os.path.realpath(git.root):
+                return own
         return None
     try:
-        with open(os.path.join(git.own, "gitdir"), encoding="utf-8", errors="surrogateescape") as file:
+        with open(os.path.join(own, "gitdir"), encoding="utf-8", errors="surrogateescape") as file:
             back = file.readline(4096).rstrip("\n")
     except OSError:
         return None
-    back, common = os.path.realpath(os.path.join(git.own, back)), os.path.realpath(git.common)
-    is_ours = os.path.realpath(os.path.dirname(git.own)) == os.path.join(common, "worktrees")
-    if not is_ours or back != os.path.realpath(git.directory):
+    is_ours = os.path.dirname(own) == os.path.join(common, "worktrees")
+    if not is_ours or os.path.realpath(os.path.join(own, back)) != os.path.realpath(git.directory):
         return None
     return os.path.dirname(common) if os.path.basename(common) == ".git" else common
+
+
+def _lenders(objects: str, most: int) -> list[str]:
+    """The git directories that a folder of objects borrows from, and those that they borrow from; each once."""
+    waiting, found = [objects], list[str]()
+    for folder in waiting:  # grows
+        with suppress(CannotLook, OSError):
+            owner = os.stat(folder).st_uid
+            for one in map(os.path.realpath, borrowed(folder)):
+                lender = os.path.dirname(one)
+                is_known = lender in found or len(found) >= most
+                if not is_known and os.stat(one).st_uid == owner and Git.at(lender) is not None:
+                    found.append(lender)
+                    waiting.append(one)
+    return found

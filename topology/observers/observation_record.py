@@ -102,7 +102,7 @@ def observation(
         form: where the checks come from.
         public: the line that stands there instead may be told.
     """
-    declared = fit_to_show(annotation.observation_id)
+    declared = fit_to_show(annotation.declared_id)
     judged, opinion = finding.judged, finding.opinion
     verified = None if judged is None else list(judged.verified)
     coverage = None if judged is None else judged.coverage
@@ -226,7 +226,7 @@ def signing_of(settings: Settings) -> Signing | None:
     """
     if settings.observer_key is None:
         return None
-    return Signing(load_signer(Path(settings.observer_key)), settings.app_id)
+    return Signing(load_signer(Path(settings.observer_key)), settings.origin)
 
 
 def known_members(name: str, locator: Locator | None) -> Locator | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Literal, get_args
 
 from aiokafka import TopicPartition
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -17,6 +18,8 @@ from prometheus_client.registry import Collector
 
 from ...codecs.records import Observation
 
+Result = Literal["looked-at", "left-to-the-lane", "passed-over"]
+"""How an emission is done: where it is none, the lane tells it; where handling it fails, it is passed over."""
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 
@@ -41,7 +44,7 @@ class ObserverMetrics:
         self._look = Histogram(
             "sluice_observer_look_seconds", "Looking at one class", ["class"], buckets=SECONDS, registry=registry
         )
-        for result in ("looked-at", "left-to-the-lane"):
+        for result in get_args(Result):
             self._emissions.labels(result)  # from 0 on: an increase from nothing is seen by nobody
         registry.register(_OfService(lag, in_flight))
 
@@ -59,9 +62,9 @@ class ObserverMetrics:
         for one in observations:
             self._observations.labels(one.substrate_class, one.outcome).inc()
 
-    def done(self, *, looked_at: bool) -> None:
-        """An emission needs no look of ours any more; not `looked_at` where it is none, which the lane will tell."""
-        self._emissions.labels("looked-at" if looked_at else "left-to-the-lane").inc()
+    def done(self, result: Result) -> None:
+        """An emission needs no look of ours any more."""
+        self._emissions.labels(result).inc()
 
     def text(self) -> bytes:
         """Everything, in Prometheus' text format."""

@@ -5,27 +5,34 @@ an emission is looked at apart from the others, in threads of that class (`class
 out as soon as they are there; a slow substrate holds nobody up. An emission's offset is committed once its observations
 are acknowledged and those of every earlier one of its partition: at least once, and a second observation of the same
 state changes nothing. An emission that does not decode is left to the lane, which makes it a dead letter, and so is a
-batch that cannot be read."""
+batch that cannot be read.
+
+No record stops the observers. One whose handling fails is tried `TRIES` times, then told, counted and passed over. One
+that ends the process is known by the starts that did not get beyond it: the group's committed offset says how many
+there were, in its metadata. After the first one of these the partition's emissions are taken one by one, so that it is
+the right one that is passed over."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 
 import msgspec
 import structlog
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError
+from aiokafka.structs import OffsetAndMetadata
 
 from ...codecs.blocks import MAX_INPUT_BYTES
 from ...codecs.decode import decode_emission
-from ...codecs.errors import Fault, UnreachableError
+from ...codecs.errors import Fault, UnreachableError, cut
 from ...codecs.records import Emission, Observation
 from ...codecs.signatures import Signing
+from ..kafka.aiokafka_inside import coordinator_of
 from ..kafka.connect import open_consumer, open_producer, partitions_of, unreachable
 from ..kafka.passing import PassingReader
 from ..kafka.stored_records import StoredRecord
@@ -38,7 +45,7 @@ from .ground import ROOT_AWAY, why_blind
 from .instruments import Instruments
 from .look import StoppedError, cannot_look, look, observed, written
 from .observation_record import LOCATORS, signing_of
-from .observer_metrics import ObserverMetrics
+from .observer_metrics import ObserverMetrics, Result
 from .roots import Roots
 
 LOOKS_AT_ONCE = 8
@@ -46,12 +53,18 @@ LOOKS_AT_ONCE = 8
 IN_FLIGHT = 64
 """Emissions that were fetched and still want a look below the root or a turn beyond it. With those that have their
 turns (`class_queues.MAX_WAITING` a class), what a crash repeats and what memory holds."""
+TRIES = 3
+"""So often a record is tried, in one process, and by processes that end at it."""
 COMMIT_SECONDS = 1.0
+ASKING_SECONDS = 5.0
+"""How long the group is asked for, or told, one position."""
 STOP_SECONDS = 10.0
 """How long looks under way are waited for at the end; the next observer looks again at what they did not finish."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 _encode = msgspec.json.Encoder().encode
+_BEGUN = "starts="
+"""Before the number of starts, in the metadata of a committed offset."""
 
 
 class _DoneOffsets:
@@ -65,6 +78,8 @@ class _DoneOffsets:
         self._done: set[int] = set()
         self.position: int | None = None
         self.committed: int | None = None
+        self.alone = 0
+        """So many of the next emissions are taken one by one."""
 
     def begin(self, offset: int) -> None:
         self._open.append(offset)
@@ -239,7 +254,7 @@ class ObserverService(ConsumerRebalanceListener):
         for task in self._working:
             task.cancel()
         await asyncio.gather(*self._working, return_exceptions=True)
-        await self._commit(self._progress)
+        await self._commit(self._progress, leaving=True)
         self._turns.close()
         await self._stack.aclose()
         self._main = None
@@ -271,19 +286,73 @@ class ObserverService(ConsumerRebalanceListener):
                         progress.begin(record.offset)
                 await self._see_how_far()
                 for place, progress in taken:
-                    for record in batches[place]:
+                    for record in await self._left(place, progress, batches[place]):
                         await room.acquire()
                         if self._stopping.is_set():
                             return
-                        held = _Held(room)
-                        task = asyncio.create_task(self._handle(place, record, progress, held))
-                        self._working.add(task)
-                        task.add_done_callback(partial(self._ended, held))
+                        self._begin(place, record, progress, _Held(room))
                 if asyncio.get_running_loop().time() >= next_commit:
                     await self._commit(self._progress)
                     next_commit = asyncio.get_running_loop().time() + COMMIT_SECONDS
         except (KafkaError, OSError) as error:
             self._fail(unreachable(self._settings, error))
+
+    def _begin(
+        self, place: TopicPartition, record: StoredRecord, progress: _DoneOffsets, held: _Held
+    ) -> asyncio.Task[None]:
+        task = asyncio.create_task(self._handle(place, record, progress, held))
+        self._working.add(task)
+        task.add_done_callback(partial(self._ended, held))
+        return task
+
+    async def _left(
+        self, place: TopicPartition, progress: _DoneOffsets, records: Sequence[StoredRecord]
+    ) -> Sequence[StoredRecord]:
+        """Those that may be taken side by side: nearly always all of them.
+
+        Those before are taken one by one, after processes have ended at one of them; that one is passed over.
+        """
+        first, marked = records[0].offset, -1
+        if progress.committed is None:
+            before = await self._starts(place)
+            await self._commit_at(place, first, before + 1)
+            progress.committed = marked = first
+            progress.alone = IN_FLIGHT if before else 0
+            if before >= TRIES:
+                self._pass_over(place, first, "processes of this observer ended at it")
+                progress.end(first)
+                self._metrics.done("passed-over")
+                records = records[1:]
+        alone, rest = records[: progress.alone], records[progress.alone :]
+        for record in alone:
+            if record.offset != marked:
+                await self._commit_at(place, record.offset, 1)
+            await asyncio.wait({self._begin(place, record, progress, _Held(asyncio.Semaphore()))})
+            if progress.first_open == record.offset:
+                return ()  # it is not done, and no position may pass it
+        progress.alone -= len(alone)
+        return rest
+
+    async def _starts(self, place: TopicPartition) -> int:
+        """How many processes began at the committed offset and ended before they committed another one."""
+        try:
+            async with asyncio.timeout(ASKING_SECONDS):
+                known = await coordinator_of(self._consumer).fetch_committed_offsets([place])
+        except (KafkaError, OSError) as error:  # a TimeoutError is an OSError
+            log.warning("positions not read", error=type(error).__name__)
+            return 0
+        begun = known[place].metadata.removeprefix(_BEGUN) if place in known else ""
+        return int(begun) if begun.isdecimal() and len(begun) < 10 else 0
+
+    async def _commit_at(self, place: TopicPartition, offset: int, starts: int) -> None:
+        try:
+            async with asyncio.timeout(ASKING_SECONDS):
+                await self._consumer.commit({place: OffsetAndMetadata(offset, f"{_BEGUN}{starts}")})
+        except (KafkaError, OSError) as error:  # as for `_commit`
+            log.warning("positions not committed", error=type(error).__name__)
+
+    def _pass_over(self, place: TopicPartition, offset: int, why: str) -> None:
+        log.error("emission passed over", source=f"{place.topic}/{place.partition}/{offset}", tries=TRIES, error=why)
 
     async def _see_how_far(self) -> None:
         """Notes how far each partition has been fetched, for the lag that is told."""
@@ -318,12 +387,28 @@ class ObserverService(ConsumerRebalanceListener):
         self._stopping.set()
 
     async def _handle(self, place: TopicPartition, record: StoredRecord, progress: _DoneOffsets, held: _Held) -> None:
-        """One emission: decoded, looked at, its observations stored; only then it is done."""
+        """One emission, until it is done: looked at, left to the lane, or passed over."""
+        for tries in range(1, TRIES + 1):
+            try:
+                result = await self._handled(place, record, held)
+                break
+            except StoppedError:
+                return  # not done: it is looked at again by whoever reads on
+            except UnreachableError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever it is, it must not end the observers
+                if tries == TRIES:
+                    self._pass_over(place, record.offset, f"{type(error).__name__}: {cut(str(error))}")
+        else:
+            result = "passed-over"
+        progress.end(record.offset)
+        self._metrics.done(result)
+
+    async def _handled(self, place: TopicPartition, record: StoredRecord, held: _Held) -> Result:
+        """One try: decoded, looked at, its observations stored."""
         emission = await asyncio.to_thread(_decoded, place, record)
         if emission is None:
-            progress.end(record.offset)
-            self._metrics.done(looked_at=False)
-            return
+            return "left-to-the-lane"
         parts: dict[str, asyncio.Task[None]] = {}
         try:
             for name in dict.fromkeys(name for _, _, name in observed(emission)):
@@ -333,14 +418,11 @@ class ObserverService(ConsumerRebalanceListener):
             await _all(part for name, part in parts.items() if name in LOCATORS)
             held.release()
             await _all(parts.values())
-        except StoppedError:
-            return  # not done: it is looked at again by whoever reads on
         finally:
             for part in parts.values():
                 part.cancel()
             await asyncio.gather(*parts.values(), return_exceptions=True)
-        progress.end(record.offset)
-        self._metrics.done(looked_at=True)
+        return "looked-at"
 
     async def _part(self, emission: Emission, value: bytes, name: str, turn: bool) -> None:
         """One class of an emission: looked at in its turn, or answered without a look, and stored."""
@@ -357,6 +439,8 @@ class ObserverService(ConsumerRebalanceListener):
             ]
             await asyncio.gather(*sent)
             self._metrics.stored(found)
+        except MessageSizeTooLargeError:
+            raise  # this record's own fault: no broker would take it
         except (KafkaError, OSError) as error:
             raise unreachable(self._settings, error) from None
 
@@ -394,12 +478,16 @@ class ObserverService(ConsumerRebalanceListener):
 
     # ---------------------------------------------------------------- positions
 
-    async def _commit(self, progress: dict[TopicPartition, _DoneOffsets]) -> None:
-        """Commits how far each partition is done. What could not be committed is looked at again, no more."""
-        due = {place: one for place, one in progress.items() if one.position not in (None, one.committed)}
-        if not due:
+    async def _commit(self, progress: dict[TopicPartition, _DoneOffsets], *, leaving: bool = False) -> None:
+        """Commits how far each partition is done. What could not be committed is looked at again, no more.
+
+        Where this process is `leaving` in order, its start counts for none that failed.
+        """
+        due = {place: one for place, one in progress.items() if leaving or one.position not in (None, one.committed)}
+        ends = {place: one.committed if one.position is None else one.position for place, one in due.items()}
+        offsets = {place: end for place, end in ends.items() if end is not None}
+        if not offsets:
             return
-        offsets = {place: one.position for place, one in due.items() if one.position is not None}
         try:
             await self._consumer.commit(offsets)
         except (KafkaError, OSError) as error:
@@ -414,7 +502,7 @@ class ObserverService(ConsumerRebalanceListener):
     ) -> None:
         """Commits what is done; what is under way there will be looked at by the next owner as well."""
         leaving = {place: self._progress.pop(place) for place in list(revoked) if place in self._progress}
-        await self._commit(leaving)
+        await self._commit(leaving, leaving=True)
 
     async def on_partitions_assigned(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, assigned: Iterable[TopicPartition]

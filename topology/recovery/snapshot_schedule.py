@@ -20,6 +20,7 @@ import structlog
 
 from ..ledger.interfaces import Fold
 from ..ledger.replay import Restored
+from ..settings.clock import now_ms
 from .restore import Start
 from .snapshots import Facts, SnapshotStore, read_chunks
 
@@ -90,6 +91,10 @@ class SnapshotScheduler:
         self._taken_at = -math.inf
         self._writing: asyncio.Task[None] | None = None
         self._news: str | None = None
+        self.written_at: int | None = None
+        """When the newest snapshot here was written, Unix ms; None where there is none."""
+        self.fails = False
+        """Whether the last attempt to write one failed."""
         self.waits = False
         """Whether a snapshot was due after the last block, and another lane was writing one."""
 
@@ -115,11 +120,12 @@ class SnapshotScheduler:
                 moved()
                 yield chunk
 
-        def load() -> Any:
+        def load() -> tuple[Any, int]:
+            written_at = int(path.stat().st_mtime * 1000)
             deque(chunks(), maxlen=0)  # to the end, where it shows whether they are whole: only then are they decoded
-            return self._fold.load(chunks())
+            return self._fold.load(chunks()), written_at
 
-        state = await asyncio.to_thread(load)
+        state, self.written_at = await asyncio.to_thread(load)
         self._taken_at = monotonic()
         log.info("snapshot loaded", path=str(path), height=facts.tip.height, seconds=round(monotonic() - began, 3))
         return Restored(state, facts.tip, facts.offset)
@@ -152,8 +158,10 @@ class SnapshotScheduler:
         try:
             state = await asyncio.to_thread(self._store.write, tip, offset, chunks)
         except OSError as error:
-            log.warning("no snapshot could be written: a restart will take longer", error=str(error))
+            self.fails = True
+            log.error("no snapshot could be written: a restart will take longer", error=str(error))
         else:
+            self.fails, self.written_at = False, now_ms()
             self._news = f"{state}@{tip.height}"
             log.info("snapshot written", height=tip.height, seconds=round(monotonic() - began, 3))
         finally:

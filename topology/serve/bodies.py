@@ -14,7 +14,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from ...codecs.errors import Fault
-from ..kafka.input_records import Prepared, prepare
+from ...codecs.records import Emission
+from ..kafka.input_records import Prepared, prepare_read
 
 MAX_RECORDS: Final = 10_000
 """Of one request."""
@@ -38,12 +39,14 @@ class Taken(NamedTuple):
         identity: what makes it the same record: of an emission its id and attempt, of others all of it.
         digest: of what was posted, whatever its white space and order: the same identity with another digest is a
             conflict.
+        statements: how many it makes.
     """
 
     id: str
     prepared: Prepared
     identity: bytes
     digest: bytes
+    statements: int = 1
 
 
 class Refused(NamedTuple):
@@ -120,9 +123,11 @@ def _is_json(body: bytes) -> bool:
 
 
 def _read(number: int, line: bytes, topic: str, now: int, headers: tuple[tuple[str, bytes], ...]) -> Taken | Refused:
-    prepared = prepare(line, topic, now)
-    if isinstance(prepared, Fault):
-        return refusal_of(number, prepared)
+    read = prepare_read(line, topic, now)
+    if isinstance(read, Fault):
+        return refusal_of(number, read)
+    prepared, record = read
+    statements = len(record.assertions or ()) if isinstance(record, Emission) else 1
     posted: Any = _object.decode(line)
     digest = sha256(_sorted.encode(posted)).digest()
     identity = f"{prepared.topic} {posted[_ID[topic]]} ".encode()
@@ -130,7 +135,7 @@ def _read(number: int, line: bytes, topic: str, now: int, headers: tuple[tuple[s
         identity += str(posted.get("attempt", 0)).encode()
     else:
         identity += digest  # many may speak of one id
-    return Taken(str(posted[_ID[topic]]), prepared._replace(headers=headers), identity, digest)
+    return Taken(str(posted[_ID[topic]]), prepared._replace(headers=headers), identity, digest, statements)
 
 
 def refusal_of(number: int, fault: Fault) -> Refused:

@@ -192,6 +192,8 @@ class _Site:
                 return await page(turn)
             except UnreachableError as error:
                 return turn.say("Not ready", f"{error.what}; look again in a moment.", str(request.url.path), 503)
+            except UsageError as error:  # of the service's settings, not of what was asked
+                return turn.say("Not set up", f"{error.what}.", "/", 503)
 
         return handler
 

@@ -36,10 +36,15 @@ IN_FLIGHT: Final = 64_000_000
 """Bytes of all bodies that are read or answered at a time; of one principal a quarter."""
 STRANGERS_IN_FLIGHT: Final = 4_000_000
 """As `IN_FLIGHT`, of whoever is not known; they take nothing from those who are."""
+BYTES_A_REQUEST: Final = 65_536
+STATEMENTS_A_REQUEST: Final = 100
+"""What one request of the rate pays for; a larger one counts as several, before it is read."""
 BODY_SECONDS: Final = 15.0
 PRINCIPAL: Final = "sluice.principal"
 STILL: Final = "sluice.still"
 """Whether whoever asked still may: what lasts asks it again and again."""
+CHARGE: Final = "sluice.charge"
+"""Has whoever asked pay for so many statements."""
 ROUTE: Final = "sluice.route"
 """Where a route leaves its template, for the metrics."""
 HEADERS: Final = (
@@ -122,6 +127,8 @@ class Gate:
                 return
             if found is None:
                 return  # whoever asked has gone
+            self._charge(scope, principal, len(found) / BYTES_A_REQUEST)
+            scope[CHARGE] = lambda statements: self._charge(scope, principal, statements / STATEMENTS_A_REQUEST)
             try:
                 await self._inside(scope, _again(found, receive), answer)
             finally:
@@ -164,6 +171,13 @@ class Gate:
         if principal is not None:
             return self._known_rates.take(principal.id)
         return self._address_rates.take(address_of(scope))
+
+    def _charge(self, scope: Scope, principal: Principal | None, requests: float) -> None:
+        """Charges what goes beyond the one request that the rate has let in."""
+        if requests > 1 and principal is not None:
+            self._known_rates.charge(principal.id, requests - 1)
+        elif requests > 1:
+            self._address_rates.charge(address_of(scope), requests - 1)
 
     def _known(self, headers: Mapping[str, str]) -> Principal | None:
         if presented := bearer_of(headers):

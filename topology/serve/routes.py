@@ -5,7 +5,9 @@ A handler asks for its scope, hands the request's parts to a plain function, and
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -19,7 +21,7 @@ from ...codecs.errors import UnreachableError
 from ..settings.clock import now_ms
 from .access import Principal, Scope
 from .bodies import Refused, Taken, read_body, refusal_body
-from .gate import PRINCIPAL, ROUTE
+from .gate import CHARGE, PRINCIPAL, ROUTE
 from .metering import Fate, ServiceMetrics
 from .openapi import document
 from .record_intake import Away, Busy, Conflict, Denied, Intake, Stored
@@ -27,11 +29,30 @@ from .record_intake import Away, Busy, Conflict, Denied, Intake, Stored
 PROMETHEUS: Final = "text/plain; version=0.0.4; charset=utf-8"
 TRACE_HEADERS: Final = ("traceparent", "tracestate")
 """Of a request, passed on with an emission: outputs carry them on."""
+READ_AT_ONCE: Final = 16_384
+"""Bytes of a body that is read on the event loop: what they may hold takes some milliseconds at the most."""
 INTAKE: Final = ("emissions", "attestations", "observations")
 
 Handler = Callable[[Request], Awaitable[Response]]
 Ready = Callable[[], Awaitable[str]]
 """An empty text, or what the service waits for."""
+
+
+class BodyReader:
+    """Reads bodies: small ones at once, others in a thread, one after the other, so that no body holds up the probes
+    and the other requests."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="sluice-bodies")
+
+    async def read(
+        self, body: bytes, media_type: str, topic: str, now: int, headers: tuple[tuple[str, bytes], ...]
+    ) -> list[Taken] | list[Refused]:
+        """As `read_body`."""
+        asked = (body, media_type, topic, now, headers)
+        if len(body) <= READ_AT_ONCE:
+            return read_body(*asked)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, read_body, *asked)
 
 
 class Parts(NamedTuple):
@@ -42,12 +63,14 @@ class Parts(NamedTuple):
         meter: counts.
         ready: whether the service can take and answer.
         now: the time in Unix ms.
+        reader: of bodies.
     """
 
     intake: Intake
     meter: ServiceMetrics
     ready: Ready
     now: Callable[[], int] = now_ms
+    reader: BodyReader = BodyReader()
 
 
 def routes(parts: Parts, more: Sequence[BaseRoute] = ()) -> Starlette:
@@ -130,8 +153,9 @@ def posting(parts: Parts, topic: str) -> Handler:
             (name, value.encode("latin-1")) for name in TRACE_HEADERS if (value := request.headers.get(name))
         )
         media_type = request.headers.get("content-type", "")
-        found = read_body(await request.body(), media_type, topic, parts.now(), headers)
+        found = await parts.reader.read(await request.body(), media_type, topic, parts.now(), headers)
         taken = [one for one in found if isinstance(one, Taken)]
+        request.scope.get(CHARGE, _free)(sum(one.statements for one in taken))
         refused = [one for one in found if isinstance(one, Refused)]
         if refused:
             parts.meter.records(topic, "invalid", len(refused))
@@ -139,6 +163,10 @@ def posting(parts: Parts, topic: str) -> Handler:
         return await _take(parts, topic, taken)
 
     return post
+
+
+def _free(_: int) -> None:
+    """For routes without a gate."""
 
 
 async def _take(parts: Parts, topic: str, taken: Sequence[Taken]) -> Response:

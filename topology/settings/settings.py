@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Meta, inspect
 
 from ...codecs.errors import UsageError
+from ...codecs.signatures import DEFAULT_ORIGIN
 from ...codecs.spans import IDENTIFIER_PATTERN
 from .files import read_file
 
@@ -28,7 +29,9 @@ MAX_FILE = 1_000_000
 """Bytes of a configuration file."""
 LogLevel = Literal["debug", "info", "warning", "error"]
 _NAME_PATTERN = r"^[A-Za-z0-9._-]{1,200}$"
+_ORIGIN_PATTERN = r"^[!-~]{1,256}(?![\s\S])"
 _PATTERNS = {
+    _ORIGIN_PATTERN: "1 to 256 printable ASCII characters without blanks",
     _NAME_PATTERN: "1 to 200 of the characters A-Z a-z 0-9 . _ -",
     IDENTIFIER_PATTERN: "1 to 256 of the characters A-Z a-z 0-9 . _ ~ : / + = @ % -",
 }
@@ -54,7 +57,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     broker_mechanism: Annotated[
         Literal["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"], Meta(description="Of SASL; PLAIN only with TLS")
     ] = "SCRAM-SHA-512"
-    app_id: Annotated[str, Meta(description="Consumer group and prefix of transactional ids")] = "sluice"
+    app_id: Annotated[str, Meta(description="Name of the application; ledgers are written by one alone")] = "sluice"
+    renamed_from: Annotated[
+        str | None, Meta(description="The application's name before: its ledgers are taken over, which they record")
+    ] = None
+    origin: Annotated[
+        str, Meta(pattern=_ORIGIN_PATTERN, description="What our signatures are bound to: the policy's `origin`")
+    ] = DEFAULT_ORIGIN
     topic_prefix: Annotated[str, Meta(description="Put before every topic's name")] = ""
     partitions: Annotated[int, Meta(ge=1, le=10_000, description="Partitions of every topic of the lane group")] = 4
     replication: Annotated[
@@ -81,9 +90,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     snapshot_interval: Annotated[
         float, Meta(ge=0, description="Seconds between two snapshots of a lane's state; 0 for none")
     ] = 60.0
-    signing_key: Annotated[
+    key_file: Annotated[
         str | None,
-        Meta(description="File with the private key of checkpoints; none: signing.key in state_dir, made on first use"),
+        Meta(
+            description="File with the private key of checkpoints; none: keys/signing.key beside state_dir, made once"
+        ),
     ] = None
     checkpoint_interval: Annotated[
         float,

@@ -2,7 +2,8 @@
 
 An agent reads a file with one tool, and a policy asks for two kinds of evidence. So where a call bears on a statement,
 vet looks at the file of that call also with the other kinds that can decide one of its checks (decision 24). They are
-only places to look at: what the observers see there decides. A statement that no call bears on gets none.
+only places to look at: what the observers see there decides. Of a statement that no call bears on, what it names is
+looked up all the same, where it has a check.
 
 History decides about the content of a file only where the file stands there as it was committed. Else it would hold the
 agent's own changes against what the agent says of them.
@@ -45,15 +46,7 @@ class Proposing(Annotator):
 
     def note(self, text: str, calls: Sequence[CallText], kind: Kind = "assertion") -> list[Annotation]:
         """See `Annotator`."""
-        checks = _checks(text, kind)
-        kept = without_stale(proposals(text, self._at_hand.listing), checks, self._at_hand.committed)
-        if not checks:
-            return kept
-        noted = [everywhere(one) for one in kept]
-        if any(_path(one) for one in noted) or any(check.path for check in checks):
-            return noted
-        homes = [home for check in checks if (home := self._at_hand.home_of(check)) is not None]
-        return widened([Annotation(READ, None, None, {"path": home}) for home in homes], checks, self._at_hand) or noted
+        return proposed(text, _checks(text, kind), self._at_hand)
 
 
 class Widening(Annotator):
@@ -71,7 +64,27 @@ class Widening(Annotator):
     def note(self, text: str, calls: Sequence[CallText], kind: Kind = "assertion") -> list[Annotation]:
         """See `Annotator`."""
         noted, checks = super().note(text, calls, kind), _checks(text, kind)
-        return widened(noted, checks, self._at_hand) if noted and checks else noted
+        if not checks:
+            return noted
+        return widened(noted, checks, self._at_hand) if noted else proposed(text, checks, self._at_hand)
+
+
+def proposed(text: str, checks: Sequence[Check], at_hand: AtHand) -> list[Annotation]:
+    """The annotations of a statement that no call bears on, by what it names.
+
+    Args:
+        text: the statement.
+        checks: of it.
+        at_hand: the checkout.
+    """
+    kept = without_stale(proposals(text, at_hand.listing), checks, at_hand.committed)
+    if not checks:
+        return kept
+    noted = [everywhere(annotation) for annotation in kept]
+    if any(_path(annotation) for annotation in noted) or any(check.path for check in checks):
+        return noted
+    homes = [home for check in checks if (home := at_hand.home_of(check)) is not None]
+    return widened([Annotation(READ, None, None, {"path": home}) for home in homes], checks, at_hand) or noted
 
 
 def widened(noted: Sequence[Annotation], checks: Sequence[Check], at_hand: AtHand) -> list[Annotation]:

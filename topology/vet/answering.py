@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -23,7 +24,7 @@ from ..observers.instruments import Instruments
 from ..observers.roots import Roots
 from ..settings.settings import Settings
 from .at_hand import AtHand
-from .sources import MAX_ANSWER, checkout_of, folder_of, of_answer, of_events
+from .sources import MAX_ANSWER, folder_of, of_answer, of_events, roots_around
 from .vetted_assertions import Verdict
 from .vetting import VETTING_POLICY, Vetter
 
@@ -79,7 +80,7 @@ class AnswerVetter:
         if not 0 < budget <= 300:
             raise UsageError("the budget is none", expected="more than 0 and at most 300 seconds", got=str(budget))
         self.budget = budget
-        self._settings = Settings(root=str(root) if root is not None else checkout_of(Path.cwd()))
+        self._settings = Settings(root=roots_around(Path.cwd()) if root is None else str(root))
         self._roots = Roots.of(self._settings.root)
         self._roots.check()
         self._policy, self._tools = policy, ToolMap.default() if tools is None else tools
@@ -91,8 +92,8 @@ class AnswerVetter:
 
         Args:
             text: Markdown.
-            calls: gives those that were made for it; asked in the thread that vets. Where none of them looked at the
-                checkout, annotations are proposed from what the text names.
+            calls: gives those that were made for it; asked in the thread that vets. What the text names is looked up
+                whatever they looked at.
         """
         begun = self._begin(text, calls)
         if isinstance(begun, Vetted):
@@ -157,7 +158,7 @@ class AnswerVetter:
         return future, over
 
     def _vetted(self, text: str, calls: Calls, over: threading.Event, until: float) -> Vetted:
-        folder = folder_of(self._roots)
+        folder = os.path.realpath(folder_of(self._roots))
         with closing(Instruments(self._settings, on_disk=True)) as instruments:
             made, at_hand = calls(), AtHand(folder, self._settings, instruments, self._policy)
             if any(self._tools.looks(call, folder) for call in made):
@@ -167,4 +168,8 @@ class AnswerVetter:
             else:
                 source = of_answer(text, at_hand)
             vetter = Vetter(self._settings, self._roots, instruments, self._policy, stopped=over.is_set, until=until)
-            return Vetted([verdict for one in source.emissions for verdict in vetter.vet(one)])
+            verdicts = [verdict for one in source.emissions for verdict in vetter.vet(one)]
+            unseen = sum(one.not_looked_at for one in verdicts)
+            if unseen:
+                _log.warning("sluice: observers could not look at %d of %d statements", unseen, len(verdicts))
+            return Vetted(verdicts)

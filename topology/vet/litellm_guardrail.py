@@ -38,7 +38,7 @@ from ...record.adapters.messages import calls_of
 from ...streams.policy.toml_reader import load_policy
 from ..settings.files import open_plain
 from .answering import BUDGET_SECONDS, FAILED, AnswerVetter, Vetted
-from .replies import Reply, replies_of
+from .replies import Reply, is_unread, replies_of
 from .vetting import VETTING_POLICY
 from .withholding import Outcome, disarmed, marked, outcome_of, rules_of
 
@@ -99,14 +99,14 @@ class SluiceGuardrail(CustomGuardrail):
             messages: of the request, with the results of tools.
         """
         calls = partial(calls_of, messages)
-        for reply in replies_of(response):
+        for reply in self._replies(response):
             self._apply(reply, self._vetter.vet(reply.text, calls))
         return response
 
     async def avetted(self, response: Any, messages: Sequence[Any] = ()) -> Any:
         """As `vetted`; other tasks run meanwhile."""
         calls = partial(calls_of, messages)
-        for reply in replies_of(response):
+        for reply in self._replies(response):
             self._apply(reply, await self._vetter.avet(reply.text, calls))
         return response
 
@@ -130,7 +130,7 @@ class SluiceGuardrail(CustomGuardrail):
                 raise self._refusal("[sluice withheld this answer: it has too many pieces.]")
         began = time.time()
         whole, again = _assembled(chunks, messages)
-        replies = replies_of(whole) if whole is not None else []
+        replies = self._replies(whole) if whole is not None else []
         if whole is None and self._rules.late != "pass":
             raise self._refusal(f"[sluice withheld this answer: {FAILED}.]")
         changed = False
@@ -155,7 +155,7 @@ class SluiceGuardrail(CustomGuardrail):
         """See LiteLLM: of the proxy, for answers that are not streamed."""
         began = time.time()
         calls = partial(calls_of, _messages(data))
-        for reply in replies_of(response):
+        for reply in self._replies(response):
             outcome = self._apply(reply, await self._vetter.avet(reply.text, calls))
             self._note(data, outcome, began)
         return response
@@ -178,6 +178,18 @@ class SluiceGuardrail(CustomGuardrail):
         return await self.avetted(response, _messages(request_data))
 
     # ------------------------------------------------------------
+
+    def _replies(self, response: Any) -> list[Reply]:
+        """The answers of a response.
+
+        Raises:
+            GuardrailRaisedException: it has a form that is not read, and what was not vetted does not pass.
+        """
+        if is_unread(response):
+            _log.warning("sluice: a response has a form that is not read: it was not vetted")
+            if self._rules.late != "pass":
+                raise self._refusal(f"[sluice withheld this answer: {FAILED}.]")
+        return replies_of(response)
 
     def _apply(self, reply: Reply, vetted: Vetted) -> Outcome:
         outcome = outcome_of(vetted, self._rules)

@@ -17,6 +17,8 @@ _BESIDE: Final = (
 """Members of a chat message that may repeat its text."""
 _THOUGHTS: Final = ("reasoning", "thinking", "redacted_thinking")
 _TEXTS: Final = ("text", "output_text")
+_KNOWN: Final = ("choices", "output", "content", "data", "results")
+"""Members of responses; the last two are of embeddings, images and rankings, which say nothing."""
 
 
 class Reply(NamedTuple):
@@ -41,6 +43,18 @@ def replies_of(response: object) -> list[Reply]:
     else:
         found = [_of_blocks(response)]
     return [one for one in found if one is not None and one.text.strip()]
+
+
+def is_unread(response: object) -> bool:
+    """Whether a response has a form that is not read here: none of its members is known, or a block that is neither an
+    answer nor a thought holds a text."""
+    known = [name for name in _KNOWN if _get(response, name) is not None]
+    holders = [_get(choice, "message") for choice in _list(_get(response, "choices"))]
+    holders += [one for one in _list(_get(response, "output")) if _get(one, "type") == "message"]
+    blocks = [block for one in (response, *holders) for block in _list(_get(one, "content"))]
+    return not known or any(
+        _text(block).strip() and _get(block, "type") not in (*_TEXTS, *_THOUGHTS) for block in blocks
+    )
 
 
 def _of_choice(choice: object) -> Reply | None:

@@ -20,14 +20,14 @@ from ...record import (
     MemorySink,
     Message,
     Problem,
+    Reading,
     Recorded,
     Recorder,
-    ToolCall,
     ToolMap,
 )
 from ...record.git_index import checkout_around
 from ...record.transcripts import TranscriptError, detect
-from ..observers.nameable_files import main_repository
+from ..observers.nameable_files import repositories_of
 from ..observers.roots import DEFAULT, SEPARATOR, Roots
 from ..settings.files import demand_plain, read_file
 from .annotating import Proposing, Widening
@@ -50,12 +50,12 @@ class Source(NamedTuple):
     Attributes:
         emissions: in their order.
         problems: what of the transcript could not be read.
-        calls: how many tool calls the transcript tells.
+        reading: what was read of it.
     """
 
     emissions: Sequence[Recorded]
     problems: Sequence[Problem] = ()
-    calls: int = 0
+    reading: Reading = Reading()
 
 
 class Turn(NamedTuple):
@@ -81,9 +81,9 @@ def turns_of(
     emitter: str = EMITTER,
     tools: ToolMap | None = None,
     at_hand: AtHand | None = None,
-) -> Iterator[Turn | Problem]:
-    """The emissions of a session, turn by turn while the events come. What was said is not kept, and of what was called
-    the newest (`record.kept_calls`).
+) -> Iterator[Turn | Problem | Reading]:
+    """The emissions of a session, turn by turn while the events come, and at its end what was read. What was said is
+    not kept, and of what was called the newest (`record.kept_calls`).
 
     Args:
         events: of the transcript, in their order.
@@ -107,6 +107,7 @@ def turns_of(
         else:
             yield Turn(one.number, tuple(sink.records))
             sink.records.clear()
+    yield recorder.reading
 
 
 def of_events(
@@ -127,12 +128,9 @@ def of_events(
         every: all turns, not the last alone.
         message: the last turn's text, where it is known better than from the transcript, which may lag.
     """
-    calls = 0
 
-    def counted() -> Iterator[Event]:
-        nonlocal calls
+    def with_message() -> Iterator[Event]:
         for one in events:
-            calls += isinstance(one, ToolCall)
             if message is None or not isinstance(one, Message):
                 yield one
         if message is not None:
@@ -140,8 +138,9 @@ def of_events(
 
     emissions: list[Recorded] = []
     problems: list[Problem] = []
+    reading = Reading()
     for one in turns_of(
-        counted(),
+        with_message(),
         root,
         conversation=conversation,
         cwd=cwd,
@@ -152,9 +151,11 @@ def of_events(
     ):
         if isinstance(one, Problem):
             problems.append(one)
-        else:
+        elif isinstance(one, Turn):
             emissions += one.emissions
-    return Source(emissions, problems, calls)
+        else:
+            reading = one
+    return Source(emissions, problems, reading)
 
 
 def of_answer(text: str, at_hand: AtHand, *, conversation: str = "answer", emitter: str = EMITTER) -> Source:
@@ -232,14 +233,14 @@ def checkout_of(here: Path) -> str:
 
 
 def roots_around(here: Path) -> str:
-    """The roots for a folder where nobody named any: its checkout, and of a linked work tree the main repository too.
+    """The roots for a folder where nobody named any: its checkout, and the folders in which the checkout's repository
+    keeps its own: of a linked work tree, a submodule, or a clone that borrows objects.
 
     Returns:
         As the setting `root` has them.
     """
     top = checkout_of(here)
-    main = main_repository(top)
-    return top if main is None else SEPARATOR.join((top, f"main={main}"))
+    return SEPARATOR.join((top, *(f"{name}={path}" for name, path in repositories_of(top).items())))
 
 
 def folder_of(roots: Roots) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 UNSETTLED: Final = "unsettled"
 """The status of an assertion that the fold said nothing about: its emission was refused as a whole."""
+NOT_LOOKED_AT: Final = "not-looked-at"
 ADMITTED: Final = "admitted"
 BELOW_FLOOR: Final = "below-floor"
 CONTRADICTED: Final = "contradicted"
@@ -43,6 +44,7 @@ class Missing(NamedTuple):
         terms: words of the sentence that are not there.
         path: the file that the reason speaks of.
         lines: where it stands otherwise.
+        found: the line that stands there instead; a stranger's words.
     """
 
     substrate_class: str
@@ -51,6 +53,7 @@ class Missing(NamedTuple):
     terms: Sequence[str] = ()
     path: str | None = None
     lines: tuple[int, int] | None = None
+    found: str = ""
 
 
 class Verdict(NamedTuple):
@@ -86,6 +89,11 @@ class Verdict(NamedTuple):
     def unsupported(self) -> bool:
         """No observer bore any of it out, and none found it false."""
         return self.status not in (ADMITTED, CONTRADICTED) and not (self.record or {}).get("classes")
+
+    @property
+    def not_looked_at(self) -> bool:
+        """No observer could look: a bound, a closed root, or a record that the fold refuses."""
+        return self.status == UNSETTLED or (self.reason == NOT_LOOKED_AT and bool(self.missing))
 
     @property
     def in_part(self) -> bool:

@@ -37,7 +37,7 @@ from ..settings.secrets import secrets_of
 from ..settings.settings import Settings
 from ..terminal.showing_checks import HELD
 from .proposed_checks import ProposedChecks
-from .vetted_assertions import UNSETTLED, Missing, Place, Verdict
+from .vetted_assertions import NOT_LOOKED_AT, UNSETTLED, Missing, Place, Verdict
 
 SETTLING_MS: Final = 1_000
 """The horizon behind the last look: the fold is told that so much time passes, and settles everything."""
@@ -56,7 +56,7 @@ VETTING_POLICY: Final = msgspec.structs.replace(
 """The reference policy, but for the checks that only one kind of evidence can decide."""
 _DECIDED: Final = ("admitted", "inadmissible")
 _SHOWN: Final = PerEffect(internal="review", external="review")
-NOT_LOOKED_AT: Final = "not-looked-at"
+NOT_SO: Final = "it is not so"
 NOT_ANNOTATED: Final = "nothing that was looked at bears on it"
 
 _encode = msgspec.json.Encoder().encode
@@ -241,7 +241,8 @@ def _verdict(
     record = records.get(assertion.span_key or "")
     unique: dict[Missing, Missing] = {}
     for one in (each for observation in seen for each in missing_of(observation)):
-        unique.setdefault(one._replace(substrate_class=""), one)
+        key = one._replace(substrate_class="", found="")
+        unique[key] = unique[key] if key in unique and unique[key].found else one
     missing = list(unique.values())
     if record is None:
         return Verdict(emission.emission_id, span, text, UNSETTLED, refused, [], places(seen), missing, None)
@@ -291,7 +292,10 @@ def missing_of(one: Observation) -> Iterator[Missing]:
         if check["holds"] is not True and not (by_words and check["check"].startswith("contains(")):
             reason = check.get("reason", "")
             words = UNDECIDED.get(reason, reason or "it does not hold")
-            yield Missing(name, words, check["check"], (), check.get("path"), _lines(check))
+            if reason == "differs" and not _lines(check):
+                words = NOT_SO  # by what is nowhere there, or by the tree: no line stands in its place
+            found = check.get("found", "")
+            yield Missing(name, words, check["check"], (), check.get("path"), _lines(check), found)
     if by_words:
         yield Missing(name, "its words are not there", None, tuple(detail["missing"]))
     if "reason" in detail and not detail.get("checks") and not by_words:

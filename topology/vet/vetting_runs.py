@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from ...codecs.decode import decode_emission
 from ...codecs.errors import Fault, SluiceError, UnreachableError, UsageError
-from ...record import Problem, Recorded
+from ...record import Problem, Reading, Recorded
 from ...record.proposing import FileProposer, Proposer
 from ...record.transcripts import Format, open_transcript
 from ...streams.policy.policy import Policy
@@ -92,6 +92,13 @@ class Unread(NamedTuple):
     nothing_read: bool = False
 
 
+class ReadFile(NamedTuple):
+    """What was read of a transcript, at its end; the statements of those turns that this process judged."""
+
+    name: str
+    reading: Reading
+
+
 class Told(NamedTuple):
     """What an agent said in a turn of a transcript, or in an answer, which has no turns.
 
@@ -143,7 +150,7 @@ def told(
     read: Read = _nothing,
     share: Share = _all,
     end: Callable[[], None] = lambda: None,
-) -> Iterator[Told | Unread]:
+) -> Iterator[Told | Unread | ReadFile]:
     """The emissions of the files, and what cannot be read of them, as it is read.
 
     Args:
@@ -161,6 +168,8 @@ def told(
     for place, named in enumerate(job.files, 1):
         if named.is_answer:
             text = read_answer(named.name)
+            if not text.strip():
+                yield Unread(named.name, 1, "The answer is empty.", nothing_read=True)
             if share((place, 1)):
                 source = of_answer(text, at_hand, conversation=named.conversation)
                 yield Told(named.name, None, source.emissions)
@@ -179,7 +188,9 @@ def told(
         end()
 
 
-def _named(name: str, one: Turn | Problem) -> Told | Unread:
+def _named(name: str, one: Turn | Problem | Reading) -> Told | Unread | ReadFile:
+    if isinstance(one, Reading):
+        return ReadFile(name, one)
     if isinstance(one, Problem):
         return Unread(name, one.line, one.sentence, one.nothing_read)
     return Told(name, one.number, one.emissions)
@@ -187,7 +198,7 @@ def _named(name: str, one: Turn | Problem) -> Told | Unread:
 
 def vetted(
     job: Job, read: Read = _nothing, share: Share = _all, end: Callable[[], None] = lambda: None
-) -> Iterator[Vetted | Unread | Asked]:
+) -> Iterator[Vetted | Unread | ReadFile | Asked]:
     """The verdicts of a job, in this process. Arguments are those of `told`.
 
     With a proposer all files are read first, and how many statements go to it is told before any does.
@@ -208,7 +219,7 @@ def vetted(
             yield _asked(said, proposed, job.proposer)
         vetter = Vetter(job.settings, roots, instruments, job.policy, proposed=proposed)
         for one in said:
-            if isinstance(one, Unread):
+            if not isinstance(one, Told):
                 yield one
                 continue
             verdicts = [verdict for recorded in one.emissions for verdict in vetter.vet(recorded)]
@@ -216,7 +227,7 @@ def vetted(
             yield Vetted(one.name, one.turn, placed)
 
 
-def _asked(said: Sequence[Told | Unread], proposed: ProposedChecks, proposer: Proposer) -> Asked:
+def _asked(said: Sequence[Told | Unread | ReadFile], proposed: ProposedChecks, proposer: Proposer) -> Asked:
     emissions = [decode_emission(made.value) for one in said if isinstance(one, Told) for made in one.emissions]
     number = sum(
         proposed.goes(emission, assertion)
@@ -303,7 +314,7 @@ class Running:
         for one in self._ends:
             one.close()
 
-    def results(self, read: Read = _nothing) -> Iterator[Vetted | Unread | Asked]:
+    def results(self, read: Read = _nothing) -> Iterator[Vetted | Unread | ReadFile | Asked]:
         """The verdicts, turn by turn, and what could not be read.
 
         Args:
@@ -319,12 +330,12 @@ class Running:
         for _ in self._job.files:
             yield from self._of_file(read)
 
-    def _of_file(self, read: Read) -> Iterator[Vetted | Unread]:
+    def _of_file(self, read: Read) -> Iterator[Vetted | Unread | ReadFile]:
         """What the processes say of the next file, up to its end. Of each one turn is held, until those before it have
         come."""
         held: dict[Connection, Vetted] = {}
         reading = set(self._ends)
-        number = 1
+        number, last = 1, list[ReadFile]()
         while reading or held:
             # Each process tells its turns in their order: who has told a later one does not judge this one.
             for one in wait(reading - held.keys()) if reading - held.keys() else ():
@@ -338,6 +349,8 @@ class Running:
                     reading.discard(one)
                 elif kind == "vetted":
                     held[one] = content
+                elif isinstance(content, ReadFile):
+                    last.append(content)
                 else:
                     yield content
             ready = next((one for one, turn in held.items() if turn.turn in (None, number)), None)
@@ -346,6 +359,7 @@ class Running:
                 number += 1
             else:
                 assert reading - held.keys() or not held, "every turn is somebody's"
+        yield from last
 
 
 def _received(end: Connection) -> tuple[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from ..explain.words import UNDECIDED
 from ..terminal.showing import escaped
 from ..terminal.styles import STYLES
 from .vetted_assertions import ADMITTED, BELOW_FLOOR, CONTRADICTED, UNANNOTATED, Missing, Place, Verdict
@@ -21,6 +22,8 @@ MOST_LINES = 6
 MOST_TERMS = 8
 MANY = 60
 """Statements from which on a table says of the admitted ones no more than that."""
+CHANGED = UNDECIDED["changed-since"]
+_NOT_COMMITTED = " History is no evidence for changes that are not committed: commit them."
 _INNER = str.maketrans("«»", "‹›")
 EVERYWHERE = "all tracked files"
 """Where an observer looked that was told no path."""
@@ -69,7 +72,13 @@ def missing_line(one: Missing) -> str:
         what = shown + (" …" if len(one.terms) > MOST_TERMS else "")
     where = "" if one.path is None else f" ({_within(one.path)}"
     where += "" if one.path is None else f", {lines_in_words(one.lines)})" if one.lines else ")"
-    return f"{what}: {one_line(one.reason)}{where}" if what else one_line(one.reason)
+    told = f"{what}: {one_line(one.reason)}{where}" if what else one_line(one.reason)
+    return f"{told}: {quoted(one.found)}" if one.found else told
+
+
+def why_unseen(verdict: Verdict) -> str:
+    """Why no observer could look at a statement."""
+    return next((one.reason for one in verdict.missing), verdict.reason)
 
 
 def why(verdict: Verdict) -> str:
@@ -183,12 +192,22 @@ class Tally:
     def __init__(self) -> None:
         self._labels: Counter[str] = Counter()
         self._wanted: set[int] = set()
+        self._unseen: Counter[str] = Counter()
+        self._is_edited = False
 
     def add(self, verdict: Verdict) -> None:
         """Counts one."""
         self._labels[verdict.label] += 1
         if verdict.status == BELOW_FLOOR and verdict.record is not None:
             self._wanted.add(int(verdict.record.get("k", 0)))
+            self._is_edited = self._is_edited or any(one.reason == CHANGED for one in verdict.missing)
+        if verdict.not_looked_at:
+            self._unseen[why_unseen(verdict)] += 1
+
+    @property
+    def saw_nothing(self) -> bool:
+        """There are statements, and no observer could look at any of them."""
+        return 0 < self._unseen.total() == self._labels.total()
 
     def lines(self) -> list[str]:
         """The summary."""
@@ -200,13 +219,19 @@ class Tally:
             wanted = " or ".join(map(str, sorted(self._wanted)))
             told.append(
                 f"below-floor: what was looked at bears these out, but with fewer than the {wanted} kinds of evidence "
-                "that the policy wants, or in part only. Where a file has changes that are not committed, history is "
-                "no evidence: commit them; or name a --policy that asks for fewer."
+                "that the policy wants, or in part only."
+                + (_NOT_COMMITTED if self._is_edited else "")
+                + " A --policy may ask for fewer."
             )
         if self._labels[UNANNOTATED]:
             told.append(
-                "unannotated: no call of the agent looked at what these speak of. Ask it to look, or to withdraw them."
+                "unannotated: nothing that was looked at bears on these. Ask the agent to look, or to withdraw them."
             )
+        told += [
+            f"{number} of {total} could not be looked at, and {'is' if number == 1 else 'are'} neither true nor false: "
+            f"{one_line(reason)}."
+            for reason, number in self._unseen.most_common(MOST_LINES)
+        ]
         noun = "statement" if total == 1 else "statements"
         counts = ", ".join(f"{number} {status}" for status, number in self._labels.most_common())
         return [*told, f"{total} {noun}: {counts}"]

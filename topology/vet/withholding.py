@@ -27,7 +27,7 @@ class Rules(NamedTuple):
     Attributes:
         contradicted: with one that observers contradict in a statement.
         unsupported: with one in which nothing bears out a statement.
-        late: with one that was not vetted, in time or at all.
+        late: with one that was not vetted, in time or at all, or in which a statement could not be looked at.
     """
 
     contradicted: Action = "withhold"
@@ -44,6 +44,7 @@ class Outcome(NamedTuple):
         statements: how many it has.
         contradicted: the numbers of those that observers contradict, from 1.
         unsupported: the numbers of those that nothing bears out.
+        unseen: the numbers of those that no observer could look at.
         vetted: whether it was vetted at all.
     """
 
@@ -53,6 +54,7 @@ class Outcome(NamedTuple):
     contradicted: Sequence[int]
     unsupported: Sequence[int]
     vetted: bool
+    unseen: Sequence[int] = ()
 
 
 def rules_of(contradicted: object, unsupported: object, late: object) -> Rules:
@@ -77,12 +79,14 @@ def outcome_of(vetted: Vetted, rules: Rules) -> Outcome:
         return Outcome(rules.late, _framed(rules.late, vetted.failure), 0, (), (), False)
     numbered = list(enumerate(vetted.verdicts, 1))
     wrong = [number for number, one in numbered if one.status == CONTRADICTED]
-    idle = [number for number, one in numbered if one.unsupported]
+    unseen = [number for number, one in numbered if one.not_looked_at]
+    idle = [number for number, one in numbered if one.unsupported and not one.not_looked_at]
     action: Action = "pass"
     findings: list[str] = []
     asks: list[tuple[Action, list[int], str]] = [
         (rules.contradicted, wrong, "observers contradict {}"),
         (rules.unsupported, idle, "nothing that was looked at bears out {}"),
+        (rules.late, unseen, "observers could not look at {}"),
     ]
     for asked, numbers, words in asks:
         if numbers and asked != "pass":
@@ -90,7 +94,7 @@ def outcome_of(vetted: Vetted, rules: Rules) -> Outcome:
             findings.append(words.format(_numbers(numbers)))
     if findings:
         findings[-1] += f", of {len(numbered)} in this answer" if len(numbered) > 1 else ", the only one in this answer"
-    return Outcome(action, _framed(action, ", and ".join(findings)), len(numbered), wrong, idle, True)
+    return Outcome(action, _framed(action, ", and ".join(findings)), len(numbered), wrong, idle, True, unseen)
 
 
 def marked(text: str, outcome: Outcome) -> str:

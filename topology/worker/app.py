@@ -19,8 +19,10 @@ from faust.types import AppT
 
 from ...codecs.notes import Signer
 from ...streams.policy.policy import DEFAULT_POLICY, Policy
-from ..checkpoints.checkpointing import Checkpoints, Tips, checkpoints_of, follow, load_key, origin_of
+from ..checkpoints.checkpointing import Checkpoints, Tips, checkpoints_of, follow, origin_of
+from ..checkpoints.retentions import Retentions
 from ..checkpoints.trust import Trust
+from ..checkpoints.worker_key import worker_key
 from ..kafka.batches.unpacking import EventDecoder
 from ..kafka.claiming import Member
 from ..kafka.fetched import Fetched
@@ -29,6 +31,7 @@ from ..kafka.topics import topic_name
 from ..kafka.transactions import GRACE_SECONDS
 from ..kafka.transport import FAUST_LOG, LaneConsumer, Transport
 from ..ledger.folds import folds
+from ..ledger.identity import Identities, group_of
 from ..ledger.interfaces import Fold
 from ..ledger.ledger import ledger_of
 from ..ledger.obligations import demand_grounded
@@ -49,6 +52,7 @@ from .lane import Lane
 from .lane_turns import Turns
 from .lanes import Lanes
 from .supervising import supervised
+from .watching import Watch, group_topics
 
 NEVER = 10**9
 HEARTBEAT_SECONDS = 0.1
@@ -86,10 +90,13 @@ class App(faust.App):
         fetch_bytes: how many bytes of one partition come in one answer at the most.
         standbys: by fold, the lanes that this worker only follows.
         policy: what new ledgers start with.
+        identities: the group, and which ledgers these are.
         signer: signs the lanes' claims and checkpoints; None before the start, and where there is no key.
         trust: whose checkpoints count; None where there are to be none.
         tips: by fold, the newest checkpoint known of every lane.
         policies: those that were applied, for the lanes.
+        watched, watch: the logical names of the lane group's topics by their full ones, and what is seen of them.
+        ledgers: the ledgers' logical names.
         on_crashed: told, in the app's loop, why Faust or a lane has given up.
     """
 
@@ -106,7 +113,12 @@ class App(faust.App):
     fetch_bytes: int
     tips: Mapping[str, Tips]
     policies: PolicyFeed
+    watched: dict[str, str]
+    watch: Watch
+    ledgers: Sequence[str]
     policy: Policy
+    identities: Identities
+    retentions: Retentions
     signer: Signer | None = None
     trust: Trust | None = None
     on_crashed: Callable[[BaseException], None] | None = None
@@ -123,11 +135,13 @@ class App(faust.App):
         """The key first: lanes begin with it.
 
         Raises:
-            UsageError: it cannot be read.
+            UsageError: it cannot be read, or another one signed the ledger's checkpoints.
         """
         # Without checkpoints no key is made for claims alone: they stand unsigned unless one is named.
-        if self.settings.checkpoint_interval or (self.exactly_once and self.settings.signing_key is not None):
-            self.signer = await asyncio.to_thread(load_key, self.settings)
+        if self.settings.checkpoint_interval or (self.exactly_once and self.settings.key_file is not None):
+            ledger = topic_name(self.settings, "ledger")
+            ledger_id = self.identities.ledgers.get("ledger", ledger)
+            self.signer = await worker_key(self.settings, self.policy, ledger_id)
         self._follow()
         await super().on_start()
 
@@ -135,9 +149,11 @@ class App(faust.App):
         """Follows policies and checkpoints from now on, whatever ends one of them in between (supervising.py)."""
         following: dict[str, Callable[[], Awaitable[None]]] = {"policies-follow": self.policies.run}
         if self.signer is not None and self.settings.checkpoint_interval:
+            following["retentions-follow"] = self.retentions.follow
             self.trust = Trust(self.signer.verifier, self.policy, self.policies.newest_first)
             for fold in {fold.name: fold for fold in self.folds.values()}.values():
-                about = (self.tips[fold.name], self.trust, fold.ledger, fold.checkpoints)
+                ledger_id = self.identities.ledgers.get(fold.ledger, "")
+                about = (self.tips[fold.name], self.trust, fold.ledger, fold.checkpoints, ledger_id)
                 following[f"{fold.checkpoints}-follow"] = partial(follow, self.settings, *about)
         self._following = tuple(
             asyncio.create_task(supervised(name, run), name=name) for name, run in following.items()
@@ -198,6 +214,7 @@ def create_app(
     policy: Policy = DEFAULT_POLICY,
     on_fatal: Callable[[BaseException], None] | None = None,
     groups: Sequence[Fold] | None = None,
+    identities: Identities | None = None,
     meter: Meter | None = None,
     clock: Callable[[], int] = now_ms,
     clocks: Clocks | None = None,
@@ -211,6 +228,7 @@ def create_app(
         policy: starts a ledger that is new; a ledger that is there keeps the policy that it holds.
         on_fatal: told when a lane must not go on (by default the app crashes with that error), or when Faust crashes.
         groups: what the lanes fold, one lane of each for every partition number; by default all that there is.
+        identities: the group, and which ledgers these are; None: as of a broker that tells no ids of topics.
         meter: told what the lanes do.
         clock: the wall clock, Unix ms.
         clocks: what the brokers say of it.
@@ -223,8 +241,9 @@ def create_app(
     running = folds(settings.partitioner, secrets_of(settings), raised) if groups is None else tuple(groups)
     demand_grounded(running)
     session = settings.session_timeout
+    known = Identities(group_of(settings)) if identities is None else identities
     app = App(
-        settings.app_id,
+        known.group,
         broker=";".join(f"lanes://{host}" for host in bootstrap(settings).split(",")),
         broker_client_id=settings.app_id,
         broker_max_poll_records=MAX_POLL_RECORDS,
@@ -245,12 +264,15 @@ def create_app(
         key_serializer="raw",
     )
     app.settings, app.tips = settings, {fold.name: Tips(settings.partitions) for fold in running}
-    app.policy = policy
+    app.retentions = Retentions(settings, {topic: None for fold in running for topic in fold.outputs})
+    app.policy, app.identities = policy, known
     app.policies = PolicyFeed(settings, on_news=lambda: app.lanes.wake(), first=policy)
     app.exactly_once = settings.delivery == "exactly-once"
     app.physical = {topic: topic_name(settings, topic) for fold in running for topic in fold.inputs}
     app.logical = {name: topic for topic, name in app.physical.items()}
     app.folds = {topic: fold for fold in running for topic in fold.inputs}
+    app.watched = {topic_name(settings, topic): topic for topic in group_topics(running, settings)}
+    app.watch, app.ledgers = Watch(settings.partitions), sorted({fold.ledger for fold in running})
     app.fetch_bytes = fetch_bytes(len(app.physical) * settings.partitions)
     document = policy.document
     # Whatever is in order may take longer where the time-outs are longer.
@@ -272,17 +294,18 @@ def create_app(
     def checkpoints(fold: Fold, number: int) -> Checkpoints | None:
         if app.signer is None or not settings.checkpoint_interval:
             return None
-        return checkpoints_of(
-            settings, app.signer, number, app.tips[fold.name], app.trust, fold.ledger, fold.checkpoints
-        )
+        ledger_id = known.ledgers.get(fold.ledger, "")
+        about = (app.trust, fold.ledger, fold.checkpoints, ledger_id, app.retentions, fold.outputs)
+        return checkpoints_of(settings, app.signer, number, app.tips[fold.name], *about)
 
     package = version()  # it is read from a file
 
     def claimant(fold: Fold, number: int) -> Claimant | None:
         if not app.exactly_once:
             return None
-        log_name = origin_of(settings, number, fold.ledger)
-        return Claimant(number, log_name, worker_name(settings.instance), package, app.signer, member, clock)
+        log_name = origin_of(settings, number, fold.ledger, known.ledgers.get(fold.ledger, ""))
+        name = worker_name(settings.instance)
+        return Claimant(number, log_name, name, package, app.signer, member, clock, settings.app_id)
 
     def member() -> Member:
         return cast(LaneConsumer, app.consumer).member()
@@ -299,7 +322,8 @@ def create_app(
             number,
             settings.partitions,
             fold=fold,
-            ledger=ledger_of(settings, fold, number),
+            ledger=ledger_of(settings, fold, number, known.ledgers.get(fold.ledger, "")),
+            identity=known.of(settings, fold.ledger),
             inputs=cast(LaneConsumer, app.consumer),
             policy=document,
             max_block_wait=settings.max_block_wait,

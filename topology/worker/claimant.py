@@ -32,6 +32,7 @@ class Claimant:
         signer: its key; None: it has none, and claims stand unsigned.
         member: says who it is in its group now; raises `NotAMemberError` where it is nobody.
         clock: the wall clock, Unix ms.
+        app_id: the application's name.
     """
 
     def __init__(
@@ -43,7 +44,9 @@ class Claimant:
         signer: Signer | None,
         member: Callable[[], Member],
         clock: Callable[[], int] = now_ms,
+        app_id: str = "",
     ) -> None:
+        self._app_id = app_id
         self._lane, self._origin, self._worker, self._package = lane, origin, worker, package
         self._signer, self._ask_member, self._clock = signer, member, clock
 
@@ -69,6 +72,7 @@ class Claimant:
             generation=member.generation,
             package=self._package,
             claimed_at=format_time(self._clock()),
+            app_id=self._app_id,
         )
         return Draft(write_claim(claim, self._origin, self._signer), member)
 

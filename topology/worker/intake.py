@@ -49,6 +49,7 @@ class Intake:
         self._ranges: deque[Fetched] = deque()
         self._done = 0  # records of the first range that are in a block already
         self._ends = dict.fromkeys(self.inputs, 0)
+        self._logged = dict(self._ends)
         self._blocked = dict(self.positions)  # positions as of the last block
         self._received = dict(self.positions)
         self._held = dict.fromkeys(self.inputs, 0)
@@ -105,9 +106,9 @@ class Intake:
         """Whether the broker is known to hold something of an input that has not arrived here."""
         return self._ends[topic] > self._received[topic]
 
-    def ended(self, topic: str, end: int) -> None:
-        """A fetch answer said that the input ends at `end`."""
-        self._ends[topic] = end
+    def ended(self, topic: str, end: int, high: int = 0) -> None:
+        """A fetch answer said that the input ends at `end`, and its log at `high`: more where a transaction is open."""
+        self._ends[topic], self._logged[topic] = end, max(end, high)
 
     def offer(self, fetched: Fetched) -> bool:
         """Takes a range in.
@@ -165,8 +166,8 @@ class Intake:
 
     @property
     def lag(self) -> Mapping[str, int]:
-        """How many offsets of each input are known to be there, and in no block."""
-        return {name: max(0, end - self._blocked[name]) for name, end in self._ends.items()}
+        """How many offsets of each input are known to be there, and in no block, also behind an open transaction."""
+        return {name: max(0, end - self._blocked[name]) for name, end in self._logged.items()}
 
     @property
     def blocked(self) -> Mapping[str, int]:

@@ -67,6 +67,10 @@ class LaneStatus(NamedTuple):
         lag: how many offsets of each input are known to be there and in no block, by logical topic.
         read_to: when each input was last read to the end that a fetch answer told, Unix ms, where it was: for monitors.
         reason: why it has failed, or what it waits for before it may run; else empty.
+        due: when the oldest of its timers that no block has handled is due, Unix ms; None where nothing waits.
+        snapshot_at: when its newest snapshot was written here, Unix ms; None where none was.
+        snapshot_fails: whether the last attempt to write one failed.
+        checkpoint_at: the time of the newest checkpoint, Unix ms; None where there is none.
     """
 
     fold: str
@@ -82,6 +86,10 @@ class LaneStatus(NamedTuple):
     lag: Mapping[str, int] = {}
     read_to: Mapping[str, int] = {}
     reason: str = ""
+    due: int | None = None
+    snapshot_at: int | None = None
+    snapshot_fails: bool = False
+    checkpoint_at: int | None = None
 
 
 class Committed(NamedTuple):

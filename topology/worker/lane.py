@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import time as clocks
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -29,6 +29,7 @@ from ...codecs.adoptions import is_adoption, read_adoption
 from ...codecs.blocks import INPUT_KINDS, Event, EventKind, Output, Source, events_of_source, source_of, unseal
 from ...codecs.errors import DoesNotHoldError
 from ...codecs.lane_claims import claim_hash
+from ...codecs.ledger_identity import LedgerIdentity, identity_event
 from ...streams.adjudication.state import MAX_TIMERS
 from ...streams.adjudication.versions import number_of
 from ...streams.policy.policy import HOUR, Policy
@@ -38,6 +39,7 @@ from ..kafka.fetched import Bounds, Fetched
 from ..kafka.transactions import FencedError, TooLargeError, Written
 from ..ledger.block_builder import BlockBuilder
 from ..ledger.chain import ChainHead
+from ..ledger.identity import demand_application
 from ..ledger.interfaces import Fold
 from ..ledger.ledger import TOGETHER, Ledger
 from ..ledger.policies import TOPIC as POLICIES
@@ -53,7 +55,7 @@ from .intake import Intake
 from .interfaces import Committed, Inputs, LaneStatus, Meter
 from .lane_turns import LATE_SECONDS, Turns
 from .liveness import LaneProgress
-from .retry import BlockSizer, Failures, loss, place_of
+from .retry import FOLD_SECONDS, BlockSizer, Failures, loss, place_of
 from .skew import Skew
 from .watermark import Watermark
 
@@ -106,6 +108,7 @@ class Lane:
         ledger: Ledger,
         inputs: Inputs,
         policy: bytes,
+        identity: LedgerIdentity | None = None,
         max_block_wait: float = 0.05,
         stops_on_loss: bool = False,
         max_stall: float = HOUR / 1000,
@@ -126,6 +129,7 @@ class Lane:
         Args:
             number, lanes: this lane, and how many there are: the partition count.
             policy: the canonical document that starts a new ledger.
+            identity: which ledger it is, and who writes it; None: it does not name itself.
             max_block_wait: seconds that a block stays open at the most.
             stops_on_loss: whether inputs that retention deleted unread end the lane, once the ledger says so.
             max_stall: seconds that blocks are waited for which the ledger had, where it has no policy that says so.
@@ -145,7 +149,7 @@ class Lane:
         self._fold, self._ledger, self._inputs = fold, ledger, inputs
         self._policy, self._policy_hash = policy, "sha256:" + sha256(policy).hexdigest()
         self._max_block_wait, self._clock, self._stops_on_loss = max_block_wait, clock, stops_on_loss
-        self._max_stall = max_stall
+        self._max_stall, self._identity = max_stall, identity
         self._clocks, self._turns, self._take_overs = clocks, turns or Turns(), take_overs or Turns()
         self._node: int | None = None  # the broker that stamped the last block
         self._between_blocks, self._after_restore = between_blocks, after_restore
@@ -169,6 +173,7 @@ class Lane:
         self._seen: dict[str, str] = {}  # as a broker has told them last
         self._remade = False
         """Whether an input is another topic than the ledger's: nothing is read until that is adopted."""
+        self._gone: list[str] = []
         self._due: tuple[int | None, int | None] = (None, None)
         self._wake = asyncio.Event()
         self._stopping = self._suspended = self._check_tip = self._replace = False
@@ -201,6 +206,10 @@ class Lane:
             self.intake.lag,
             self._read_at,
             self._waits_for,
+            min((at for at in self._due if at is not None), default=None),
+            None if self._scheduler is None else self._scheduler.written_at,
+            self._scheduler is not None and self._scheduler.fails,
+            None if self._checkpoints is None else self._checkpoints.time,
         )
 
     @property
@@ -233,15 +242,16 @@ class Lane:
             self._progress.came(fetched.topic)
         self._wake.set()
 
-    def answered(self, topic: str, end: int, time: int, epoch: int, handed: int) -> None:
+    def answered(self, topic: str, end: int, time: int, epoch: int, handed: int, high: int = 0) -> None:
         """A fetch answer told, at `time`, that an input ends at `end`: maybe earlier than it does (watermark.py).
 
-        Since the seek of `epoch` all before the offset `handed` has been handed on to this lane.
+        Since the seek of `epoch` all before the offset `handed` has been handed on to this lane. What lies between
+        `end` and the high watermark, `high`, is behind an open transaction: it cannot be read, and it lags.
         """
         self._progress.answered(topic, time)
-        self.intake.ended(topic, end)
+        self.intake.ended(topic, end, high)
         self.intake.handed(topic, epoch, handed)
-        if self.intake.positions[topic] >= end:
+        if self.intake.positions[topic] >= max(end, high):
             self._read_at[topic] = time
 
     def asks(self) -> list[str]:
@@ -259,8 +269,12 @@ class Lane:
         if self._due[1] is not None:
             self._wake.set()
 
-    def identified(self, ids: Mapping[str, str]) -> None:
-        """Which topics the inputs are, as a broker says now; of one that it does not know it says nothing."""
+    def identified(self, ids: Mapping[str, str], gone: Collection[str] = ()) -> None:
+        """Which topics the inputs are, as a broker says now; of one that it does not know it says nothing. And which
+        topics are gone: without one that it writes to the lane fails. Without an input nobody is assigned it."""
+        self._gone = [topic for topic in (*self._fold.outputs, self._fold.ledger) if topic in gone]
+        if self._gone:
+            self._wake.set()
         for topic in self.intake.inputs:
             if (found := ids.get(topic)) and found != self._seen.get(topic):
                 self._seen[topic] = found
@@ -324,6 +338,7 @@ class Lane:
                     await self._checkpoint_at_the_end()
                     break
                 except Exception as error:  # noqa: BLE001 -- what must not be retried is raised again
+                    self._demand_topics()  # it says more than the time-out that comes of it
                     pause = failures.pause_after(error, self._blocks)
                 await self._reset()
                 self._phase = "waiting"
@@ -334,7 +349,7 @@ class Lane:
 
     async def _reset(self) -> None:
         """Throws away what only the ledger may say."""
-        self._state, self._due, self._waits_for = None, (None, None), ""
+        self._state, self._waits_for = None, ""  # what is due stays due: it is told while the lane is away
         self._end_turn()
         self.intake.restart(-1, self.intake.positions, self.intake.positions)
         await self._ledger.close()
@@ -367,6 +382,7 @@ class Lane:
         """Waits until the lane may be taken over, and does that."""
         self._phase = "taking-over"
         await self._sit_out()
+        self._demand_topics()
         asked, began = clocks.monotonic(), None
         try:
             if await self._may_take_over():
@@ -468,6 +484,7 @@ class Lane:
         self._waits_for = ""
         if found is None:
             return
+        self._demand_own(found.tip)
         if checkpoints is not None:
             checkpoints.hold(found.tip)
         self._state, self._tip, self._tip_offset = found
@@ -486,6 +503,31 @@ class Lane:
                 ledger=in_force,
                 file=self._policy_hash,
             )
+
+    def _demand_own(self, tip: ChainHead) -> None:
+        """That the ledger is the one that this worker's producer is named after, and its application's.
+
+        Raises:
+            DoesNotHoldError: it is another ledger.
+            UsageError: another application writes it.
+        """
+        ours, path = self._identity, f"ledger of lane {self.number}"
+        if ours is None:
+            return
+        if tip.ledger_id not in ("", ours.ledger_id):
+            raise DoesNotHoldError(
+                "the ledger is another one than when this worker was started",
+                path=path,
+                expected=ours.ledger_id,
+                got=tip.ledger_id,
+                hint="start the worker again",
+            )
+        demand_application(tip.app_id if tip.height >= 0 else self._ledger.begun_by, ours, path)
+
+    def _renamed(self, time: int) -> list[Event]:
+        """The event that the application has another name than the ledger says; none where it has not."""
+        ours, before = self._identity, self._tip.app_id
+        return [] if ours is None or before in ("", ours.app_id) else [identity_event(ours, before, time)]
 
     def _report_exposures(self) -> None:
         policy = self._fold.policy_in_force(self._state)
@@ -638,8 +680,11 @@ class Lane:
                 await self._wait(FEED_SECONDS)
         await self._demand_time()
         if self._tip.height < 0 and not self._stopping:
-            began = Event(EventKind.POLICY, 0, 0, self._clock(), [], None, self._policy)
-            await self._commit(self._fold_next(self._clock(), 0, [began]))
+            now = self._clock()
+            began = [Event(EventKind.POLICY, 0, 0, now, [], None, self._policy)]
+            if self._identity is not None:
+                began.append(identity_event(self._identity, None, now))
+            await self._commit(self._fold_next(now, 0, began))
         while not self._stopping:
             if self._suspended or self._check_tip or self._replace:
                 self._end_turn()
@@ -649,6 +694,7 @@ class Lane:
                 self._end_turn()
                 await self._await_adoption()
                 continue
+            self._demand_topics()
             self._demand_readable()
             if self._has_lost():
                 continue
@@ -669,7 +715,12 @@ class Lane:
     def _has_block(self, time: int, mark: int) -> bool:
         """Whether there is anything that makes a block now."""
         return bool(
-            self._gaps or self._is_due(time, mark) or self._news() or self._is_checkpoint_due() or self._is_closing()
+            self._gaps
+            or self._renamed(time)
+            or self._is_due(time, mark)
+            or self._news()
+            or self._is_checkpoint_due()
+            or self._is_closing()
         )
 
     async def _close_block(self, time: int, mark: int) -> None:
@@ -679,6 +730,9 @@ class Lane:
             await self._close_gaps(time, mark, [] if overdue else self._taken())
         elif overdue:
             await self._commit(self._fold_next(time, mark, []))
+        elif renamed := self._renamed(time):
+            log.warning("the application was renamed", was=self._tip.app_id)
+            await self._commit(self._fold_next(time, mark, renamed))
         elif applied := self._applied(time):
             await self._commit(self._fold_next(time, mark, applied))
         elif self._checkpoints is not None and self._is_checkpoint_due():
@@ -711,6 +765,19 @@ class Lane:
         if self._clocks is not None:
             await self._clocks.demand(self._node)
 
+    def _demand_topics(self) -> None:
+        """That no topic of the lane is gone.
+
+        Raises:
+            DoesNotHoldError: one is.
+        """
+        if self._gone:
+            raise DoesNotHoldError(
+                f"the broker has no topic {', '.join(self._gone)} any more",
+                path=f"lane {self.number} ({self._fold.name})",
+                hint="`sluice topics create` makes it anew; the lane is tried again by itself",
+            )
+
     def _demand_readable(self) -> None:
         """That no input has been read to where it cannot be read.
 
@@ -738,7 +805,7 @@ class Lane:
 
     def _taken(self) -> list[Event]:
         """What waits, as much of it as a block may hold."""
-        self.intake.most = self._block_sizer.events
+        self.intake.most = self._block_sizer.most
         return self.intake.take()
 
     def _is_checkpoint_due(self) -> bool:
@@ -849,8 +916,14 @@ class Lane:
 
         All are of one time: nothing is awaited, and so nobody can say anything new, before the last of them is folded.
         """
+        began = clocks.thread_time()
         folded = [self._fold_next(time, mark, self._taken())]
-        while self.intake.full and len(folded) < TOGETHER and not (self._unread or self._block_sizer.is_careful):
+        while (
+            self.intake.full
+            and len(folded) < TOGETHER
+            and clocks.thread_time() - began < FOLD_SECONDS
+            and not (self._unread or self._block_sizer.is_careful)
+        ):
             folded.append(self._fold_next(time, mark, self._taken(), folded[-1].after))
         return folded
 
@@ -859,7 +932,7 @@ class Lane:
 
         From here on the state is ahead of the ledger: after an exception the caller must restore.
         """
-        began, state = clocks.monotonic(), self._state
+        began, worked, state = clocks.monotonic(), clocks.thread_time(), self._state
         # Made for this one block: what is not committed is thrown away with it.
         builder = BlockBuilder(self._fold, self.number, self._lanes, self._policy_hash, state, head or self._tip)
         snapshot = (self._scheduler and self._scheduler.news()) or UNSET
@@ -867,6 +940,7 @@ class Lane:
         _, data, outputs, after = builder.close(
             header, events, checked=True
         )  # what no reader would take: never written
+        self._block_sizer.folded(len(events), clocks.thread_time() - worked)
         slow: int = getattr(state, "left_to_python", 0)  # of a fold that has a compiled core
         return Folded(data, outputs, after, events, clocks.monotonic() - began, slow)
 

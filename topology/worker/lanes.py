@@ -13,7 +13,7 @@ other that failed. A worker ends when none of its lanes makes progress; its supe
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import inf
 from typing import Final, NamedTuple
 
@@ -325,11 +325,10 @@ class Lanes:
         if lane := self._lane(fetched.topic, fetched.partition):
             lane.offer(fetched)
 
-    def answered(self, number: int, topic: str, end: int, time: int, epoch: int, handed: int) -> None:
-        """What a fetch answer told, at `time`, of where an input of a lane ends; and how far it was handed on, since
-        the seek of `epoch`."""
+    def answered(self, number: int, topic: str, end: int, time: int, epoch: int, handed: int, high: int = 0) -> None:
+        """What a fetch answer told of an input of a lane: `Lane.answered`."""
         if lane := self._lane(topic, number):
-            lane.answered(topic, end, time, epoch, handed)
+            lane.answered(topic, end, time, epoch, handed, high)
 
     def asks(self) -> list[tuple[str, int]]:
         """The inputs, with their partition, whose ends are to be asked for now: `Lane.asks`."""
@@ -340,10 +339,10 @@ class Lanes:
         if lane := self._lane(topic, number):
             lane.ended(topic, end, asked)
 
-    def identified(self, ids: Mapping[str, str]) -> None:
-        """Which topics the inputs are, as a broker says now, by logical topic."""
+    def identified(self, ids: Mapping[str, str], gone: Collection[str] = ()) -> None:
+        """Which topics the lanes' are, as a broker says now, and which are gone, by logical topic."""
         for lane in self._lanes.values():
-            lane.identified(ids)
+            lane.identified(ids, gone)
 
     def lost(self, number: int, topic: str) -> None:
         """The broker has no such offset any more as the one at which an input of a lane was to be read."""

@@ -19,6 +19,7 @@ from ...codecs.statuses import count_told, told_in
 from ...streams.adjudication.outputs import DEAD_LETTERS, VERDICTS
 from ..kafka.transactions import FencedError
 from .interfaces import PHASES, Committed, LaneStatus
+from .watching import Watch
 
 OF_LANE = ("fold", "lane")
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -37,6 +38,8 @@ class Metrics:
         clock: Unix milliseconds.
         is_member: whether the consumer group has this worker; asked at every scrape.
         wanted: how many lanes the whole installation has.
+        topics: what is seen of the topics; None where nothing looks.
+        certificates: by name, when each expires, Unix seconds; asked at every scrape.
     """
 
     def __init__(
@@ -46,6 +49,8 @@ class Metrics:
         *,
         is_member: Callable[[], bool] = lambda: False,
         wanted: int = 0,
+        topics: Callable[[], Watch | None] = lambda: None,
+        certificates: Callable[[], Mapping[str, float]] = dict,
     ) -> None:
         self.registry = registry = CollectorRegistry()
 
@@ -70,6 +75,7 @@ class Metrics:
             "sluice_recovery_seconds", "Taking a lane over, until it runs", (*SECONDS, 30, 60, 300)
         )
         registry.register(_OfLanes(lanes, clock, is_member, wanted))
+        registry.register(_OfTopics(topics, certificates, clock))
 
     def committed(self, fold: str, lane: int, block: Committed) -> None:
         lane_id = (fold, str(lane))
@@ -166,6 +172,14 @@ class _OfLanes(Collector):
         late = GaugeMetricFamily(
             "sluice_lag_seconds", "Since when an input has not been read to its end", labels=[*OF_LANE, "topic"]
         )
+        overdue = GaugeMetricFamily(
+            "sluice_overdue_seconds", "Age of the oldest due timer that is not committed", labels=OF_LANE
+        )
+        snapshot = GaugeMetricFamily(
+            "sluice_snapshot_age_seconds", "Of the newest snapshot written here", labels=OF_LANE
+        )
+        unsaved = GaugeMetricFamily("sluice_snapshot_failing", "Whether the last snapshot failed", labels=OF_LANE)
+        checkpoint = GaugeMetricFamily("sluice_checkpoint_age_seconds", "Of the newest checkpoint", labels=OF_LANE)
         live = GaugeMetricFamily("sluice_live_assertions", "Assertions in the state", labels=OF_LANE)
         waiting = GaugeMetricFamily("sluice_waiting_evidence", "Observations without their emission", labels=OF_LANE)
         held = GaugeMetricFamily("sluice_held_bytes", "Bytes fetched and in no block", labels=OF_LANE)
@@ -185,6 +199,12 @@ class _OfLanes(Collector):
                 lag.add_metric([*lane_id, topic], count)
             for topic, read_to in one.read_to.items():
                 late.add_metric([*lane_id, topic], max(0, now - read_to) / 1000)
+            overdue.add_metric(lane_id, 0 if one.due is None else max(0, now - one.due) / 1000)
+            if one.snapshot_at is not None:
+                snapshot.add_metric(lane_id, max(0, now - one.snapshot_at) / 1000)
+            unsaved.add_metric(lane_id, one.snapshot_fails)
+            if one.checkpoint_at is not None:
+                checkpoint.add_metric(lane_id, max(0, now - one.checkpoint_at) / 1000)
             live.add_metric(lane_id, one.counters.get("lives", 0))
             waiting.add_metric(lane_id, one.counters.get("waiting", 0))
             held.add_metric(lane_id, one.held)
@@ -197,4 +217,42 @@ class _OfLanes(Collector):
             for fate, count in one.counters.items():
                 if fate not in _LIVE:
                     fates.add_metric([*lane_id, fate], count)
-        return lag, late, live, waiting, held, height, running, recovering, failed, stalled, skew, fates
+        of_time = (lag, late, overdue, snapshot, unsaved, checkpoint)
+        return *of_time, live, waiting, held, height, running, recovering, failed, stalled, skew, fates
+
+
+class _OfTopics(Collector):
+    """What is read, at a scrape, off the topics below the lanes, and off the certificates that lead there."""
+
+    def __init__(
+        self,
+        topics: Callable[[], Watch | None],
+        certificates: Callable[[], Mapping[str, float]],
+        clock: Callable[[], int],
+    ) -> None:
+        self._topics, self._certificates, self._clock = topics, certificates, clock
+
+    def collect(self) -> Iterable[Metric]:
+        topics = self._topics()
+        counts = GaugeMetricFamily("sluice_topic_partitions", "Partitions; 0 of a topic that is gone", labels=["topic"])
+        wanted = GaugeMetricFamily("sluice_topic_partitions_wanted", "Partitions that each topic has to have")
+        starts = GaugeMetricFamily(
+            "sluice_log_start_offset", "The first offset that a ledger keeps", labels=["topic", "lane"]
+        )
+        if topics is not None:
+            wanted.add_metric((), topics.partitions)
+            for topic, count in topics.counts.items():
+                counts.add_metric([topic], count)
+            for (topic, lane), start in topics.starts.items():
+                starts.add_metric([topic, str(lane)], start)
+        expiry = GaugeMetricFamily(
+            "sluice_certificate_expiry_seconds",
+            "Until a certificate of the way to Kafka expires",
+            labels=["certificate"],
+        )
+        ends = dict(self._certificates())
+        if topics is not None and topics.certificate_end is not None:
+            ends["broker"] = topics.certificate_end
+        for name, end in ends.items():
+            expiry.add_metric([name], end - self._clock() / 1000)
+        return counts, wanted, starts, expiry

@@ -23,6 +23,8 @@ FENCED_SECONDS = 5.0
 """A fenced lane waits for the group to say that it has moved. Coming back sooner could fence its rightful owner."""
 MAX_FAILURES = 3
 """An error that is not the broker's and comes back so often without a block in between is ours: stop loudly."""
+FOLD_SECONDS = 0.1
+"""So much processor time a block may take to be folded: the next one holds as many events as fit."""
 RELAX_SECONDS = 300.0
 """So long after the last refusal blocks may hold twice as many events again."""
 
@@ -74,11 +76,29 @@ class Failures:
 
 
 class BlockSizer:
-    """How many events a block may hold: fewer for a while once the broker has refused one with its outputs."""
+    """How many events a block may hold: fewer for a while once the broker has refused one with its outputs, and as many
+    as are folded in `FOLD_SECONDS`.
+
+    Folding holds up the worker's event loop, and with it the probes. What it takes is measured here, outside of the
+    fold; which events a block has stands in the ledger, so the clock decides nothing there.
+    """
 
     def __init__(self) -> None:
         self.events = MAX_EVENTS
         self._since = 0.0
+        self._foldable = float(MAX_EVENTS)
+
+    @property
+    def most(self) -> int:
+        """So many events the next block may hold."""
+        return min(self.events, max(1, int(self._foldable)))
+
+    def folded(self, events: int, seconds: float) -> None:
+        """A block of so many events was folded in so many seconds of processor time."""
+        if events and seconds > FOLD_SECONDS:
+            self._foldable = min(self._foldable, max(1.0, events * FOLD_SECONDS / seconds))
+        elif 2 * seconds < FOLD_SECONDS and 2 * events >= self._foldable:
+            self._foldable = min(float(MAX_EVENTS), 2 * self._foldable)
 
     @property
     def is_careful(self) -> bool:

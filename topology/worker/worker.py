@@ -8,7 +8,7 @@ not go on.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,8 +18,11 @@ from ...codecs.errors import DoesNotHoldError, UnreachableError, UsageError
 from ...streams.policy.policy import DEFAULT_POLICY, Policy
 from ..kafka.broker_times import broker_times
 from ..kafka.connect import open_consumer, partitions_of, unreachable
-from ..kafka.topics import TOPICS, topic_name
+from ..kafka.security import certificate_ends
+from ..kafka.topics import topic_name
+from ..ledger.draining import undrained
 from ..ledger.folds import folds
+from ..ledger.identity import identify
 from ..ledger.policies import TOPIC as POLICIES
 from ..settings import logs
 from ..settings.clock import now_ms
@@ -34,6 +37,7 @@ from .interfaces import LaneStatus, Meter
 from .metrics import Metrics
 from .skew import SKEW_MS
 from .upgrading import demand_ledgers
+from .watching import group_topics
 from .web import Web
 
 START_SECONDS = 15.0
@@ -82,12 +86,14 @@ class Worker:
 
         Raises:
             UnreachableError: no broker answers in time.
-            UsageError: topics are missing, or have other partition counts than the settings say; checkpoints are to be
-                signed with a key that cannot be read; or ledgers are to be raised to a version that is not ours.
+            UsageError: topics are missing, or have other partition counts than the settings say; another application
+                writes the ledgers; checkpoints are to be signed with a key that cannot be read; or ledgers are to be
+                raised to a version that is not ours.
             LaterVersionError: a ledger is of a later version's making.
         """
         with logs.hushed():
             await _check(self._settings)
+            identities = await identify(self._settings, folds())
         if self._own_process:
             self._collector.start()
         self._failed = asyncio.get_running_loop().create_future()
@@ -100,6 +106,8 @@ class Worker:
                 lambda: self.lanes,
                 is_member=lambda: self._app is not None and self._app.lanes.is_member,
                 wanted=self._settings.partitions * len(folds()),
+                topics=lambda: None if self._app is None else self._app.watch,
+                certificates=partial(certificate_ends, self._settings),
             )
             meters.append(metrics)
             self._web = Web(
@@ -116,6 +124,7 @@ class Worker:
         self._app = create_app(
             self._settings,
             policy=self._policy,
+            identities=identities,
             on_fatal=self._fail,
             meter=tracing.Meters(meters) if meters else None,
             clock=self._clock,
@@ -183,7 +192,7 @@ class Worker:
         if not self._app.lanes.is_member:
             return "the group's coordinator has not answered for a session, so the lanes were given up"
         failed = [f"{one.fold} lane {one.lane} has failed: {one.reason}" for one in self.lanes if one.phase == "failed"]
-        if failed:
+        if failed or (failed := self._app.watch.problems):
             return "\n".join(failed)
         for lane in self.lanes:
             if lane.phase != "running":
@@ -197,6 +206,36 @@ class Worker:
             self._failed.set_exception(error)
 
 
+def _demand_counts(settings: Settings, counts: Mapping[str, int], left: Mapping[str, int]) -> None:
+    """Demands that all lanes can run on the topics as they are, and that nothing lies where no lane reads it.
+
+    Args:
+        settings: say how many partitions each topic has to have.
+        counts: how many it has, by logical name.
+        left: how many records of an input lie in partitions beyond, and were not drained.
+
+    Raises:
+        UsageError: they cannot; or something does.
+    """
+    numbers = {topic: count for topic, count in counts.items() if count != settings.partitions}
+    if len(set(counts.values())) == 1 and numbers:
+        hint = f"set `partitions` to {next(iter(numbers.values()))}, or choose another `topic_prefix`"
+    elif any(count < settings.partitions for count in numbers.values()):
+        hint = "`sluice topics check` names them; delete those and have `sluice topics create` make them anew"
+    elif any(left.values()):
+        hint = "`sluice topics drain` moves what lies in the partitions beyond to where lanes read it; then start again"
+    else:
+        return
+    beyond = [f"{topic_name(settings, topic)}: {count} records beyond" for topic, count in left.items() if count]
+    raise UsageError(
+        "the topics have another number of partitions than the settings say",
+        path=settings.broker,
+        expected=f"{settings.partitions} each",
+        got=", ".join([*(f"{topic_name(settings, topic)}: {number}" for topic, number in numbers.items()), *beyond]),
+        hint=hint,
+    )
+
+
 async def _check(settings: Settings) -> None:
     """That a broker answers, that the topics are there as the settings say, and that we fold what the ledgers hold."""
     running = folds(settings.partitioner, secrets_of(settings), settings.fold_version or 0)
@@ -205,15 +244,13 @@ async def _check(settings: Settings) -> None:
     while True:
         try:
             async with asyncio.timeout_at(end), open_consumer(settings) as consumer:
-                wanted = {topic for fold in running for topic in (*fold.inputs, *fold.outputs, fold.ledger)}
-                if settings.checkpoint_interval:
-                    wanted |= {fold.checkpoints for fold in running}
                 counts = {
                     topic: len(await partitions_of(consumer, settings, topic_name(settings, topic)))
-                    for topic in sorted(wanted)
-                    if TOPICS[topic].partitions is None
+                    for topic in group_topics(running, settings)
                 }
                 await partitions_of(consumer, settings, topic_name(settings, POLICIES))
+                grown = [topic for topic, count in counts.items() if count > settings.partitions]
+                left = await undrained(consumer, settings, grown) if grown else {}
                 break
         except (UnreachableError, TimeoutError) as error:
             if asyncio.get_running_loop().time() + 0.5 >= end:
@@ -222,13 +259,5 @@ async def _check(settings: Settings) -> None:
                 log.info("waiting for the broker", broker=settings.broker, seconds=START_SECONDS)
             logged = True
             await asyncio.sleep(0.5)
-    wrong = {topic: number for topic, number in counts.items() if number != settings.partitions}
-    if wrong:
-        raise UsageError(
-            "the topics have another number of partitions than the settings say",
-            path=settings.broker,
-            expected=f"{settings.partitions} each",
-            got=", ".join(f"{topic_name(settings, topic)}: {number}" for topic, number in wrong.items()),
-            hint="set `partitions` to what the broker has, or make the topics anew under another prefix",
-        )
+    _demand_counts(settings, counts, left)
     await demand_ledgers(settings, running)

@@ -14,6 +14,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
 
+from sluice.topology.ledger.identity import producer_of
+
 from .cluster import GROUP, TRANSACTIONS, ProxiedCluster, View
 from .fleet import Fleet
 from .load import Load
@@ -267,11 +269,12 @@ class BrokerFaults:
             await asyncio.sleep(fault.seconds)
 
     async def _kill_group_coordinator(self, fault: Fault) -> None:
-        await self._kill_coordinator(fault, GROUP, self._view.settings.app_id, "the group's coordinator")
+        group = (await self._view.identities()).group
+        await self._kill_coordinator(fault, GROUP, group, "the group's coordinator")
 
     async def _kill_transaction_coordinator(self, fault: Fault) -> None:
         lane = fault.pick % self._lanes
-        name = f"{self._view.settings.app_id}-lane-{lane}"
+        name = f"{producer_of((await self._view.identities()).ledgers['ledger'], 'adjudicate')}-{lane}"
         await self._kill_coordinator(fault, TRANSACTIONS, name, f"the coordinator of lane {lane}'s transactions")
 
     async def _kill_controller(self, fault: Fault) -> None:

@@ -31,6 +31,8 @@ from sluice.topology.kafka.aiokafka_inside import client_of
 from sluice.topology.kafka.connect import open_admin
 from sluice.topology.kafka.requests import log_ends
 from sluice.topology.kafka.topics import TOPICS, topic_name
+from sluice.topology.ledger.folds import folds
+from sluice.topology.ledger.identity import Identities, identify
 from sluice.topology.settings.settings import Settings
 
 from .proxy import Proxy
@@ -148,6 +150,10 @@ class View:
     async def partition(self, topic: str, number: int) -> Partition:
         """One partition."""
         return (await self.partitions(topic))[TopicPartition(topic_name(self.settings, topic), number)]
+
+    async def identities(self) -> Identities:
+        """The workers' group, and the ids of the ledgers."""
+        return await identify(self.settings, folds())
 
     async def coordinator(self, name: str, kind: int) -> int:
         """The node that coordinates a group, or the transactions of a transactional id."""

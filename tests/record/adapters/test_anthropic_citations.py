@@ -206,3 +206,13 @@ def test_values_of_any_type_anywhere(value: Any, named: bool) -> None:
             assert assertion_text(emission, assertion).strip()
     else:
         assert record.detail
+
+
+def test_citations_that_are_not_understood_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    """Of a kind that the service may add: the emission has no cite of them, and a warning says how many they were."""
+    later = {"type": "table_location", "cited_text": "x"}
+    content = [{"type": "text", "text": "The cap is 1000.", "citations": [CHARS, later]}]
+    with caplog.at_level("INFO", "sluice.record"):
+        assert isinstance(emission_of_message({"id": "m", "content": content}, emitter="docs-bot"), Emission)
+    (said,) = caplog.records
+    assert (said.levelname, said.getMessage()) == ("WARNING", "sluice: 1 messages, 1 statements, 1 not understood")

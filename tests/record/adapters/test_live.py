@@ -141,3 +141,18 @@ def test_without_its_package_an_adapter_says_what_to_install(
     assert "is not installed" in str(caught.value)
     assert re.search(rf"pip install 'sluice[a-z-]*\[{extra}\]'", str(caught.value))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("said", "level"), [("`a.py` defines `f`.", "INFO"), ("", "WARNING")])
+def test_at_the_end_it_is_logged_what_was_read(said: str, level: str, caplog: pytest.LogCaptureFixture) -> None:
+    """As a warning where nothing was."""
+    recorder = Recorder("agent", MemorySink())
+    one = live.live(recorder)
+    with recorder.turn("c-1") as turn:
+        turn.said(said)
+    with caplog.at_level("INFO", "sluice.record"):
+        one.tell()
+    assert [(found.levelname, found.getMessage()) for found in caplog.records] == [
+        (level, f"sluice: {recorder.reading}")
+    ]
+    assert recorder.reading.messages == bool(said)

@@ -25,6 +25,7 @@ NOTED = {
     "locator": [{"name": "path", "value": "src/limits.py"}],
     "terminal": False,
     "unknown": False,
+    "computed": False,
 }
 ANSWER: dict[str, Any] = {
     "emission_id": "the-models-own",

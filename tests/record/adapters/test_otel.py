@@ -484,3 +484,16 @@ def test_values_of_any_type_anywhere_in_spans(value: Any) -> None:
     sink = MemorySink()
     otel.record_trace(Recorder(emitter="coding-agent", sink=sink), trace_of(*spans))
     assert all(isinstance(decode_emission(record.value), Emission) for record in sink.records)
+
+
+def test_a_trace_without_content_beside_others_is_told(tmp_path: Path) -> None:
+    """One trace says something, one has its messages where they are not read: neither hides the other."""
+    path = tmp_path / "traces.jsonl"
+    good = otlp({"gen_ai.operation.name": "chat", "gen_ai.output.messages": said(ANSWER)})
+    silent = {"resourceLogs": [{"scopeLogs": [{"logRecords": [LOG | {"traceId": "1" * 32}]}]}]}
+    path.write_text("".join(json.dumps(one) + "\n" for one in (good, silent)))
+    recorder = Recorder(emitter="coding-agent", sink=MemorySink())
+    (problem,) = record_otlp(recorder, path)
+    assert not problem.nothing_read
+    assert problem.sentence == "0 GenAI spans and 1 other span or log records, no content that is read."
+    assert str(recorder.reading) == "1 messages, 1 statements, 1 not understood"

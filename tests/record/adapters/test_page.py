@@ -1,23 +1,13 @@
-"""docs/adapters.md says what is so, and no adapter needs its framework before it is used."""
+"""docs/adapters.md names every adapter, and no adapter needs its framework before it is used."""
 
 from __future__ import annotations
 
-import doctest
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "adapters.md"
-
-
-def test_every_example_of_the_page_runs() -> None:
-    """From the top, as a reader would type them in."""
-    test = doctest.DocTestParser().get_doctest(PAGE.read_text("utf-8"), {}, PAGE.name, str(PAGE), 0)
-    said: list[str] = []
-    failed, tried = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=said.append)
-    assert tried > 15
-    assert not failed, "".join(said)
 
 
 def test_the_page_names_every_adapter() -> None:

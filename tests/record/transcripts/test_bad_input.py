@@ -18,6 +18,7 @@ from sluice.record.transcripts import (
     TranscriptError,
     call_matching,
     claude_code,
+    codex,
     foreign_json,
     open_end,
     open_transcript,
@@ -241,3 +242,44 @@ def test_nothing_depends_on_how_deep_the_caller_stands() -> None:
     assert stand(sys.getrecursionlimit() // 2) == decode(deep)
     with pytest.raises(Unreadable):
         decode(b"[" + deep + b"]")
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "sentence"),
+    [
+        (
+            claude_code,
+            b'{"type": "assistant_turn", "uuid": "b", "message": {"content": "So."}}\n',
+            "This record is of a kind that is not known, 'assistant_turn'; it is passed over.",
+        ),
+        (
+            claude_code,
+            b'{"type": "assistant", "uuid": "b", "message": {"id": "n", "content": [{"type": "words", "of": "x"}]}}\n',
+            "This block is of a kind that is not known, 'words'; it is passed over.",
+        ),
+        (
+            codex,
+            b'{"type": "response_item", "payload": {"type": "agent_words", "content": "So."}}\n',
+            "This item is of a kind that is not known, 'agent_words'; it is passed over.",
+        ),
+    ],
+)
+def test_what_a_later_version_may_write_is_told(module: Any, line: bytes, sentence: str) -> None:
+    """What holds words or calls and is of no known kind is not passed over in silence."""
+    assert Problem(line=1, sentence=sentence) in list(module.read([line, GOOD]))
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        (claude_code, b'{"type": "a-new-notice", "uuid": "b", "content": "x"}\n'),
+        (
+            claude_code,
+            b'{"type": "assistant", "uuid": "b", "message": {"id": "n", "content": [{"type": "thinking"}]}}\n',
+        ),
+        (codex, b'{"type": "response_item", "payload": {"type": "reasoning"}}\n'),
+        (codex, b'{"type": "event_msg", "payload": {"type": "a_new_event"}}\n'),
+    ],
+)
+def test_what_holds_neither_words_nor_calls_is_no_problem(module: Any, line: bytes) -> None:
+    assert not [one for one in module.read([line, GOOD]) if isinstance(one, Problem) and not one.nothing_read]

@@ -199,7 +199,7 @@ def test_an_interrupted_command_failed() -> None:
         prompt("the first prompt again", uuid="p1"),
         {"type": "user", "uuid": "p2", "isSidechain": True, "message": {"content": "of a subagent"}},
         {"type": "attachment", "attachment": {"type": "queued_command", "prompt": "Hurry"}},
-        {"type": "a-type-of-tomorrow", "message": {"role": "user", "content": "?"}},
+        {"type": "a-type-of-tomorrow", "content": "?"},
     ],
 )
 def test_what_claude_code_writes_itself_begins_no_turn(record: dict[str, Any]) -> None:

@@ -236,6 +236,7 @@ def test_the_flat_lines_of_early_versions() -> None:
 
 
 def test_a_newer_version_is_read_as_far_as_it_is_known() -> None:
+    """An item of an unknown kind, which may be words or a call, is told."""
     found = events(
         PROMPT,
         {"timestamp": None, "ordinal": 7, "type": "world_state", "payload": {"type": "function_call"}},
@@ -243,7 +244,7 @@ def test_a_newer_version_is_read_as_far_as_it_is_known() -> None:
         event_msg("mood", text="good"),
         message("assistant", "So."),
     )
-    assert [type(each) for each in found] == [TurnBegan, Message, TurnEnded]
+    assert [type(each) for each in found] == [TurnBegan, Problem, Message, TurnEnded]
 
 
 def test_an_output_without_an_identifier_is_a_problem() -> None:

@@ -169,6 +169,7 @@ def test_a_format_that_is_named_wins_over_what_a_file_looks_like() -> None:
             line=1,
             sentence="None of the 30 lines here has a known form: it may be another format, or of a later version.",
             nothing_read=True,
+            lines=30,
         )
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,6 +36,7 @@ from sluice.codecs.digests import digest_of
 from sluice.streams.adjudication import checked_json, compiled_fold
 from sluice.streams.adjudication import fold as core
 from sluice.streams.adjudication.emission_state import Place
+from sluice.streams.judging.checks import TABLE
 from sluice.streams.policy import policy
 from sluice.streams.policy.policy import (
     Admissibility,
@@ -549,6 +551,65 @@ def test_a_check_in_pieces_is_the_same_check(text: str, path: str, lines: tuple[
         "checked": [json.loads(f"{canonical.decode()}{more}}}")],
     }
     assert trace.meta() == Trace().meta()
+
+
+_WORDS = (
+    "x user system A_b.c-d a/b ./a a//b a.b/ src/x-1/y.py 0 1 12 007 1.5 -3 1e5 0x1f true None nil function section "
+    "subscribers f() C::m a->b a#b = == != <= m! @x $y «z» ü x: https://x 2026-05-25 HEAD abcdef0 ABCDEF0 {} {0} "
+    "a=b path=src/x.py lines=3 lines=3-9 in=f argument=4 default=none kind=method"
+)
+_WORD = st.sampled_from([*_WORDS.split(), "a" * 64, "a" * 65, "[a, b]", "[]", "a b", ""])
+_QUOTE = st.lists(
+    st.sampled_from(
+        [
+            *"ab ._(){}[]<>=!'`«», :;|#&%$*/\\-\"",
+            "system",
+            "user:",
+            "<b>",
+            "](",
+            "[INST]",
+            "()",
+            " < ",
+            "{0}",
+            "\u200b",
+            "é",
+        ]
+    ),
+    max_size=9,
+).map(lambda parts: json.dumps("".join(parts), ensure_ascii=False))
+_ARGUMENT = st.one_of(
+    _WORD, _QUOTE, st.tuples(st.sampled_from(["path=", "argument=", "quote=", "what="]), _QUOTE).map("".join)
+)
+
+
+@settings(max_examples=examples(600))
+@given(
+    st.sampled_from(["", "not ", "not  "]),
+    st.one_of(st.sampled_from([*TABLE]), st.just("claims")),
+    st.lists(_ARGUMENT, max_size=4),
+    st.sampled_from([", ", ",", " , "]),
+    st.one_of(st.none(), _WORD),
+)
+def test_a_shape_gives_the_pieces_of_each_of_its_checks(
+    negated: str, name: str, arguments: list[str], between: str, path: str | None
+) -> None:
+    """Pieces that are filled with words are those of reading and rendering the check."""
+    text = f"{negated}{name}({between.join(arguments)})"
+    for told in (path, next((one.removeprefix("path=") for one in arguments if "/" in one), None)):
+        assert checked_json.pieces_of(text, told) == checked_json._pieces.__wrapped__(text, told)
+
+
+def test_checks_of_real_answers_have_few_shapes() -> None:
+    """Of what two proposers said of real answers, four checks of five are filled in, and all come to the same."""
+    corpus = Path(__file__).parents[3] / "benchmarks" / "yield" / "corpus"
+    lines = [line for name in "ab" for line in (corpus / f"proposals-{name}.jsonl").read_text("utf-8").splitlines()]
+    checks = [check for line in lines for check in json.loads(line)["proposal"]["checks"]]
+    checked_json._pieces.cache_clear()
+    for check in checks:
+        found = checked_json.pieces_of(check, "src/x.py")
+        assert found == checked_json._pieces.__wrapped__(check, "src/x.py")
+    rendered = checked_json._pieces.cache_info()
+    assert rendered.hits + rendered.misses < len(checks) / 5
 
 
 @pytest.mark.parametrize("early", [False, True])

@@ -255,6 +255,8 @@ def test_a_substrate_that_the_emitter_can_write_to_is_no_evidence(emitter: str |
 def test_state_of_the_emitters_vendor_is_no_evidence(emitter: str | None, owner: str | None, counts: bool) -> None:
     """[S §4]: of a service, owned "by a party other than the inference system vendor"; who owns it has to be said."""
     policy = Policy(emitters=Emitters(vendor={"bot": "Acme"}))
+    demanding = Policy(emitters=Emitters(vendor={"bot": "Acme"}, require_vendor=True))
+    unnamed = Policy(emitters=Emitters(require_vendor=True))
     looked = None if owner is None else LookedAt(owner=owner)
     one = assertion_state(emitter=emitter)
 
@@ -263,7 +265,11 @@ def test_state_of_the_emitters_vendor_is_no_evidence(emitter: str | None, owner:
             seen = saw(1000, name, outcome=outcome, looked_at=looked)
             assert corroboration.barred(policy, one, seen) == (None if counts else "owned-by-vendor")
             assert corroboration.barred(Policy(), one, seen) is None
+            demanded = None if counts and emitter == "bot" else "owned-by-vendor"
+            assert corroboration.barred(demanding, one, seen) == demanded
+            assert corroboration.barred(unnamed, one, seen) == "owned-by-vendor"
     assert corroboration.barred(policy, one, saw(1000, GREP, looked_at=looked)) is None
+    assert corroboration.barred(unnamed, one, saw(1000, GREP, looked_at=looked)) is None
 
 
 @pytest.mark.parametrize(

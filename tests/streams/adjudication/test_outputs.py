@@ -445,6 +445,7 @@ def test_a_mistyped_attestation_is_left_out_and_the_observation_stands(new_lane:
     value = admitted(new_lane, disposing(), bot_says(), observation(attestation={**ATTESTATION, "verdict": "MAYBE"}))
 
     assert value["_untrusted_text"]["attestations"] == []
+    assert value["_meta"]["attestations_rejected"] == [{"field": "attestations", "reason": "mistyped"}]
     assert value["classes"] == [GREP]
 
 

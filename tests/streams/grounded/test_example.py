@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 import runpy
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
 
 from sluice.codecs.decode import decode_emission
-from sluice.codecs.records import AgentHandoff, Emission, PromptTransform, Retrieval
+from sluice.codecs.records import Emission
 from sluice.streams.grounded import CitationViolation
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -93,18 +91,3 @@ def test_an_answer_that_quotes_what_is_not_there_comes_to_nothing(
 
     with pytest.raises(CitationViolation, match="invented"):
         example["answer"](passage, "What?")
-
-
-def test_the_program_of_the_documentation_runs() -> None:
-    """Word for word, with a model that quotes."""
-    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "grounded.md").read_text("utf-8"), re.DOTALL)
-    reply = SimpleNamespace(text="It says “one change”.", tokens=4)
-    names = {"store": {"changes.md": "one change"}, "call_model": lambda *_: reply, "msgspec": msgspec}
-
-    exec(program, names)
-
-    read = decode_emission(names["line"])  # type: ignore[arg-type]
-    assert isinstance(read, Emission)
-    (one,) = read.assertions or []
-    assert (one.grounded, one.confidence, read.contexts) == (True, 0.9, {"ctx-1": "one change"})
-    assert [type(step) for step in one.chain or []] == [Retrieval, PromptTransform, AgentHandoff]

@@ -52,6 +52,36 @@ def plain(value: Grounded[Any]) -> Any:
 # ---------------------------------------------------------------- grounded_pure
 
 
+@tool(data={"pii"})
+def lookup(key: str) -> str:
+    return key
+
+
+@prompt
+def is_polite(docs: list[str]) -> bool:
+    return bool(docs)
+
+
+@tool
+def echo(doc: Grounded[str]) -> str | None:
+    return doc.unwrap_discarding_sources()
+
+
+@tool
+def store(doc: str) -> None:
+    assert type(doc) is str
+
+
+@tool
+def passages(doc: str) -> list[Grounded[str]]:
+    return [fetch(doc)]
+
+
+@tool
+def same(doc: str) -> Any:
+    return doc
+
+
 def take_apart(one: Any) -> Any:
     first, *rest = one
     return first, rest
@@ -74,6 +104,10 @@ def take_apart(one: Any) -> Any:
         (to_record, "coercion"),
         (lambda one: msgspec.json.encode([one], enc_hook=enc_hook), "coercion"),
         (take_apart, "coercion"),
+        (lookup, "coercion"),
+        (lambda one: lookup(key=one), "coercion"),
+        (lambda one: is_polite([one, "a"]), "coercion"),
+        (echo, "coercion"),
         (lambda one: impure_agent(), "impure-call"),
         (lambda one: deep(one), "explicit-unwrap"),
     ],
@@ -114,6 +148,37 @@ def test_a_plain_return_is_a_coercion_under_grounded_pure() -> None:
 
     with pytest.raises(PurityViolation, match="return"):
         launders("a")
+
+
+def test_what_a_tool_with_a_plain_result_is_given_is_on_record() -> None:
+    """Outside `@grounded_pure`, in the chain of what is returned; a result that keeps the sources loses none."""
+
+    @agent
+    def asks(doc_id: str) -> Grounded[str]:
+        doc = fetch(doc_id)
+        store(doc)
+        passages(doc)
+        assert isinstance(same(doc), Grounded)
+        assert lookup("plain") == "plain"
+        assert (type(lookup(doc)), is_polite([doc])) == (str, True)
+        return doc
+
+    rules = [one.rule for one in asks("a").chain if isinstance(one, Discard)]
+    assert rules == ["argument", "argument"]
+
+
+@pytest.mark.parametrize("act", [store, passages, same, lambda _: lookup("plain")])
+def test_a_boundary_that_loses_nothing_is_pure(act: Callable[[Any], Any]) -> None:
+    """A tool without a result, with a result that keeps the sources, or that was given nothing grounded."""
+
+    @agent
+    @grounded_pure
+    def asks(doc_id: str) -> Grounded[str]:
+        doc = fetch(doc_id)
+        act(doc)
+        return doc
+
+    assert asks("a").grounded
 
 
 def test_pure_agents_call_tools_prompts_and_their_like() -> None:

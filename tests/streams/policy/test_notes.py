@@ -17,6 +17,7 @@ def test_the_strict_profile_says_what_one_party_can_do_where_the_effect_is_inter
     assert list(found) == [
         "admissibility.min_observers",
         "judging.same_root",
+        "emitters.require_vendor",
         "admissibility.k_by_check",
         "policies.keys",
     ]

@@ -45,6 +45,7 @@ def test_strict_asks_for_checks_and_independence():
     assert strict.reviewers.require_signatures
     assert strict.reviewers.min_reviewers.external == 2
     assert strict.attestations.require_signatures
+    assert strict.emitters.require_vendor
     assert strict.emitters.unauthenticated == "external"
     assert strict.privacy.observation_ids == "hashed"
     assert strict.exposures() == []

@@ -80,6 +80,7 @@ def policies(draw: st.DrawFn) -> p.Policy:
         emitters=p.Emitters(
             draw(st.sampled_from([[], ["email"], [r"/^u-\d+$/", "email", "uuid"]])),
             vendor=draw(st.sampled_from([{}, {"bot": "Acme"}, {"a b": 'x"'}])),
+            require_vendor=draw(st.booleans()),
         ),
         writers={**p.REFERENCE_WRITERS, "substrate.grep": draw(st.sampled_from([["operator"], ["anyone", "owner"]]))},
     )

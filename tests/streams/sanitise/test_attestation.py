@@ -56,6 +56,7 @@ def test_the_envelope_has_the_shape_of_the_contract():
                 "_untrusted_text": {
                     "@type": "veritas:UntrustedValidatorText",
                     "warning": WARNING,
+                    "validator_did": "did:web:university.example",
                     "rationale": "The log bears it out.",
                     "qualifications": "",
                     "evidence": [
@@ -90,6 +91,7 @@ def test_the_frame_is_there_without_any_text():
     assert untrusted(envelope) == {
         "@type": "veritas:UntrustedValidatorText",
         "warning": WARNING,
+        "validator_did": "did:web:university.example",
         "rationale": "",
         "qualifications": "",
         "evidence": [],
@@ -323,8 +325,8 @@ def test_an_attestation_inside_another_record_is_recorded_there():
     trace = Trace()
     frame_attestation({**ATTESTATION, "rationale": "a\u200db"}, RULES, trace=trace, within="attestations[0].")
     assert trace.meta().stripped_positions == [
-        {"field": "attestations[0].rationale", "position": 1, "character": "U+200D"},
-        {"field": "attestations[0].cited_works[0].title", "position": 2, "character": "U+200B"},
+        {"field": "attestations[0].rationale", "position": 1, "count": 1},
+        {"field": "attestations[0].cited_works[0].title", "position": 2, "count": 1},
     ]
 
 
@@ -491,6 +493,34 @@ def test_at_most_a_hundred_cited_works_stand_in_the_frame():
         {"field": "cited_works", "octets_before": 100 * 11 + 7 + 13 + 5, "octets_after": 100 * 11, "omitted": 2}
     ]
     assert envelope["_meta"]["uris_rejected"] == envelope["_meta"]["stripped_positions"] == []
+
+
+@pytest.mark.parametrize("uri", [7, ["https://example.org/"], {"a": 1}, True, 1.5])
+def test_a_uri_of_another_type_is_null_in_either_list(uri):
+    """Told as `type`; the attestation stays."""
+    envelope = framed(evidence=[{"quote": "q", "uri": uri}], cited_works=[{"title": "t", "uri": uri}])
+    assert untrusted(envelope)["evidence"][0]["_untrusted_quote"]["source_uri"] is None
+    assert untrusted(envelope)["cited_works"][0]["source_uri"] is None
+    rejected = [(entry["field"], entry["reason"]) for entry in envelope["_meta"]["uris_rejected"]]
+    assert rejected == [("evidence[0].uri", "type"), ("cited_works[0].uri", "type")]
+
+
+def test_what_goes_from_a_did_and_with_a_sixth_quote_is_told():
+    """Path, query and fragment, and the URI of a quote that does not come out [V §6]."""
+    did = "did:web:university.example/path?a=b#c"
+    envelope = framed(validator_did=did, evidence=[{"quote": "q", "uri": "https://example.org/log"}] * 6)
+    assert envelope["_meta"]["truncated"] == [
+        {"field": "evidence[5].quote", "octets_before": 1, "octets_after": 0},
+        {"field": "evidence[5].uri", "octets_before": 23, "octets_after": 0},
+        {"field": "validator_did", "octets_before": len(did), "octets_after": len(did) - 11},
+    ]
+
+
+def test_the_did_stands_in_the_frame_as_well():
+    """A reader that gives a model nothing but frames says whose word it is."""
+    envelope = framed(validator_did="did:web:University.example#key")
+    assert untrusted(envelope)["validator_did"] == envelope["attestations"][0]["validator_did"]
+    assert untrusted(envelope)["validator_did"] == "did:web:university.example"
 
 
 def test_a_flood_of_quotes_and_works_is_counted_whole():

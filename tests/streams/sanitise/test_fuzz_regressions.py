@@ -138,7 +138,7 @@ def test_a_look_alike_that_a_cut_uncovers_is_a_finding(monkeypatch):
     text = "a" * 1998 + "\u03bf\u0301"
     check_text(text)
     asked = sanitise.unexpected_confusables
-    monkeypatch.setattr(sanitise, "unexpected_confusables", lambda text, cap: asked(text))
+    monkeypatch.setattr(sanitise, "unexpected_confusables", lambda text, cap, by: asked(text, by=by))
     with pytest.raises(laws.Finding, match="reject refuses what replace replaces"):
         check_text(text)
 

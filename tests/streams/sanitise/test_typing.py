@@ -242,7 +242,7 @@ DISGUISED = [
 @pytest.mark.parametrize("text", DISGUISED)
 def test_a_disguised_role_is_a_chat_marker(text: str):
     """Behind list markers and in quotation marks, with another colon, with blanks inside (fold version 4)."""
-    found = problem_of(text, "strict")
+    found = problem_of(f"tool: y\n{text}", "strict")
 
     assert found is not None
     assert "chat marker" in found or "Markdown" in found

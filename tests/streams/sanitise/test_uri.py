@@ -29,9 +29,9 @@ from sluice.streams.sanitise._uri import harden_uri
         ("urn:pmid:12345678", "urn"),
         ("arxiv:2101.00001v2", "arxiv"),
         ("arxiv:hep-th/9901001", "arxiv"),
-        ("did:web:university.example", "did"),
+        ("did:web:university.example", "university.example"),
         ("did:key:z6Mk#z6Mk", "did"),
-        ("did:web:a.example%3A3000:path?service=x", "did"),
+        ("did:web:a.example%3A3000:path?service=x", "a.example"),
     ],
 )
 def test_a_good_uri_is_shown_behind_its_host(uri, shown):

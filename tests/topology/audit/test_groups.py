@@ -25,6 +25,7 @@ from sluice.topology.audit.report import Report, lines
 from sluice.topology.audit.report_page import page
 from sluice.topology.audit.run import AuditRequest, audit
 from sluice.topology.kafka.topics import TOPICS
+from sluice.topology.ledger import export_files
 from sluice.topology.ledger.block_builder import BlockBuilder
 from sluice.topology.ledger.chain import ChainHead
 from sluice.topology.ledger.export_files import AUDITED, LATER, MANIFEST, Manifest, Stored, Writing, file_name
@@ -32,6 +33,7 @@ from sluice.topology.ledger.folds import folds
 from sluice.topology.settings.settings import Settings
 
 T, LANES = 1_800_000_000_000, 2
+KEPT = 7 * 86_400_000
 SIGNER = Signer("sluice/test", b"k" * 32)
 POLICY = Policy(sightings=Sightings(classes=["substrate.grep"]))
 Topics = dict[tuple[str, int], list[Stored]]
@@ -93,7 +95,8 @@ def world(before: int = 0) -> Topics:
             tree = builder.head.tree
             tips[lane] = head = Head(tree.size, tree.root())
             name = origin("sluice", fold.ledger, lane)
-            said = Checkpoint(name, head, builder.head.hash, T + 20, previous, tuple(tips))
+            kept = [(topic, KEPT) for topic in fold.outputs]
+            said = Checkpoint(name, head, builder.head.hash, T + 20, previous, tuple(tips), kept)
             put(fold.checkpoints, lane, name.encode(), SIGNER.sign(said.text()).encode())
     return topics
 
@@ -109,7 +112,12 @@ def audited(topics: Topics, folder: Path, **more: Any) -> Report:
                 file.write(topics[topic, lane])
             ranges[topic].append((more.get("first", {}).get(topic, 0), 1000))
     manifest = Manifest(
-        broker="nowhere", app_id="sluice", ledger="ledger", lanes=LANES, exported_at=format_time(T), ranges=ranges
+        broker="nowhere",
+        app_id="sluice",
+        ledger="ledger",
+        lanes=LANES,
+        exported_at=format_time(more.get("at", T)),
+        ranges=ranges,
     )
     (folder / MANIFEST).write_bytes(msgspec.json.encode(manifest))
     request = AuditRequest(Settings(), folder, verifiers=[SIGNER.verifier], processes=more.get("processes", 1))
@@ -331,16 +339,20 @@ def test_what_observers_write_is_no_finding(tmp_path: Path):
     assert sum(lane.topics["observations"].equal for lane in report.bind) == BOUND_ONES
 
 
-def test_bound_observations_that_retention_took_are_expired(tmp_path: Path):
-    """Where the log begins later; what is gone behind that is missing."""
+@pytest.mark.parametrize(("read_at", "early"), [(T + 2 * KEPT, 0), (T + KEPT // 2, 1)])
+def test_bound_observations_that_retention_took_are_expired(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_at: int, early: int
+):
+    """Where the log begins later, and they were old enough; what is gone behind that is missing."""
+    monkeypatch.setattr(export_files, "now_ms", lambda: read_at)
     lane, at = bound(ORIGINAL)
     topics = copy.deepcopy(ORIGINAL)
     topics["observations", lane] = [one for one in topics["observations", lane] if one.offset > at]
 
-    report = audited(topics, tmp_path / "export", first={"observations": at + 1})
+    report = audited(topics, tmp_path / "export", first={"observations": at + 1}, at=read_at)
 
-    assert report.divergences == []
-    assert sum(one.topics["observations"].expired for one in report.bind) == 1
+    assert [(one.kind, one.fold) for one in report.divergences] == [("deleted-early", "bind")] * early
+    assert sum(one.topics["observations"].expired for one in report.bind) == 1 - early
 
 
 def test_the_partition_that_cannot_be_read_is_told(tmp_path: Path):

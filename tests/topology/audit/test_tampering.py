@@ -13,12 +13,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from audited_lanes import SIGNER, START, STRANGER, Step, World, resealed, steps, with_outputs
+from audited_lanes import MINUTE, SIGNER, START, STRANGER, Step, World, resealed, steps, with_outputs
 from msgspec.structs import replace
 
 from sluice.codecs.blocks import Event, Header, Source, seal, source_of
 from sluice.codecs.notes import Signer, parse_note
-from sluice.codecs.times import LATEST
+from sluice.codecs.times import LATEST, format_time
 from sluice.streams.policy.keys import Key
 from sluice.streams.policy.policy import DEFAULT_POLICY, CheckpointKeys
 from sluice.topology.audit import divergences
@@ -27,6 +27,7 @@ from sluice.topology.audit.models import Span
 from sluice.topology.audit.report import Report, lines
 from sluice.topology.audit.run import AuditRequest, audit
 from sluice.topology.checkpoints.trust import TrustedKey, listed
+from sluice.topology.ledger import export_files
 from sluice.topology.settings.settings import Settings
 
 KEYS = (SIGNER.verifier,)
@@ -81,7 +82,7 @@ def test_an_untouched_history_holds(world: World, tmp_path: Path):
 
 def test_the_list_of_kinds_is_closed():
     """Each kind has one meaning."""
-    assert len(MEANING) == 24
+    assert len(MEANING) == 25
 
 
 # ---------------------------------------------------------------- blocks
@@ -535,6 +536,108 @@ def test_what_retention_took_is_no_divergence(world: World, tmp_path: Path, kept
     assert report.divergences == []
     counts = report.lanes[1].topics
     assert counts["admitted"].expired == len(ORIGINAL.topics["admitted", 1]) - len(world.topics["admitted", 1])
+
+
+MONTH = 30 * 24 * 60 * MINUTE
+LAST = max(step.time for step in steps())
+EARLY, SINCE_LAST = START + 10 * MINUTE, LAST - START
+OUTPUTS = ("admitted", "inadmissible", "review-requests", "re-emission-requests", "verdicts", "dead-letters")
+Recorded = Callable[[int], dict[str, int]]
+
+
+def keeping(*changes: tuple[int, int]) -> Recorded:
+    """Checkpoints that record for every output what holds from a time on, in ms each."""
+
+    def recorded(time: int) -> dict[str, int]:
+        kept = [ms for since, ms in changes if since <= time]
+        return dict.fromkeys(OUTPUTS, kept[-1]) if kept else {}
+
+    return recorded
+
+
+@pytest.mark.parametrize(
+    ("recorded", "read_at", "now", "is_early"),
+    [
+        pytest.param(keeping((0, MONTH)), LAST + MINUTE, LATEST, True, id="minutes old"),
+        pytest.param(keeping((0, -1)), LAST + 2 * MONTH, LATEST, True, id="kept for ever"),
+        pytest.param(keeping((0, MONTH)), LAST + MONTH, LATEST, False, id="as old as retention"),
+        pytest.param(keeping(), LAST + MINUTE, LATEST, False, id="no checkpoint records it"),
+        pytest.param(keeping((0, MONTH), (LAST, 1)), LAST + MINUTE, LATEST, True, id="lowered before"),
+        pytest.param(keeping((0, MONTH), (LAST, 1)), LAST + MONTH, LATEST, False, id="lowered, and waited out"),
+        pytest.param(keeping((0, MONTH), (EARLY, 0)), LAST + MINUTE, LATEST, True, id="lowered to nothing"),
+        pytest.param(lambda time: keeping((0, MONTH))(time) if time < EARLY else {}, LAST, LATEST, True, id="untold"),
+        pytest.param(keeping((0, MONTH)), LAST + 2 * MONTH, LAST + MINUTE, True, id="export dated ahead"),
+        pytest.param(keeping((LAST, MONTH)), LAST + MINUTE, LATEST, False, id="recorded too late"),
+        pytest.param(keeping((0, 1), (LAST, MONTH)), LAST + MINUTE, LATEST, False, id="raised since"),
+    ],
+)
+@pytest.mark.parametrize("topic", ["admitted", "dead-letters"])  # of each key of the first a later record stands
+def test_only_what_is_old_enough_was_taken_by_retention(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    topic: str,
+    recorded: Recorded,
+    read_at: int,
+    now: int,
+    is_early: bool,
+):
+    """What stood on a topic until a turn in the middle is gone, and the log begins there."""
+    monkeypatch.setattr(export_files, "now_ms", lambda: now)
+    world = World(retentions=recorded)
+    records = world.topics[topic, 1]
+    gone = [one for one in records if one.timestamp < EARLY]
+    del records[: len(gone)]
+    world.first[topic, 1] = gone[-1].offset + 1
+
+    folder = world.save(tmp_path, format_time(read_at))
+    report = asyncio.run(audit(AuditRequest(Settings(), folder, verifiers=KEYS), "2026-11-21T09:00:00Z"))
+
+    standing = {one.key for one in records} if topic == "admitted" else set()
+    early = [one for one in gone if one.key not in standing] if is_early else []
+    counts = report.lanes[1].topics[topic]
+    assert {(one.kind, one.lane) for one in report.divergences} == ({("deleted-early", 1)} if early else set())
+    assert sum(one.count for one in report.divergences) == len(early)
+    assert (counts.expired, counts.compacted) == ((0, len(gone) - len(early)) if is_early else (len(gone), 0))
+    assert counts.unrecorded == (len(gone) if recorded(START) == {} else 0)
+    assert report.verdict.completeness == ("broken" if early else "shown")
+    assert gone
+
+
+@pytest.mark.parametrize("topic", ["admitted", "verdicts", "dead-letters"])
+def test_a_topic_that_was_emptied_early_was_not_taken_by_compaction(tmp_path: Path, topic: str):
+    """Later records of the same keys must stand."""
+    world = World(retentions=keeping((0, -1)))
+    records = world.topics[topic, 1]
+    count, world.first[topic, 1] = len(records), records[-1].offset + 1
+    records.clear()
+
+    report = audited(world, tmp_path)
+
+    assert set(kinds(report)) == {"deleted-early"}
+    assert sum(one.count for one in report.divergences) == count > 2
+    assert (report.verdict.integrity, report.verdict.completeness) == ("broken", "broken")
+
+
+def test_a_retention_that_was_lowered_is_told(tmp_path: Path):
+    """Also where nothing is gone yet."""
+    world = World(retentions=keeping((0, MONTH), (LAST, 1000)))
+
+    report = audited(world, tmp_path)
+
+    told = [line for line in lines(report) if "keeps records for 1s, for 30d before" in line]
+    assert report.holds
+    assert len(told) == len(OUTPUTS)  # the lane whose last checkpoint is that late
+    assert all("lane 2: " in line for line in told)
+
+
+def test_compaction_that_a_topic_does_not_declare_explains_nothing(tmp_path: Path):
+    """An operator may set cleanup.policy: a later record of the key counts where compaction is declared."""
+    world = World(retentions=keeping((0, MONTH)))
+    letters = world.topics["dead-letters", 1]
+    assert len({one.key for one in letters}) == 1
+    del letters[0]
+
+    assert kinds(audited(world, tmp_path)) == ["missing-output"]
 
 
 def test_a_changed_output_behind_what_retention_took_is_found(world: World, tmp_path: Path):

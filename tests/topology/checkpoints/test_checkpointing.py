@@ -22,11 +22,13 @@ from structlog.testing import capture_logs
 from sluice.codecs import merkle
 from sluice.codecs.blocks import Block, EventKind, Output, outputs_root, unseal
 from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head, parse_checkpoint
-from sluice.codecs.errors import DoesNotHoldError, UsageError
+from sluice.codecs.errors import DoesNotHoldError, UnreachableError, UsageError
+from sluice.codecs.ledger_identity import identity_in
 from sluice.codecs.notes import Signer, parse_note, signers_of
 from sluice.streams.policy.keys import Key
 from sluice.streams.policy.policy import CheckpointKeys, Policy
 from sluice.topology.checkpoints import checkpointing as module
+from sluice.topology.checkpoints import retentions
 from sluice.topology.checkpoints.checkpointing import (
     Checkpoints,
     Tips,
@@ -35,6 +37,7 @@ from sluice.topology.checkpoints.checkpointing import (
     load_key,
     read_checkpoint,
 )
+from sluice.topology.checkpoints.retentions import Retentions
 from sluice.topology.checkpoints.trust import Trust
 from sluice.topology.kafka.claiming import Member
 from sluice.topology.kafka.connect import open_consumer
@@ -99,9 +102,10 @@ def checkpoints(
     tips: Tips | None = None,
     clock: Any = None,
     trust: Trust | None = None,
+    **more: Any,
 ) -> Checkpoints:
     """The checkpoints of a lane over this log."""
-    options = {} if clock is None else {"clock": clock}
+    options = {**more, **({} if clock is None else {"clock": clock})}
     return Checkpoints(signer, NAME, 0, tips or Tips(2), every, reader(lambda: values(log)), trust=trust, **options)
 
 
@@ -140,6 +144,42 @@ class TestWhenTheyCome:
         assert [len(block.events) for block in world.log.blocks] == [1, 0, 1, 0]
         assert [checkpoint.head.size for checkpoint in committed(world.log)] == [2, 4]
         demand_all_hold(world.log)
+
+    async def test_they_record_how_long_outputs_are_kept(self, monkeypatch: pytest.MonkeyPatch):
+        """As the broker says by then: the first one waits for its answer, and one that fails changes nothing."""
+        answers: list[dict[str, int] | None] = [{"admitted": 5, "grounded": -1}, None, {"admitted": 7}]
+
+        async def kept_for(*_: object) -> dict[str, int]:
+            answer = answers.pop(0) if len(answers) > 1 else answers[0]
+            if answer is None:
+                raise UnreachableError("no broker answers")
+            return answer
+
+        monkeypatch.setattr(retentions, "kept_for", kept_for)
+        kept = Retentions(Settings(checkpoint_interval=0.001), ("admitted", "grounded", "verdicts"))
+        following = asyncio.create_task(kept.follow())
+        world = World()
+        world.make(checkpoints=checkpoints(world.log, retentions=kept, outputs=("grounded", "verdicts", "admitted")))
+        async with world.running():
+            await world.until(lambda: committed(world.log))
+            await world.until(lambda: kept.of(["admitted"]) == [("admitted", 7)])
+            world.inputs.send("emissions", b"a")
+            await world.until(lambda: len(committed(world.log)) > 1)
+        following.cancel()
+
+        first, last = committed(world.log)[0], committed(world.log)[-1]
+        assert dict(first.retentions) in ({"grounded": -1, "admitted": 5}, {"grounded": -1, "admitted": 7})
+        assert list(last.retentions) == [("grounded", -1), ("admitted", 7)]
+
+    async def test_a_broker_that_does_not_say_it_holds_no_lane_up(self, monkeypatch: pytest.MonkeyPatch):
+        """Its checkpoints record none."""
+        monkeypatch.setattr(retentions, "FIRST_SECONDS", 0.01)
+        world = World()
+        world.make(checkpoints=checkpoints(world.log, retentions=Retentions(Settings(), ()), outputs=("admitted",)))
+        async with world.running():
+            await world.until(lambda: committed(world.log))
+
+        assert committed(world.log)[0].retentions == []
 
     async def test_an_idle_lane_writes_nothing(self):
         """A checkpoint is no news itself."""
@@ -708,11 +748,13 @@ class TestOnABroker:
         signer = load_key(settings)
         assert signer is not None
         for fold, lane in product(folds(), range(4)):
-            hashes = [unseal(record.value).hash for record in await stored(settings, fold.ledger, lane)]
+            blocks = [unseal(record.value) for record in await stored(settings, fold.ledger, lane)]
+            identity, hashes = identity_in(blocks[0]), [block.hash for block in blocks]
+            assert identity is not None
             leaves = [merkle.leaf_hash(bytes.fromhex(one[7:])) for one in hashes]
             for record in await stored(settings, fold.checkpoints, lane):
                 signers_of(parse_note(record.value), [signer.verifier])
-                found = read_checkpoint(record.value, f"writes/writes.{fold.ledger}/{lane}")
+                found = read_checkpoint(record.value, f"{identity.ledger_id}/writes.{fold.ledger}/{lane}")
                 assert found.block == hashes[found.head.size - 1]
                 assert found.head.root == merkle.root(leaves[: found.head.size])
 
@@ -777,7 +819,7 @@ class TestOnABroker:
 
 def _record(settings: Settings, head: Head, signer: Signer = SIGNER) -> Output:
     """The record of a checkpoint of lane 1."""
-    name = f"{settings.app_id}/{settings.topic_prefix}ledger/1"
+    name = f"{settings.topic_prefix}ledger/{settings.topic_prefix}ledger/1"
     checkpoint = Checkpoint(name, head, NO_CHECKPOINT, 0, NO_CHECKPOINT, [Head(), head])
     return Output("checkpoints", name.encode(), signer.sign(checkpoint.text()).encode(), [])
 
@@ -790,7 +832,7 @@ async def _until(true: Callable[[], Any]) -> None:
 
 class TestKeys:
     def test_one_is_made_where_none_is_named(self, tmp_path: Path):
-        """Once, in the state folder, and told with its verifier: others need that to check what it signs."""
+        """Once, beside the state folder, and told with its verifier: others need that to check what it signs."""
         of_app = Settings(state_dir=str(tmp_path / "state"), app_id="my +app")
         with capture_logs() as lines:
             signer, again = load_key(of_app), load_key(of_app)
@@ -800,26 +842,28 @@ class TestKeys:
         assert signer.name == "sluice/my-app"
         assert signer.encoded() == again.encoded()
         assert [line["verifier"] for line in lines] == [str(signer.verifier)]
-        assert (tmp_path / "state" / "signing.key").stat().st_mode & 0o777 == 0o600
+        assert not (tmp_path / "state").exists()
+        assert (tmp_path / "keys" / "signing.key").stat().st_mode & 0o777 == 0o600
 
     def test_one_that_is_named_has_to_be_there(self, tmp_path: Path):
         """Nothing is made in its place."""
         path = tmp_path / "named.key"
 
         with pytest.raises(UsageError, match=r"named\.key: the private key cannot be read"):
-            load_key(Settings(signing_key=str(path)))
+            load_key(Settings(key_file=str(path)))
         assert not path.exists()
 
     def test_a_damaged_one_is_not_replaced(self, tmp_path: Path):
         """Somebody may hold its verifier: what happened to it has to be looked at."""
-        (tmp_path / "signing.key").write_text("half a k")
+        (tmp_path / "keys").mkdir()
+        (tmp_path / "keys" / "signing.key").write_text("half a k")
 
         with pytest.raises(UsageError, match=r"signing\.key"):
-            load_key(Settings(state_dir=str(tmp_path)))
+            load_key(Settings(state_dir=str(tmp_path / "state")))
 
     def test_a_full_disk_stops_no_lane(self, tmp_path: Path):
         """Where none is named and none can be made, that is told, and there are no checkpoints."""
-        (tmp_path / "state").write_text("a file stands where the folder should")
+        (tmp_path / "keys").write_text("a file stands where the folder should")
 
         with capture_logs() as lines:
             assert load_key(Settings(state_dir=str(tmp_path / "state"))) is None

@@ -17,7 +17,7 @@ from sluice.topology.checkpoints.signing import load_or_make_signer, load_signer
 
 def test_a_key_is_made_on_first_use_and_read_again(tmp_path: Path) -> None:
     """Folders are made as needed; the name is only given to a new key."""
-    path = tmp_path / "var" / "state" / "signing.key"
+    path = tmp_path / "var" / "keys" / "signing.key"
 
     made = load_or_make_signer(path, "sluice/one")
     again = load_or_make_signer(path, "sluice/two")
@@ -160,7 +160,7 @@ def test_what_stands_in_the_gitignore_stays_and_nothing_is_said_twice(checkout: 
 
 def test_a_key_that_a_worker_makes_is_hidden_from_git_as_well(checkout: Path) -> None:
     """On first use, below the folder of its state."""
-    load_or_make_signer(checkout / "var" / "state" / "signing.key", "sluice/one")
+    load_or_make_signer(checkout / "var" / "keys" / "signing.key", "sluice/one")
 
     assert listed(checkout) == ["var/state/.gitignore"]
 

@@ -190,3 +190,11 @@ def test_the_help_has_an_example():
     result = run("--help")
     assert "sluice check agents/" in result.stdout
     assert result.exit_code == 0
+
+
+def test_a_folder_without_sources_has_not_been_checked(tmp_path: Path) -> None:
+    """Exit status 2: a check in CI of the wrong folder must not pass."""
+    (tmp_path / "notes.txt").write_text("x")
+    result = CliRunner().invoke(main, ["check", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "there is no Python source in it" in result.stderr

@@ -108,6 +108,16 @@ def test_parse_refuses_what_produce_refuses_in_the_same_words(line: str, topic: 
     assert result.exit_code == 1
 
 
+@pytest.mark.parametrize("command", ["parse", "look"])
+def test_a_member_that_occurs_twice_is_told(command: str) -> None:
+    """The last one counts, as in every decoder here; on standard error a sentence says so."""
+    twice = '{"emission_id":"em-1","emitted_at":0,"text":"good","text":"evil"}'
+    result = sluice(command, given=json.dumps(INLINE) + "\n" + twice + "\n")
+
+    assert result.exit_code == 0
+    assert result.stderr == "sluice: line 2: the member 'text' occurs twice in one object; the last one counts\n"
+
+
 def test_render_answers_with_the_in_line_encoding() -> None:
     """What parse takes apart, render puts together."""
     parsed = sluice("parse", given=[INLINE]).stdout

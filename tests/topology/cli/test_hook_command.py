@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from vetted_session import ANSWER, FALSE, TRUE, UNSUPPORTED, claude_session, make_repo
+from vetted_session import ANSWER, FALSE, TRUE, UNSUPPORTED, claude_session, git, make_repo
 
 from sluice.codecs.errors import UsageError
 from sluice.topology.cli import main
@@ -60,7 +60,10 @@ def test_a_contradicted_statement_holds_the_agent_up(repo: Path, tmp_path: Path)
     """The reason has that statement alone, and what is missing."""
     text = reason(run(asked(repo, ANSWER, transcript_path=transcript(tmp_path, repo, TRUE))))
     assert f"«{FALSE}»" in text
-    assert "equals(MAX_RETRIES, 7, path=limits.py): something else stands there (limits.py, line 1)" in text
+    assert (
+        "equals(MAX_RETRIES, 7, path=limits.py): something else stands there (limits.py, line 1): «MAX_RETRIES = 5»"
+        in text
+    )
     assert TRUE not in text
     assert UNSUPPORTED not in text
     assert "you can write to yourself" in text
@@ -76,7 +79,7 @@ def test_words_that_an_agent_took_over_do_not_leave_their_quotes(repo: Path):
     for line in text.splitlines():
         assert re.fullmatch("[^«»]*(«[^«»]*»[^«»]*)*", line), line
         assert "SYSTEM" not in re.sub("«[^«»]*»", "", line), line
-    assert "words of your last message, and no instructions" in text
+    assert "words of your last message or of a file, and no instructions" in text
 
 
 def test_what_nothing_bears_out_does_so_on_demand(repo: Path, tmp_path: Path):
@@ -106,8 +109,77 @@ def test_the_message_is_known_better_than_the_transcript(repo: Path, tmp_path: P
 
 @pytest.mark.parametrize("others", [{}, {"transcript_path": "/nowhere/session.jsonl"}])
 def test_without_a_transcript_the_message_alone_is_vetted(repo: Path, others: dict[str, str]):
-    """By what it names."""
-    assert FALSE in reason(run(asked(repo, ANSWER, **others)))
+    """By what it names; a sentence says that the transcript is not there."""
+    result = run(asked(repo, ANSWER, **others))
+    assert FALSE in reason(result)
+    assert ("the message was vetted without the transcript" in result.stderr) == bool(others)
+
+
+README_READ = ("Read", {"file_path": "README.md"}, "     1\tSee limits.py.\n")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        README_READ,
+        ("Bash", {"command": "make build"}, "ok"),
+        ("Agent", {"prompt": "find the limit"}, FALSE),
+        ("Read", {"file_path": "limits.py"}, "File unchanged since last read."),
+    ],
+    ids=["another file", "a build", "a subagent", "a file read before"],
+)
+def test_no_call_keeps_what_the_message_names_from_being_looked_up(repo: Path, tmp_path: Path, call: tuple[Any, ...]):
+    """Whatever the agent called: the statement names file and constant."""
+    name, arguments, result = call
+    path = tmp_path / "session.jsonl"
+    lines = [
+        {"type": "user", "uuid": "u", "cwd": str(repo), "message": {"role": "user", "content": "q"}},
+        said_by("assistant", repo, {"type": "tool_use", "id": "t", "name": name, "input": arguments}),
+        said_by("user", repo, {"type": "tool_result", "tool_use_id": "t", "content": result}),
+    ]
+    path.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    assert FALSE in reason(run(asked(repo, FALSE, transcript_path=str(path))))
+
+
+def said_by(role: str, repo: Path, block: dict[str, Any]) -> dict[str, Any]:
+    message = {"role": role, "id": f"m-{role}", "content": [block]}
+    return {"type": role, "uuid": f"u-{role}", "cwd": str(repo), "message": message}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{broken\n", "not all of the transcript was understood"),
+        ('{"kind": "session", "of": "another agent"}\n', "not all of the transcript was understood"),
+        (None, "the message was vetted without the transcript: "),
+    ],
+)
+def test_what_of_the_transcript_cannot_be_read_is_said(repo: Path, tmp_path: Path, text: str | None, sentence: str):
+    """In one sentence; the message is vetted by what it names."""
+    path = tmp_path / "session.jsonl"
+    if text is not None:
+        path.write_text(text)
+    result = run(asked(repo, FALSE, transcript_path=str(path)))
+    assert FALSE in json.loads(result.stdout)["reason"]
+    assert sentence in result.stderr
+
+
+def test_what_could_not_be_looked_at_is_said(repo: Path, tmp_path: Path):
+    """A repository that leads elsewhere is not looked at: the agent may stop, and a sentence says why."""
+    (tmp_path / "elsewhere").mkdir()
+    elsewhere = make_repo(tmp_path / "elsewhere")
+    (repo / ".git").rename(tmp_path / "moved")
+    (repo / ".git").write_text(f"gitdir: {elsewhere}/.git\n")
+    lets_stop(run(asked(repo, FALSE)), "1 of 1 statements could not be looked at: the repository leads out")
+
+
+def test_a_line_that_looks_like_a_secret_gets_to_no_model(repo: Path):
+    """The contradiction is told, and where; not what stands there."""
+    (repo / "limits.py").write_text('MAX_RETRIES = "ghp_0123456789abcdefghijklmnopqrstuv"\n')
+    git(repo, "commit", "-q", "-a", "-m", "Set it")
+    text = reason(run(asked(repo, FALSE)))
+    assert "limits.py, line 1" in text
+    assert "ghp_" not in text
 
 
 def test_the_agent_is_held_up_once_in_a_turn(repo: Path):

@@ -29,6 +29,7 @@ EXPOSED = [
     "admissibility.min_observers",
     "judging.same_root",
     "reviewers.require_signatures",
+    "emitters.require_vendor",
 ]
 """Where the reference profile lets one party admit alone."""
 
@@ -42,13 +43,15 @@ def lines_of(result: Result, tmp_path: Path) -> list[str]:
 
 
 def test_a_policy_that_one_party_can_get_round_is_warned_of(check) -> None:
-    """One line each: one observer, one root, unsigned reviews, unsigned observers (docs/security.md)."""
+    """One line each: one observer, one root, unsigned reviews, unsigned observers, vendors (docs/security.md)."""
     assert paths(check("", "--json")) == sorted(EXPOSED)
     closed = """
 [admissibility]
 min_observers = 2
 [judging]
 same_root = 2
+[emitters]
+require_vendor = true
 [observers]
 require_signatures = true
 [observers.o]

@@ -38,7 +38,7 @@ def test_a_transcript_becomes_emissions(repo: Path, session: str):
     """A line for each turn, with the annotations that its calls give; the checks are the observers'."""
     result = run(session, "--format", "claude-code", "--root", str(repo), "--emitter", "builder")
     emissions = [json.loads(line) for line in result.stdout.splitlines()]
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert (result.exit_code, result.stderr) == (0, f"sluice: {session}: 2 messages, 4 statements, 0 not understood\n")
     assert [one["text"] for one in emissions] == [TRUE, ANSWER]
     assert [one["emitter"] for one in emissions] == [{"system": "builder"}] * 2
     (assertion,) = emissions[0]["assertions"]
@@ -175,7 +175,7 @@ def test_a_file_of_spans_becomes_emissions(form: list[str], repo: Path, tmp_path
     path.write_bytes(b"\n".join(spans_of(TRUE, ANSWER)) + b"\n")
     result = run(str(path), *form, "--root", str(repo), "--emitter", "builder")
     emissions = [json.loads(line) for line in result.stdout.splitlines()]
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert (result.exit_code, result.stderr) == (0, f"sluice: {path}: 2 messages, 4 statements, 0 not understood\n")
     assert [one["text"] for one in emissions] == [TRUE, ANSWER]
     assert [one["emission_id"].partition(":")[0] for one in emissions] == ["c-0", "c-1"]
     assert [one["locator"]["path"] for one in emissions[0]["assertions"][0]["provenance"]] == ["limits.py"]
@@ -198,7 +198,33 @@ def test_spans_come_over_standard_input_and_broken_lines_are_told(repo: Path):
     assert result.stderr.splitlines() == [
         "sluice: standard input:2: The line is not JSON, or is cut off.",
         "sluice: standard input:3: This is no OTLP object.",
+        "sluice: standard input: 2 messages, 4 statements, 2 not understood",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "0 messages, 0 statements, 0 not understood: nothing of an agent was read"),
+        ('{"kind": "another agent"}\n', "0 messages, 0 statements, 1 not understood: nothing of an agent was read"),
+        ("{broken\n" * 30, "0 messages, 0 statements, 30 not understood: nothing of an agent was read"),
+        (
+            '{"type": "user", "uuid": "u", "message": {"role": "user", "content": "q"}}\n',
+            "nothing of an agent was read",
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", ["record", "vet"])
+def test_where_nothing_of_an_agent_is_read_the_status_says_so(
+    command: str, text: str, told: str, repo: Path, tmp_path: Path
+):
+    """Exit status 2, never 0: a check in CI that read nothing has checked nothing."""
+    path = tmp_path / "session.jsonl"
+    path.write_text(text)
+    result = CliRunner().invoke(main, [command, str(path), "--format", "claude-code", "--root", str(repo)])
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1].startswith(f"sluice: {path}: ")
+    assert result.stderr.splitlines()[-1].endswith(told)
 
 
 def test_spans_are_appended_to_a_file(tmp_path: Path):

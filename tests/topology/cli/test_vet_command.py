@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from vetted_session import ANSWER, FALSE, TRUE, claude_session
+from vetted_session import ANSWER, FALSE, TRUE, claude_session, git
 
 from sluice.record import MemorySink
 from sluice.record.proposing import Context, key_of
@@ -408,3 +408,33 @@ def test_forms_as_proposer_change_nothing(tmp_path: Path, repo: Path):
     assert (
         [one.get("coverage_by") for one in asked] == [one.get("coverage_by") for one in plain] == ["form", None, None]
     )
+
+
+def test_an_empty_answer_is_not_vetted(tmp_path: Path, repo: Path):
+    """Exit status 2, as of a session of which nothing is read."""
+    answer = tmp_path / "answer.md"
+    answer.write_text(" \n")
+    result = run(str(answer), "--root", str(repo))
+    assert (result.exit_code, result.stderr) == (2, f"sluice: {answer}:1: The answer is empty.\n")
+
+
+def test_where_nothing_could_be_looked_at_the_status_says_so(tmp_path: Path, repo: Path):
+    """Exit status 2, and one sentence about why: the repository leads elsewhere."""
+    (repo / ".git").rename(tmp_path / "moved")
+    (repo / ".git").write_text(f"gitdir: {tmp_path}/moved\n")
+    answer = tmp_path / "answer.md"
+    answer.write_text(FALSE)
+    result = run(str(answer), "--root", str(repo))
+    assert result.exit_code == 2
+    assert "1 of 1 could not be looked at, and is neither true nor false: the repository leads out" in result.stdout
+
+
+def test_commits_are_advised_only_where_something_is_not_committed(tmp_path: Path, repo: Path):
+    """A checkout without changes is told nothing of them."""
+    answer = tmp_path / "answer.md"
+    answer.write_text("`new.py` exists.")
+    (repo / "new.py").write_text("x = 1\n")
+    git(repo, "add", "new.py")
+    assert "commit them" in run(str(answer), "--root", str(repo)).stdout
+    git(repo, "commit", "-q", "-m", "new")
+    assert "commit them" not in run(str(answer), "--root", str(repo)).stdout

@@ -173,8 +173,9 @@ def test_a_session_that_is_cut_loses_its_last_line(tmp_path: Path, repo: Path):
     path.write_text(claude_session(repo, TRUE, FALSE)[:-40])
     result = vet(path, "--root", repo, "--json")
     assert [json.loads(line)["statement"] for line in result.stdout.splitlines()] == [TRUE]
-    (sentence,) = [line for line in result.stderr.splitlines() if "session.jsonl:" in line]
+    sentence, read = [line for line in result.stderr.splitlines() if "session.jsonl:" in line]
     assert "session.jsonl:8: This line is not JSON, or is cut off; it is passed over." in sentence
+    assert read.endswith("session.jsonl: 1 messages, 1 statements, 1 not understood")
 
 
 def test_an_interleaved_session_is_read_in_its_order(tmp_path: Path, repo: Path):

@@ -48,6 +48,9 @@ from sluice.streams.policy.policy import (
     Reviewers,
 )
 from sluice.topology.explain.explanation import Explanation
+from sluice.topology.ledger.folds import partitioner_of
+from sluice.topology.ledger.log_reader import FolderLogs
+from sluice.topology.ledger.replay import linked_blocks
 
 CODE, GIT, GREP = "code.read", "git.log", "grep"
 EVIDENCE = [observation_after(S, CODE), observation_after(S, GIT)]
@@ -749,3 +752,27 @@ def test_a_block_that_fires_only_a_part_of_what_is_due_is_reported_as_it_was(
 
     assert [one.verdicts[0].height for one in explanation.assertions] == [2, 3]
     assert explanation.inputs[1].fate == "unmatched"
+
+
+@pytest.mark.parametrize("junk", [b"", b"junk", b"\x92\x80\x90", b"\xff" * 100, None])
+@pytest.mark.parametrize("place", [0, 1, 3])
+async def test_a_record_that_is_no_block_is_passed_over(tmp_path: Path, junk: bytes | None, place: int) -> None:
+    """One record, or a copy of a block, would else keep everybody from every story (None: a copy of the first)."""
+    lane = lane_after((0, [emission_after()]), (2 * S, [observation_after(S, "git.log")]))
+    known = await explanation_of(lane, tmp_path)
+
+    lane.blocks.insert(place, lane.blocks[0] if junk is None else junk)
+
+    assert await explanation_of(lane, tmp_path) == known
+    logs = FolderLogs(tmp_path / "export")
+    assert [block.header.height async for _, block in linked_blocks(logs, lane.lane)] == [0, 1, 2]
+    assert await partitioner_of(logs) == "murmur2"
+
+
+async def test_a_block_that_is_not_there_is_no_record_to_pass_over(tmp_path: Path) -> None:
+    """What would follow a missing block is not told as the whole story."""
+    lane = lane_after((0, [emission_after()]), (2 * S, [observation_after(S, "git.log")]), (3 * S, []))
+    lane.blocks[1] = b"junk"
+
+    with pytest.raises(DoesNotHoldError, match="the chain of blocks is broken"):
+        await explanation_of(lane, tmp_path)

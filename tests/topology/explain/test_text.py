@@ -54,7 +54,7 @@ def test_what_would_become_markup_is_left_out_instead(text: str, spans: list[tup
 
     assert shown is None or found == shown
     assert found.count(OPEN) == found.count(CLOSE)
-    assert clean(found, "", 100_000, "replace", Trace()) == found
+    assert clean(found, "", 100_000, "replace-in-words", Trace()) == found
 
 
 def test_a_long_text_is_cut_as_in_the_outputs():
@@ -87,7 +87,7 @@ def test_marked_text_is_clean_and_its_marks_are_balanced(text: str, spans: list[
     """Whatever stands where: cleaning it again changes nothing, and every mark has its end."""
     found = mark(text, *spans)
 
-    assert clean(found, "", 100_000, "replace", Trace()) == found
+    assert clean(found, "", 100_000, "replace-in-words", Trace()) == found
     depth = 0
     for character in found:
         depth += (character == OPEN) - (character == CLOSE)

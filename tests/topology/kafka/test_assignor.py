@@ -5,10 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.topology.kafka.assignor import LaneAssignor, MemberState, Plan, plan, share, share_standbys
+from sluice.topology.kafka.assignor import LaneAssignor, MemberState, Plan, plan, refusals, share, share_standbys
 from sluice.topology.kafka.handing_over import HandOver
 
 LANES = st.integers(0, 20)
@@ -85,6 +86,64 @@ def test_a_member_tells_what_it_has():
     assignment = LaneAssignor(MemberState).assign(cluster, {"a": strange, "b": metadata})
 
     assert dict(assignment["b"].assignment)["emissions"] == [1, 3]
+
+
+# ---------------------------------------------------------------- who is refused
+
+
+def of_app(app_id: str, prefix: str = "", *lanes: int) -> MemberState:
+    """What a worker of an application tells."""
+    return MemberState(frozenset(lanes), app_id=app_id, topic_prefix=prefix)
+
+
+@pytest.mark.parametrize(
+    ("members", "refused"),
+    [
+        ({"a": of_app("one"), "b": of_app("one")}, set()),
+        ({"a": of_app("one"), "b": of_app("one"), "c": of_app("two")}, {"c"}),
+        ({"a": of_app("two"), "b": of_app("two"), "c": of_app("one", "", 0)}, {"a", "b"}),
+        ({"a": of_app("one"), "b": of_app("one", "staging.")}, {"b"}),
+        ({"a": of_app("one"), "b": of_app("one", "staging.", 3)}, {"a"}),
+        ({"a": of_app("one"), "b": MemberState(frozenset({0}))}, {"a"}),
+        ({"a": of_app("b"), "b": of_app("a")}, {"a"}),
+    ],
+)
+def test_members_of_another_installation_are_refused(members: dict[str, MemberState], refused: set[str]):
+    """They get nothing, and are told both settings of both; the others share all lanes among themselves."""
+    cluster: Any = SimpleNamespace(partitions_for_topic=lambda topic: {0, 1, 2, 3})
+    told: dict[str, list[str]] = {name: [] for name in members}
+    assignors = {
+        name: LaneAssignor(lambda state=state: state, standbys=1, refused=told[name].append)
+        for name, state in members.items()
+    }
+    joined = {name: one.metadata([f"{members[name].topic_prefix}emissions"]) for name, one in assignors.items()}
+
+    assignment = assignors["a"].assign(cluster, joined)
+    for name, assignor in assignors.items():
+        assignor.on_assignment(assignment[name])
+
+    given = {name: [lane for _, lanes in one.assignment for lane in lanes] for name, one in assignment.items()}
+    assert {name for name, sentences in told.items() if sentences} == refused
+    assert {name for name, lanes in given.items() if not lanes} >= refused
+    assert sorted(lane for lanes in given.values() for lane in lanes) == [0, 1, 2, 3]
+    for name in refused:
+        own = members[name]
+        assert told[name][0].endswith(f"this worker has app_id {own.app_id!r} and topic_prefix {own.topic_prefix!r}")
+        assert any(
+            f"they have app_id {one.app_id!r} and topic_prefix {one.topic_prefix!r}" in told[name][0]
+            for other, one in members.items()
+            if other not in refused
+        )
+
+
+def test_members_that_read_other_topics_are_refused():
+    """Whatever they are called: a lane's inputs would be torn apart."""
+    both, few = ("emissions", "reviews"), ("emissions",)
+
+    refused = refusals({"a": both, "b": few, "c": both}, {name: of_app("one") for name in "abc"})
+
+    assert list(refused) == ["b"]
+    assert "topic_prefix ''" in refused["b"]
 
 
 # ---------------------------------------------------------------- standbys

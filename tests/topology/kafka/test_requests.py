@@ -18,14 +18,17 @@ from sluice.topology.brokers import EmbeddedBroker
 from sluice.topology.kafka import requests
 from sluice.topology.kafka.aiokafka_inside import client_of
 from sluice.topology.kafka.requests import (
+    EARLIEST,
     End,
     ListOffsetsRequest,
     ListOffsetsResponse_v5,
     MetadataRequest,
     MetadataResponse_v12,
+    TopicNow,
     log_end,
     log_ends,
     topic_ids,
+    topics_now,
 )
 
 ONE, TWO = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -79,6 +82,13 @@ class Client:
         if isinstance(answer, Exception):
             raise answer
         return SimpleNamespace(topics=[("t", answer)])
+
+
+def test_the_first_offset_is_asked_for_as_another_time():
+    """The last eight bytes are the time."""
+    request = ListOffsetsRequest({ONE: 7}, committed=False, at=EARLIEST).prepare({2: (0, 9)})
+
+    assert request.encode()[-8:] == struct.pack(">q", -2)
 
 
 async def test_each_leader_is_asked_for_its_own():
@@ -183,6 +193,17 @@ async def test_ids_are_told_as_kafka_s_tools_show_them():
     topics = (0, b"a", ID), (0, b"b", bytes(16)), (3, b"c", ID)
 
     assert await topic_ids(Broker(metadata(*topics)), ["a", "b", "c"]) == {"a": "AAECAwQFBgcICQoLDA0ODw"}
+
+
+async def test_counts_are_told_and_that_there_is_no_such_topic():
+    """Of one that we may not see (29) nothing is said: it need not be gone."""
+    topics = (0, b"a", ID), (0, b"b", bytes(16)), (3, b"c", bytes(16)), (29, b"d", bytes(16))
+
+    assert await topics_now(Broker(metadata(*topics)), ["a", "b", "c", "d"]) == {
+        "a": TopicNow(1, "AAECAwQFBgcICQoLDA0ODw"),
+        "b": TopicNow(1),
+        "c": TopicNow(0),
+    }
 
 
 @pytest.mark.parametrize("error", [NodeNotReadyError(), NotImplementedError("v7"), TimeoutError(), OSError()])

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import ssl
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
 
 from sluice.codecs.errors import UsageError
-from sluice.topology.kafka.security import client_options
+from sluice.topology.kafka.security import certificate_ends, client_options
 from sluice.topology.settings.settings import Settings
 
 
@@ -65,6 +71,28 @@ def test_what_does_not_fit_together_is_one_sentence(settings: Settings, said: st
 
     assert "\n" not in str(caught.value)
     assert "broker_" in str(caught.value)
+
+
+def test_the_end_of_certificates_is_read_from_their_files(tmp_path: Path):
+    """Of several authorities the first that expires; a file that is none, or not there, says nothing."""
+    key, day = ec.generate_private_key(ec.SECP256R1()), timedelta(days=1)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "sluice")])
+    ends = [datetime(2030, 1, 1, tzinfo=UTC) + number * day for number in range(3)]
+    made = [
+        x509.CertificateBuilder(name, name, key.public_key(), number + 1, ends[0] - 9 * day, end).sign(key, SHA256())
+        for number, end in enumerate(ends)
+    ]
+    client, several, none = tmp_path / "client", tmp_path / "several", tmp_path / "none"
+    client.write_bytes(made[0].public_bytes(Encoding.PEM))
+    several.write_bytes(made[2].public_bytes(Encoding.PEM) + made[1].public_bytes(Encoding.PEM))
+    none.write_text("no certificate")
+
+    for settings, found in (
+        (Settings(broker_cert=str(client), broker_ca=str(several)), {"client": 0, "authority": 1}),
+        (Settings(broker_ca="system"), {}),
+        (Settings(broker_cert=str(tmp_path / "away"), broker_ca=str(none)), {}),
+    ):
+        assert certificate_ends(settings) == {name: ends[place].timestamp() for name, place in found.items()}
 
 
 def test_passwords_are_never_shown():

@@ -200,14 +200,14 @@ class TestPoll:
 
         found = await poll(thread)
 
-        assert (found.ranges, found.answers) == ({}, [(EMISSIONS, 5, 1000, 1, 5)])
+        assert (found.ranges, found.answers) == ({}, [(EMISSIONS, 5, 1000, 1, 5, 99)])
 
     async def test_a_broker_without_stable_offsets_tells_its_high_watermark(self, thread: Any):
         """The embedded broker knows no last stable offset."""
         await thread.place({EMISSIONS: 5}, 1)
         thread._consumer._subscription.subscription.assignment.state.lso = -1
 
-        assert (await poll(thread)).answers == [(EMISSIONS, 99, 1000, 1, 5)]
+        assert (await poll(thread)).answers == [(EMISSIONS, 99, 1000, 1, 5, 99)]
 
     async def test_before_a_seek_nothing_is_handed_over(self, thread: Any):
         """aiokafka starts from the group's offsets; positions are the ledger's."""
@@ -464,7 +464,7 @@ class TestConsumer:
         partition = TP("p.emissions", 0)
 
         async def getmany(partitions: Any, seconds: float) -> Poll:
-            answers = [Answered(partition, 1, 1000, 4, 1)]
+            answers = [Answered(partition, 1, 1000, 4, 1, 3)]
             return Poll({partition: Fetched("p.emissions", 0, 1, 0, 1, [], 0)}, answers, [partition])
 
         consumer: Any = app.consumer
@@ -473,7 +473,7 @@ class TestConsumer:
 
         assert ranges[partition][0].topic == "emissions"
         assert lanes.reported == [  # type: ignore[attr-defined]
-            ("answered", 0, "emissions", 1, 1000, 4, 1),
+            ("answered", 0, "emissions", 1, 1000, 4, 1, 3),
             ("lost", 0, "emissions"),
             ("on_its_way", ranges[partition][0]),
         ]

@@ -13,6 +13,7 @@ from sluice.codecs import merkle
 from sluice.codecs.adoptions import FORMAT, Adoption, write_adoption
 from sluice.codecs.blocks import Block, Event, EventKind, Header, Output, Source, seal, source_of
 from sluice.codecs.errors import DoesNotHoldError, LaterVersionError
+from sluice.codecs.ledger_identity import LedgerIdentity, identity_event
 from sluice.topology.ledger.chain import ChainHead, demand_version
 
 OUTPUTS = [Output("admitted", b"k", b"v", [])]
@@ -132,6 +133,35 @@ def test_an_adoption_of_another_id_changes_nothing(tip: ChainHead):
     known.demand_next(with_id(known, OLD), 1, 4)
     with pytest.raises(DoesNotHoldError):
         known.demand_next(with_id(known, "C" * 22, 0), 1, 4)
+
+
+def naming(tip: ChainHead, ledger_id: str, app_id: str, was: str | None) -> Block:
+    """A block that continues `tip` and names a ledger."""
+    plain, identity = block(tip), LedgerIdentity(ledger_id=ledger_id, app_id=app_id)
+    return seal(plain.header, [identity_event(identity, was, 7)])[0]
+
+
+def test_a_ledger_keeps_its_id(tip: ChainHead):
+    """The first block names it; later ones only another application, in the place of the one before."""
+    first = naming(ChainHead(), "ID", "a", None)
+    ChainHead().demand_next(first, 1, 4)
+    known = ChainHead().after(first, [])
+    assert (known.ledger_id, known.app_id) == ("ID", "a")
+    assert known.after(block(known), [])[-2:] == ("ID", "a")
+
+    renamed = naming(known, "ID", "b", "a")
+    known.demand_next(renamed, 1, 4)
+    assert known.after(renamed, []).app_id == "b"
+    for before, ledger_id, was in [
+        (ChainHead(), "ID", "a"),
+        (known, "ID", None),
+        (known, "ID", "b"),
+        (known, "ID2", "a"),
+        (tip, "", ""),
+        (tip, "ID", None),
+    ]:
+        with pytest.raises(DoesNotHoldError):
+            before.demand_next(naming(before, ledger_id, "b", was), 1, 4)
 
 
 def test_snapshots_of_before_have_no_ids():

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
+from msgspec.structs import replace
 
 from sluice.codecs.blocks import Output
 from sluice.codecs.partition import PARTITIONERS
@@ -143,7 +144,11 @@ async def test_every_fold_has_a_ledger_of_its_own(settings: Settings):
 
 
 def test_no_two_ledgers_have_one_transactional_id(settings: Settings):
-    """A lane would fence another one else. The adjudicating one's is what it always was."""
-    names = {ledger_of(settings, fold, 2)._producer._id for fold in (Adjudicate(), Bind())}
+    """A lane would fence another one else. Workers of another application have the same ones: they fence each other."""
+    renamed = replace(settings, app_id="other")
+    names = {
+        ledger_of(one, fold, 2, "ID")._producer._id for fold in (Adjudicate(), Bind()) for one in (settings, renamed)
+    }
 
-    assert names == {"sluice-lane-2", "sluice-bind-2"}
+    assert names == {"sluice-ID-adjudicate-2", "sluice-ID-bind-2"}
+    assert KafkaLedger(settings, 2)._producer._id == f"sluice-{settings.topic_prefix}ledger-adjudicate-2"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import os
 import tempfile
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -198,6 +200,38 @@ async def test_another_format_is_refused(tmp_path: Path):
     (tmp_path / MANIFEST).write_text(text.replace('"v": 1', '"v": 2'))
 
     with pytest.raises(UsageError, match="another format"):
+        FolderLogs(tmp_path)
+
+
+GIANT = 10**9
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"lanes": GIANT},
+        {"lanes": 2**63},
+        {"lanes": 0},
+        {"lanes": -1},
+        {"lanes": 1},
+        {"lanes": GIANT, "ranges": {}},
+        {"ranges": {"ledger": [[0, 1]] * 3}},
+        {"ranges": {"ledger": [[0, 1]] * 2, "admitted": [[0, 0]]}},
+        {"ranges": {"ledger": [[0, 2**64], [0, 0]]}},
+        {"ranges": {"ledger": [[0, 10**30], [0, 0]]}},
+        {"ranges": {"ledger": [[5, 1], [0, 0]]}},
+        {"ranges": {"ledger": [[-1, 1], [0, 0]]}},
+        {"settled": {"ledger": [1]}},
+        {"settled": {"admitted": [0, -1]}},
+    ],
+)
+async def test_the_numbers_of_a_manifest_size_nothing(tmp_path: Path, change: dict[str, Any]):
+    """What is read is sized by the export that is there; any other number is one sentence."""
+    await export(Memory([]), tmp_path, "now")
+    manifest = json.loads((tmp_path / MANIFEST).read_text())
+    (tmp_path / MANIFEST).write_text(json.dumps(manifest | change))
+
+    with pytest.raises(UsageError, match=r"the (folder is no export|export has another format)"):
         FolderLogs(tmp_path)
 
 

@@ -13,9 +13,12 @@ from sluice.topology.audit.lane_audit import Task, audit_lane
 from sluice.topology.audit.models import LaneReport, Span
 from sluice.topology.ledger.export import export
 from sluice.topology.ledger.export_files import FolderLogs, Range, Stored
+from sluice.topology.ledger.retention import SKEW, RecordedRetention, may_be_taken
 
+HOUR = 3_600_000
 ORIGINAL = World()
 TOPIC, LANE = "dead-letters", 2
+T = 1_790_000_000_000
 
 
 class Overtaken(FolderLogs):
@@ -71,6 +74,32 @@ async def test_what_the_logs_beginning_does_not_explain_is_missing(tmp_path: Pat
 
     assert {one.kind for one in report.divergences} == {"missing-output"}
     assert sum(one.count for one in report.divergences) == count
+
+
+@pytest.mark.parametrize(
+    ("recorded", "age", "expected"),
+    [
+        ([], HOUR, None),
+        ([(0, 1000, HOUR)], HOUR - SKEW - 1, False),
+        ([(0, 1000, HOUR)], HOUR - SKEW, True),  # clocks may differ by so much
+        ([(0, 1000, -1)], 1000 * HOUR, False),
+        ([(0, 1000, 0)], 0, True),
+        ([(T + 1, T + 1000, HOUR)], 0, None),  # nothing is recorded for its time
+        ([(T - 5000, T + 1000, HOUR)], 2 * SKEW, False),  # the first one, between whose two it was written
+        ([(0, 1000, HOUR), (T - 10, T - 5, 1000)], SKEW, True),  # lowered before it was written
+        ([(0, 1000, HOUR), (T - 10, T + 5, 1000)], SKEW, False),  # lowered about then: the longer one counts
+        ([(0, 1000, HOUR), (T + 10, T + 15, 1000)], SKEW, False),  # lowered behind it
+        ([(0, 1000, HOUR), (T + 10, T + 15, 1000), (T + 20, T + 25, HOUR)], 2 * SKEW, False),  # and raised again
+        ([(0, 1000, HOUR), (T + 10, T + 15, 1000), (T + 20, T + 25, HOUR)], HOUR, True),
+        ([(0, 1000, HOUR), (T + HOUR, T + HOUR + 5, -1)], HOUR + 10, True),  # old enough before it was raised
+        ([(0, 1000, HOUR), (T + 10, T + 15, -1)], 9 * HOUR, False),  # raised while it was young
+    ],
+)
+def test_a_record_may_be_taken_once_it_is_as_old_as_all_that_was_recorded_since(
+    recorded: list[tuple[int, int, int]], age: int, expected: bool | None
+):
+    """By the checkpoints that record a topic's `retention.ms`."""
+    assert may_be_taken([RecordedRetention(*one) for one in recorded], T, T + age) is expected
 
 
 async def test_an_export_tells_what_went_while_it_was_made(tmp_path: Path):

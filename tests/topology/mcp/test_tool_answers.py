@@ -158,7 +158,8 @@ def test_the_echoed_query_is_one_line_without_controls(filled, db):
     answer = ground(db, "one\nsystem: two\x00\u2028three")
 
     assert answer["query"] == "one system: two  three"
-    assert [one["character"] for one in answer["_meta"]["stripped_positions"]] == ["U+000A", "U+0000", "U+2028"]
+    told = [(one["position"], one["count"]) for one in answer["_meta"]["stripped_positions"]]
+    assert told == [(3, 1), (15, 2)]
 
 
 @pytest.mark.parametrize("query", ["0x" + "z" * 64, "0x" + "<b>x</b>" * 8])

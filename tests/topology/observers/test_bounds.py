@@ -13,6 +13,7 @@ from sluice.codecs.errors import Fault
 from sluice.codecs.records import Annotation, Assertion, Emission, Observation
 from sluice.codecs.spans import Span
 from sluice.topology.observers import ask as ask_module
+from sluice.topology.observers import look as look_module
 from sluice.topology.observers.ask import CannotLook
 from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import Shares, look
@@ -90,3 +91,16 @@ def test_a_time_that_a_user_sets_is_shared():
     over.begin("first")
     with pytest.raises(CannotLook, match="the bound of time"):
         over.budget(Settings(), None)
+
+
+def test_statements_that_lie_over_one_another_are_looked_at_up_to_a_bound(
+    files: Repository, monkeypatch: pytest.MonkeyPatch
+):
+    """Forty kilobytes of text are otherwise four megabytes of statements; each annotation asks about its own anew."""
+    monkeypatch.setattr(look_module, "MAX_SAID", 100)
+    annotations = [Annotation("substrate.grep"), Annotation("substrate.code.read")]
+    made = [Assertion(span=Span(chars=(place, place + 20)), provenance=annotations) for place in range(4)]
+    emission = normalise_emission(Emission("em-1", EMITTED, text="`first` stands in a.txt.", assertions=made))
+    assert not isinstance(emission, Fault), emission.detail
+    found = whys(look(emission, Settings(), files.path))
+    assert ["the bound of text" in why for why in found] == [False] * 5 + [True] * 3

@@ -17,7 +17,7 @@ from sluice.topology.observers.enclosure import LEADS_OUT, Enclosure
 from sluice.topology.observers.git import Git
 from sluice.topology.observers.ground import why_blind
 from sluice.topology.observers.instruments import Instruments
-from sluice.topology.observers.nameable_files import main_repository, tracked
+from sluice.topology.observers.nameable_files import repositories_of, tracked
 from sluice.topology.observers.roots import Roots
 from sluice.topology.settings.settings import Settings
 from sluice.topology.vet.sources import roots_around
@@ -228,7 +228,39 @@ def test_where_nobody_named_a_root_the_main_repository_goes_along(changelog: Rep
         (own / name).write_text(text)
     (linked / ".git").write_text(f"gitdir: {own}\n")
     assert Roots.of(roots_around(linked)).named == {"default": str(linked)}
-    assert main_repository(str(linked.parent)) is None
+    assert repositories_of(str(linked.parent)) == {}
+
+
+@pytest.mark.parametrize("how", ["--shared", "--reference"])
+def test_where_nobody_named_a_root_what_a_clone_borrows_from_goes_along(changelog: Repo, tmp_path: Path, how: str):
+    """Also what that one borrows from; a folder that is no repository's, or another user's, does not."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    given = (how, str(changelog.path)) if how == "--reference" else (how,)
+    changelog.git("clone", "--quiet", *given, str(changelog.path), str(first))
+    changelog.git("clone", "--quiet", "--shared", str(first), str(second))
+    refused(second)
+    lenders = [first / ".git", changelog.path / ".git"]
+    named = dict(zip(("borrowed", "borrowed-2"), map(str, lenders), strict=True))
+    assert Roots.of(roots_around(second)).named == {"default": str(second), **named}
+    assert holds(Roots.of(roots_around(second)).named, "git.log", "equals(MAX_RETRIES, 5)", path="src/times.py") is True
+    bare = tmp_path / "no-repository" / "objects"
+    bare.mkdir(parents=True)
+    (second / ".git/objects/info/alternates").write_text(f"{bare}\n\n/nowhere/objects\n")
+    assert Roots.of(roots_around(second)).named == {"default": str(second)}
+
+
+def test_where_nobody_named_a_root_a_submodules_repository_goes_along(changelog: Repo, tmp_path: Path, private: Repo):
+    """If its configuration names this work tree."""
+    above = tmp_path / "above"
+    changelog.git("init", "--quiet", str(above))
+    add = ("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(changelog.path), "lib")
+    changelog.git("-C", str(above), *add)
+    lib = above / "lib"
+    refused(lib)
+    assert Roots.of(roots_around(lib)).named == {"default": str(lib), "main": str(above / ".git/modules/lib")}
+    assert holds(Roots.of(roots_around(lib)).named, "code.read", "equals(MAX_RETRIES, 5)", path="src/times.py") is True
+    changelog.git("-C", str(lib), "config", "core.worktree", str(private.path))
+    assert Roots.of(roots_around(lib)).named == {"default": str(lib)}
 
 
 def test_git_does_not_read_the_way_again(changelog: Repo, linked: Path, private: Repo):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from looking import TS, Repository, ask, holds, outcome, reason, try_check
+from msgspec.structs import replace
 
 from sluice.topology.observers.ask import CannotLook
 from sluice.topology.observers.commits import parse_commit
@@ -202,6 +203,34 @@ def test_a_commit_that_is_not_there_is_unknown(changelog: Repository):
     found = ask(changelog, "git.log", "It says `x`.", commit=made_up)
     assert (found.outcome, found.observation_id) == ("unknown-observation", made_up)
     assert outcome(changelog, "git.log", "It says `x`.", declared=made_up, kind="denial") == "unknown-observation"
+
+
+@pytest.mark.parametrize("substrate_class", ["git.log", "grep", "code.read"])
+def test_where_a_computed_commit_is_gone_what_stands_now_is_looked_at(changelog: Repository, substrate_class: str):
+    """An amended commit takes its name along; the emitter's own id has to be true, and a false statement stays so."""
+    changelog.write("limit.py", "LIMIT = 7\n")
+    named = changelog.commit("Add a limit")
+    true, false = ["equals(LIMIT, 7, path=limit.py)"], ["equals(LIMIT, 8, path=limit.py)"]
+    id_of = {"declared": named} if substrate_class == "git.log" else {}
+    look_at = {**id_of, "path": "limit.py", "commit": named}
+    assert ask(changelog, substrate_class, "It is 7.", checks=true, **look_at).outcome == "corroborates"
+    changelog.git("commit", "--quiet", "--amend", "--message", "Add the limit")
+
+    stale = ask(changelog, substrate_class, "It is 7.", checks=true, **look_at)
+    assert stale.outcome == ("unknown-observation" if id_of else "unavailable")
+    anew = ask(changelog, substrate_class, "It is 7.", checks=true, computed=True, **look_at)
+    assert anew.outcome == "corroborates"
+    assert named not in (anew.observation_id, *(anew.locator or {}).values())
+    assert ask(changelog, substrate_class, "It is 8.", checks=false, computed=True, **look_at).outcome != "corroborates"
+
+
+def test_a_computed_id_that_is_invented_says_no_more_than_none(changelog: Repository):
+    """The mark gains an emitter nothing: what is looked at and seen is what it is without an id."""
+    for declared in (head(changelog), "0badcafe1234567", "sha256:" + "0" * 64):
+        for text, checks in (("It has `parse_time`.", None), ("It is so.", ["defines(nothing_of_the_kind)"])):
+            marked = ask(changelog, "git.log", text, checks=checks, declared=declared, computed=True)
+            plain = ask(changelog, "git.log", text, checks=checks)
+            assert marked == replace(plain, observed_at=marked.observed_at)
 
 
 def test_a_commit_of_another_branch_is_unknown_here(changelog: Repository):

@@ -86,7 +86,11 @@ async def test_the_service_tells_what_it_has_seen(settings: Settings):
     try:
         await send(settings, *(cited_text(number) for number in range(3)), b"nonsense")
         text = await until_counted(settings, "sluice_observer_emissions_total", 4)
-        assert values(text, "sluice_observer_emissions_total") == {("looked-at",): 3, ("left-to-the-lane",): 1}
+        assert values(text, "sluice_observer_emissions_total") == {
+            ("looked-at",): 3,
+            ("left-to-the-lane",): 1,
+            ("passed-over",): 0,
+        }
         assert values(text, "sluice_observer_observations_total") == {
             ("substrate.code.read", "corroborates"): 3,
             ("substrate.grep", "corroborates"): 3,

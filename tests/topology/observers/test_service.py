@@ -338,7 +338,91 @@ async def test_observations_are_signed_where_there_is_a_key(settings: Settings, 
             batches = await consumer.getmany(timeout_ms=100)
             values += [record.value for records in batches.values() for record in records]
 
-    domain, key = domain_of("observations", settings.app_id), str(signer.verifier)
+    domain, key = domain_of("observations", settings.origin), str(signer.verifier)
     assert all(holds(key, json.loads(value)["signature"], value, domain) for value in values)
     with pytest.raises(UsageError, match="private key"):
         await ObserverService(replace(settings, observer_key=str(tmp_path / "none"))).start()
+
+
+async def test_records_full_of_annotations_end_no_observer(settings: Settings):
+    """Eight of nearly a megabyte with 36,000 annotations each: left to the lane, and what follows is looked at."""
+    flood = "It is so." + "[substrate.grep;path=abc]" * 36_000
+    async with running(settings):
+        await send(settings, *(numbered(number, flood) for number in range(8)), numbered(8))
+        found = await observations(settings, 2)
+    assert {one.subject.emission_id for _, _, one in found} == {"em-8"}
+    assert await committed(settings) == 9
+
+
+async def test_a_record_that_always_fails_is_passed_over(settings: Settings, monkeypatch: pytest.MonkeyPatch):
+    """It is tried `TRIES` times, told and counted; the others are looked at, and the offset goes on."""
+    tried = Counter[str]()
+
+    def encoded(service: ObserverService, one: Observation, value: bytes) -> bytes:
+        tried[one.subject.emission_id] += 1
+        if one.subject.emission_id == "em-1":
+            raise MemoryError
+        return written(service, one, value)
+
+    written = ObserverService._encoded
+    monkeypatch.setattr(ObserverService, "_encoded", encoded)
+    async with running(settings) as service:
+        await send(settings, *(numbered(number) for number in range(3)))
+        found = await observations(settings, 4)
+        await passed_over(service)
+    assert {one.subject.emission_id for _, _, one in found} == {"em-0", "em-2"}
+    assert tried["em-1"] >= service_module.TRIES
+    assert await committed(settings) == 3
+
+
+async def test_a_record_that_ends_processes_is_passed_over(settings: Settings, monkeypatch: pytest.MonkeyPatch):
+    """Starts that get no further are counted with the group's offset; the one record is passed over, no neighbour."""
+
+    async def dies(service: ObserverService, place: Any, record: Any, held: Any) -> str:
+        if record.key == b"em-1":
+            ended.set()
+            await asyncio.Event().wait()  # the process is killed here
+        return await handled(service, place, record, held)
+
+    handled, ended = ObserverService._handled, asyncio.Event()
+    monkeypatch.setattr(ObserverService, "_handled", dies)
+    monkeypatch.setattr(service_module, "COMMIT_SECONDS", 0.05)
+    await send(settings, *(numbered(number) for number in range(3)))
+    starts: list[ObserverService] = []
+    found: list[Any] = []
+    while not found and len(starts) < service_module.TRIES + 3:
+        ended.clear()
+        async with running(settings) as service:
+            starts.append(service)
+            waits = {asyncio.create_task(passed_over(service)), asyncio.create_task(ended.wait())}
+            await asyncio.wait(waits, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+            for task in waits:
+                task.cancel()
+            if not ended.is_set():
+                found = await observations(settings, 4)
+            else:
+                killed(service)
+    # The first may end before it has stored what it did; of `TRIES` more the last ones take the record alone.
+    assert service_module.TRIES < len(starts) <= service_module.TRIES + 2
+    assert {one.subject.emission_id for _, _, one in found} == {"em-0", "em-2"}
+    assert await committed(settings) == 3
+
+
+async def passed_over(service: ObserverService) -> None:
+    """Waits until the service has counted one."""
+    for _ in range(20 * PATIENCE):
+        if b'result="passed-over"} 1.0' in service._metrics.text():
+            return
+        await asyncio.sleep(0.05)
+
+
+def killed(service: ObserverService) -> None:
+    """Has the service commit nothing more, as a process that was killed."""
+
+    async def nothing(*_: Any, **__: Any) -> None:
+        pass
+
+    service._commit = service._commit_at = nothing  # type: ignore[method-assign]
+    service.request_stop()
+    for task in service._working:
+        task.cancel()

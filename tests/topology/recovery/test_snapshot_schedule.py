@@ -232,12 +232,19 @@ async def test_a_snapshot_that_fails_gives_the_turn_to_the_next_lane(kept: Kept,
     stores = [SnapshotStore(tmp_path / name, 0, 2, fold.form) for name in ("file", "folder")]
     bad, good = (SnapshotScheduler(store, fold, 3600.0, turn=turn) for store in stores)
 
+    assert [(one.fails, one.written_at) for one in (bad, good)] == [(False, None)] * 2
     bad.after_block(restored, nobody)
     await kept.world.until(lambda: not turn._writing)
     good.after_block(restored, nobody)
     await kept.world.until(lambda: not turn._writing)
 
     assert len(list(stores[1].found())) == 1
+    assert (bad.fails, bad.written_at, good.fails) == (True, None, False)
+    (path, _), *_ = stores[1].found()
+    (start,) = SnapshotScheduler(stores[1], fold, None).starts()  # another worker's: as old as its file
+    await start.begin()
+    assert good.written_at is not None
+    assert abs(good.written_at - path.stat().st_mtime * 1000) < 60_000
 
 
 async def test_a_snapshot_that_hangs_holds_up_no_other_lane_for_ever(kept: Kept):

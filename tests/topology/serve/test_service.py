@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 import time
 
 import pytest
@@ -9,8 +10,9 @@ import pytest
 from sluice.codecs.errors import UnreachableError
 from sluice.topology.client import AsyncEmitter, RefusedError
 from sluice.topology.client.ports import Stored
+from sluice.topology.mcp import door
 from sluice.topology.mcp.tokens import revoke
-from sluice.topology.serve import gate
+from sluice.topology.serve import bodies, gate, routes
 from sluice.topology.serve import record_intake as intake_module
 from sluice.topology.serve.shares import Shares
 
@@ -472,3 +474,42 @@ async def _until(wanted):
     async with asyncio.timeout(60):
         while not wanted():  # noqa: ASYNC110
             await asyncio.sleep(0.001)
+
+
+async def test_probes_are_answered_while_a_body_is_read(service, monkeypatch):
+    """Reading what takes long holds nobody up: it ends here only once the probe was answered."""
+    begun, answered, waited = threading.Event(), threading.Event(), []
+
+    def slow(*asked):
+        begun.set()
+        waited.append(answered.wait(30))
+        return bodies.read_body(*asked)
+
+    monkeypatch.setattr(routes, "read_body", slow)
+    large = GOOD | {"text": GOOD["text"] + " It is so." * 10_000}
+    async with service() as client:
+        posted = asyncio.create_task(client.post("/v1/emissions", json=large))
+        assert await asyncio.to_thread(begun.wait, 30)
+        assert (await client.get("/healthz")).status_code == 200
+        answered.set()
+        answer = await posted
+    assert waited == [True]
+    assert (answer.status_code, answer.json()["reason"]) == (422, "too-many-annotations")
+
+
+def test_a_large_request_pays_for_what_is_in_it():
+    """The rate is of bytes and statements: a client that posts much asks less often."""
+    rates = door.Rates(1.0, 4)
+    assert rates.take("a")
+    rates.charge("a", 10.0)
+    assert not rates.take("a")
+    assert rates.take("b")
+
+
+async def test_a_client_that_posts_much_has_to_wait(service):
+    """Nine requests of a megabyte are more than a hundred of the usual size, at once."""
+    body = json.dumps(GOOD | {"contexts": {"c": "x" * 900_000}}).encode()
+    async with service(rate=1.0, burst=100) as client:
+        statuses = [(await client.post("/v1/emissions", content=body)).status_code for _ in range(9)]
+    assert statuses[0] == 202
+    assert statuses[-1] == 429

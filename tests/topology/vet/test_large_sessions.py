@@ -84,5 +84,6 @@ def test_a_session_larger_than_the_memory_is_vetted_whole(repo: Path, tmp_path: 
     told = [json.loads(line) for line in done.stdout.splitlines()]
     assert Counter(one["status"] for one in told) == {"admitted": TURNS, "contradicted": TURNS}
     assert [one["turn"] for one in told] == [turn for turn in range(1, TURNS + 1) for _ in range(2)]
-    troubles = [line for line in done.stderr.splitlines() if "session.jsonl:" in line]
+    *troubles, read = [line for line in done.stderr.splitlines() if "session.jsonl:" in line]
+    assert read.endswith(f": {TURNS} messages, {2 * TURNS} statements, 2 not understood")
     assert [int(line.split("session.jsonl:")[1].split(":")[0]) for line in troubles] == [broken, number]

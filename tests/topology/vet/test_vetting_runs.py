@@ -20,7 +20,7 @@ from sluice.topology.settings.settings import Settings
 from sluice.topology.vet import vetting_runs
 from sluice.topology.vet.vetted_assertions import Verdict
 from sluice.topology.vet.vetting import VETTING_POLICY, Vetter
-from sluice.topology.vet.vetting_runs import Claims, Job, Named, Running, Unread, Vetted, processes_for
+from sluice.topology.vet.vetting_runs import Claims, Job, Named, ReadFile, Running, Unread, Vetted, processes_for
 
 
 def job_of(tmp_path: Path, repo: Path, *, last: bool = False) -> Job:
@@ -44,7 +44,15 @@ def results(job: Job, processes: int) -> list[object]:
             if isinstance(one, Vetted)
             else one
             for one in under_way.results()
+            if not isinstance(one, ReadFile)
         ]
+
+
+def readings(job: Job, processes: int) -> list[tuple[str, int, int]]:
+    """File, messages and what was not understood, as each process reads them."""
+    with Running(job, processes) as under_way:
+        found = [one for one in under_way.results() if isinstance(one, ReadFile)]
+    return [(Path(one.name).name, one.reading.messages, one.reading.not_understood) for one in found]
 
 
 SELF_MADE = "The server deletes all data of `Customers` at midnight."
@@ -93,6 +101,7 @@ def test_several_processes_say_what_one_says(tmp_path: Path, repo: Path, process
     for found in (alone, together):
         assert [one.line for one in found if isinstance(one, Unread)] == [21]
         assert [one[1] for one in found if not isinstance(one, Unread)] == [1, 2, 3, 4, 5, None, 1, 2]
+    assert readings(job, processes) == readings(job, 1) == [("one.jsonl", 5, 1), ("two.jsonl", 2, 0)]
 
 
 def test_each_turn_is_judged_by_the_process_that_comes_to_it_first():

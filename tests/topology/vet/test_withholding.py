@@ -20,8 +20,8 @@ from sluice.codecs.errors import SluiceError, UsageError
 from sluice.record import ToolCall
 from sluice.topology.vet import answering
 from sluice.topology.vet.answering import AnswerVetter, Vetted
-from sluice.topology.vet.replies import replies_of
-from sluice.topology.vet.vetted_assertions import Verdict
+from sluice.topology.vet.replies import is_unread, replies_of
+from sluice.topology.vet.vetted_assertions import Missing, Verdict
 from sluice.topology.vet.withholding import Rules, disarmed, marked, outcome_of, rules_of
 
 RIGHT = "`MAX_RETRIES` is 5 in `limits.py`."
@@ -48,6 +48,12 @@ def verdict(status: str) -> Verdict:
 
 def vetted(*statuses: str) -> Vetted:
     return Vetted([verdict(one) for one in statuses])
+
+
+def unseen(*statuses: str) -> Vetted:
+    """The first one could not be looked at."""
+    first = verdict("unverified-inference")._replace(reason="not-looked-at", missing=[Missing("", "it is closed")])
+    return Vetted([first, *map(verdict, statuses)])
 
 
 ALL = Rules("withhold", "mark", "withhold")
@@ -309,3 +315,71 @@ def test_without_litellm_the_guardrail_says_what_to_install(monkeypatch: pytest.
     monkeypatch.delitem(sys.modules, "sluice.topology.vet.litellm_guardrail", raising=False)
     with pytest.raises(UsageError, match=r"LiteLLM is not installed \(.*\).*pip install 'sluice[a-z-]*\[litellm\]'"):
         importlib.import_module("sluice.topology.vet.litellm_guardrail")
+
+
+# ------------------------------------------------------------ what could not be looked at
+
+
+@pytest.mark.parametrize(
+    ("rules", "action", "sentence"),
+    [
+        (Rules(), "pass", ""),
+        (Rules(late="mark"), "mark", "[sluice: observers could not look at statement 1, of 2 in this answer.]"),
+        (
+            Rules(unsupported="withhold", late="mark"),
+            "mark",
+            "[sluice: observers could not look at statement 1, of 2 in this answer.]",
+        ),
+    ],
+)
+def test_what_could_not_be_looked_at_is_late(rules: Rules, action: str, sentence: str) -> None:
+    """It is no statement that nothing bears out: the rule for what was not vetted holds."""
+    found = outcome_of(unseen("admitted"), rules)
+    assert (found.action, found.sentence, list(found.unseen)) == (action, sentence, [1])
+
+
+README_READ = ToolCall(
+    call_id="c", name="Read", arguments={"file_path": "README.md"}, result="x\n", ok=True, at=None, cwd=None
+)
+
+
+@pytest.mark.parametrize("calls", [(), (README_READ,)], ids=["no call", "another file"])
+@pytest.mark.parametrize("relative", [True, False])
+def test_the_form_of_the_root_and_unrelated_calls_change_nothing(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, relative: bool, calls: tuple[ToolCall, ...]
+) -> None:
+    """What the answer names is looked up."""
+    (checkout / "README.md").write_text("x\n")
+    monkeypatch.chdir(checkout)
+    vetter = AnswerVetter("." if relative else checkout, budget=60)
+    assert [one.status for one in vetter.vet(WRONG, lambda: calls).verdicts] == ["contradicted"]
+
+
+def test_a_root_that_cannot_be_looked_at_is_logged(
+    checkout: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its statements are late, and a sentence is logged."""
+    (checkout / ".git").rename(checkout.parent / "moved")
+    (checkout / ".git").write_text(f"gitdir: {checkout.parent}/moved\n")
+    with caplog.at_level(logging.WARNING):
+        found = AnswerVetter(checkout, budget=60).vet(WRONG)
+    assert outcome_of(found, Rules(late="withhold")).action == "withhold"
+    assert "observers could not look at 1 of 1 statements" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("response", "unread"),
+    [
+        ({"choices": [{"message": {"content": "So."}}]}, False),
+        ({"choices": [{"message": {"content": None, "tool_calls": [{}]}}]}, False),
+        ({"content": [{"type": "thinking", "text": "x"}, {"type": "tool_use"}]}, False),
+        ({"data": [{"embedding": [0.5]}]}, False),
+        ({"answer": "So."}, True),
+        ({"content": [{"type": "markdown_text", "text": "So."}]}, True),
+        ({"choices": [{"message": {"content": [{"type": "markdown_text", "text": "So."}]}}]}, True),
+        ({"output": [{"type": "message", "content": [{"type": "markdown_text", "text": "So."}]}]}, True),
+    ],
+)
+def test_a_response_of_another_form_is_known_as_such(response: object, unread: bool) -> None:
+    """A later version's block of text does not pass in silence."""
+    assert is_unread(response) is unread

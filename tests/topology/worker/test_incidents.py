@@ -18,7 +18,7 @@ from aiokafka.errors import KafkaTimeoutError
 from scripted_lane import Log, ToyLedger, World, fetched
 from structlog.testing import capture_logs
 
-from sluice.codecs.blocks import MAX_EVENTS, EventKind
+from sluice.codecs.blocks import MAX_EVENTS, EventKind, Output
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.topology.kafka import (
     consumer as fetching,
@@ -88,7 +88,7 @@ async def test_aiokafka_1145_a_transaction_that_never_ends(monkeypatch: pytest.M
     producer = LaneProducer(Settings(transaction_timeout=0.1), "lane", 0)
     async with asyncio.timeout(60):
         await producer.open()
-        with pytest.raises(TimeoutError):
+        with pytest.raises(TimeoutError, match=r"within 0\.1 s \(committing the transaction of sluice-lane-0\)"):
             await producer.commit(None, [])
         await producer.close()
         await producer.open()
@@ -96,6 +96,42 @@ async def test_aiokafka_1145_a_transaction_that_never_ends(monkeypatch: pytest.M
     first, second = StuckProducer.made
     assert first.is_closed
     assert not second.is_closed
+
+
+@pytest.mark.parametrize(
+    ("stuck", "said"),
+    [
+        ("start", "(fencing earlier owners as sluice-lane-0)"),
+        ("begin_transaction", "(beginning a block)"),
+        ("send_batch", "(handing a batch over for t.ledger)"),
+        ("", "(writing: no acknowledgement for t.admitted, t.ledger)"),
+    ],
+)
+async def test_a_time_out_says_what_was_waited_for(monkeypatch: pytest.MonkeyPatch, stuck: str, said: str):
+    """The phase, and the topics: that is what an operator has to look at."""
+
+    class Unanswered(StuckProducer):
+        async def send_batch(self, *_: Any, **__: Any) -> asyncio.Future[Any]:
+            return asyncio.get_running_loop().create_future()
+
+    async def nothing_ends(*_: Any, **__: Any) -> None:
+        await asyncio.Event().wait()
+
+    async def commit() -> None:
+        await producer.open()
+        await producer.commit(b"block", [Output("admitted", b"k", b"v", [])])
+
+    if stuck:
+        monkeypatch.setattr(Unanswered, stuck, nothing_ends)
+    monkeypatch.setattr(transactions, "AIOKafkaProducer", Unanswered)
+    monkeypatch.setattr(transactions, "CLOSE_SECONDS", 0.1)
+    monkeypatch.setattr(transactions, "GRACE_SECONDS", 0.0)
+    producer = LaneProducer(Settings(transaction_timeout=0.1, topic_prefix="t."), "lane", 0)
+    with pytest.raises(TimeoutError) as late:
+        await commit()
+    await producer.close()
+
+    assert str(late.value) == f"the broker did not answer within 0.1 s {said}"
 
 
 async def test_aiokafka_1145_the_lane_takes_itself_over_anew():

@@ -19,8 +19,9 @@ from search import examples
 from structlog.testing import capture_logs
 
 from sluice.codecs.blocks import MAX_EVENTS, EventKind, Header, outputs_root, seal
-from sluice.codecs.errors import DoesNotHoldError
+from sluice.codecs.errors import DoesNotHoldError, SluiceError
 from sluice.codecs.lane_claims import claim_hash, read_claim
+from sluice.codecs.ledger_identity import LedgerIdentity, identity_in
 from sluice.codecs.quarantine import quarantine
 from sluice.streams.policy.policy import Admissibility, Policy
 from sluice.topology.kafka.claiming import Member, NotAMemberError
@@ -103,6 +104,34 @@ class TestBlocks:
 
         assert [len(block.events) for block in world.log.blocks] == [1, 2]
 
+    async def test_what_an_open_transaction_hides_lags_and_is_not_waited_for(self):
+        """It counts as not read, by offsets and by time; a block is not kept open for what cannot come."""
+        world = World()
+        world.make(max_block_wait=600.0)
+        async with world.running():
+            await world.until(lambda: world.log.records)
+            world.inputs.send("emissions", b"a")
+            await world.until(lambda: world.log.values == [b"a"])
+            for time, high in ((5, 1), (7, 40), (9, 40)):
+                world.lane.answered("emissions", 1, time, 1, 1, high)
+            status = world.lane.status
+            world.inputs.send("emissions", b"b")
+            await world.until(lambda: world.log.values == [b"a", b"b"])
+
+        assert (status.lag["emissions"], status.read_to["emissions"]) == (39, 5)
+
+    async def test_what_is_due_is_told_also_while_the_lane_is_away(self):
+        """The oldest of its timers, of the clock or of the watermark, until a block has handled it."""
+        world = World()
+        async with world.running():
+            await world.until(lambda: world.log.records)
+            assert world.lane.status.due is None
+            world.inputs.send("emissions", b"@1500000", b"~1200000")
+            await world.until(lambda: len(world.log.values) == 2)
+            assert world.lane.status.due == 1_200_000
+
+        assert (world.lane.status.phase, world.lane.status.due) == ("stopped", 1_200_000)
+
     async def test_records_pile_up_while_a_transaction_is_in_flight(self):
         """What comes meanwhile makes one next block, not many."""
         async with World().running() as world:
@@ -124,6 +153,19 @@ class TestBlocks:
             await world.until(lambda: len(world.log.values) == 9001)
 
         assert [len(block.events) for block in world.log.blocks] == [1, MAX_EVENTS, MAX_EVENTS, 1001]
+        assert world.log.values == values
+
+    async def test_a_block_holds_what_is_folded_in_a_tenth_of_a_second(self):
+        """What folds slowly comes in smaller blocks; the same records, in order."""
+        values = [b"%d" % number for number in range(100)]
+        world = World()
+        async with world.running():
+            await world.until(lambda: world.log.records)
+            world.lane._block_sizer.folded(4000, 40.0)
+            world.inputs.send("emissions", *values)
+            await world.until(lambda: len(world.log.values) == 100)
+
+        assert [len(block.events) for block in world.log.blocks][:2] == [1, 10]
         assert world.log.values == values
 
     async def test_a_record_larger_than_a_block_stands_alone(self):
@@ -410,13 +452,37 @@ class TestLoudStops:
 
         assert "emissions/0 ends before the position that the ledger names" in await self._stopped(world)
 
-    async def test_another_number_of_partitions(self):
-        """Keys would hash elsewhere."""
+    async def test_fewer_partitions(self):
+        """An input has none for some lane."""
         world = await self._two_blocks()
-        world.inputs.partitions = 3
+        world.inputs.partitions = 1
         world.make()
 
         assert "another number of partitions" in await self._stopped(world)
+
+    async def test_a_topic_that_it_writes_to_is_gone(self):
+        """The lane says which, and not that something timed out; also where it waits for the broker just then."""
+        for during in ("idle", "block"):
+            world = await self._two_blocks()
+            world.make()
+            task = asyncio.create_task(world.lane.run())
+            await world.until(lambda world=world: world.lane.status.phase == "running")
+            if during == "block":
+                world.ledger.fail_before = [TimeoutError("the broker did not answer within 20 s")]
+                world.lane._gone = ["admitted"]
+                world.inputs.send("emissions", b"c")
+            else:
+                world.lane.identified({}, {"admitted", "reviews"})
+            with pytest.raises(DoesNotHoldError, match=r"the broker has no topic admitted any more.*topics create"):
+                await asyncio.wait_for(task, 60)
+
+    async def test_more_partitions_are_no_reason_to_stop(self):
+        """Its own is there; the worker tells of those that no lane reads."""
+        world = await self._two_blocks()
+        world.inputs.partitions = 3
+        world.make()
+        async with world.running():
+            await world.until(lambda: world.lane.status.phase == "running")
 
 
 class TestInputs:
@@ -662,6 +728,75 @@ class TestRebalance:
             assert world.lane.status.reason == ""
 
         assert world.ledger.opened == 2
+
+
+def identity(app_id: str = "sluice", was: str | None = None, ledger_id: str = "ID") -> LedgerIdentity:
+    """What a worker of this application takes the ledger for."""
+    return LedgerIdentity(ledger_id=ledger_id, app_id=app_id, was=was)
+
+
+class TestIdentity:
+    """The first block names the ledger and its application; no other application writes it, unless renamed."""
+
+    async def _begun(self) -> World:
+        world = World()
+        world.make(identity=identity())
+        async with world.running():
+            world.inputs.send("emissions", b"a")
+            await world.until(lambda: world.log.values == [b"a"])
+        return world
+
+    async def test_the_first_block_names_the_ledger(self):
+        """Beside its policy; no later block does."""
+        world = await self._begun()
+        async with World(world.log, world.inputs).running():
+            pass
+
+        assert [identity_in(block) for block in world.log.blocks] == [identity(), *[None] * (len(world.log.blocks) - 1)]
+        assert [event.kind for event in world.log.blocks[0].events] == [EventKind.POLICY, EventKind.LEDGER]
+
+    @pytest.mark.parametrize(
+        ("ours", "sentence"),
+        [
+            (identity("other"), "the application 'sluice' writes this ledger, and this worker's app_id is 'other'"),
+            (identity("other", was="third"), "'sluice' writes this ledger, and this worker's app_id is 'other'"),
+            (identity(ledger_id="ID2"), "the ledger is another one than when this worker was started"),
+        ],
+    )
+    async def test_another_one_is_refused(self, ours: LedgerIdentity, sentence: str):
+        """With both names, and nothing is written."""
+        world = await self._begun()
+        stood = len(world.log.records)
+        world.make(identity=ours)
+
+        with pytest.raises(SluiceError, match=sentence):
+            await asyncio.wait_for(world.lane.run(), 60)
+        assert len(world.log.records) == stood
+
+    async def test_a_ledger_that_another_one_claimed_first_is_refused(self):
+        """Of two first starts the later one sees the claim of the earlier one, and no block."""
+        world = World()
+        world.ledger.begun_by = "sluice"
+        world.make(identity=identity("other"))
+
+        with pytest.raises(SluiceError, match="'sluice' writes this ledger, and this worker's app_id is 'other'"):
+            await asyncio.wait_for(world.lane.run(), 60)
+        assert not world.log.records
+
+    async def test_a_new_name_is_recorded_once(self):
+        """An application that was renamed says so in the ledger; the name before it is refused from then on."""
+        world = await self._begun()
+        for _ in range(2):
+            world.make(identity=identity("other", was="sluice"))
+            async with world.running():
+                world.inputs.send("emissions", b"b")
+                await world.until(lambda: world.log.values[-1] == b"b" and world.lane.status.phase == "running")
+
+        named = [one for block in world.log.blocks if (one := identity_in(block)) is not None]
+        assert named == [identity(), identity("other", was="sluice")]
+        world.make(identity=identity())
+        with pytest.raises(SluiceError, match="'other' writes this ledger, and this worker's app_id is 'sluice'"):
+            await asyncio.wait_for(world.lane.run(), 60)
 
 
 async def suspended_behind_a_block(world: World) -> None:

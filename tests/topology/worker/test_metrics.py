@@ -12,10 +12,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from sluice.codecs.blocks import Event, EventKind, Output
 from sluice.streams.policy.policy import INADMISSIBLE, Policy
+from sluice.topology.kafka.requests import TopicNow
 from sluice.topology.kafka.transactions import FencedError
 from sluice.topology.ledger.fold_filter import FoldFilter
 from sluice.topology.worker.interfaces import PHASES, Committed, LaneStatus
 from sluice.topology.worker.metrics import Metrics
+from sluice.topology.worker.watching import Watch
 
 T = 1_800_000_000_000
 STATUS = LaneStatus(
@@ -30,6 +32,10 @@ STATUS = LaneStatus(
     {"late": 3, "lives": 11, "waiting": 5},
     lag={"emissions": 4},
     read_to={"emissions": 58_000},
+    due=45_000,
+    snapshot_at=50_000,
+    snapshot_fails=True,
+    checkpoint_at=20_000,
 )
 
 
@@ -174,6 +180,34 @@ def test_what_a_lane_is_behind_by_is_read_off_it(metrics: Metrics):
     assert samples(metrics, "sluice_running") == {(): 1}
     assert samples(metrics, "sluice_recovering") == {(): 0}
     assert samples(metrics, "sluice_failed") == {(): 0}
+
+
+def test_what_grows_old_is_told_by_its_age(metrics: Metrics):
+    """Of what there is none, there is no age; and nothing is due before its time."""
+    names = [f"sluice_{name}" for name in ("overdue_seconds", "snapshot_age_seconds", "checkpoint_age_seconds")]
+    fresh = STATUS._replace(due=60_001, snapshot_at=None, snapshot_fails=False, checkpoint_at=None)
+    none = Metrics(lambda: [fresh, fresh._replace(due=None)], clock=lambda: 60_000)
+
+    assert [samples(metrics, name) for name in names] == [{(): 15}, {(): 10}, {(): 40}]
+    assert [samples(none, name) for name in names] == [{(): 0}, {}, {}]
+    assert [samples(one, "sluice_snapshot_failing") for one in (metrics, none)] == [{(): 1}, {(): 0}]
+
+
+def test_topics_and_certificates_are_told():
+    """As they were seen last; while nothing looks, what is wanted is not told either, so that no alert compares it."""
+    watch = Watch(4)
+    watch.saw({"emissions": TopicNow(6), "admitted": TopicNow(4)}, {("ledger", 1): 7}, certificate_end=160.0)
+    found = Metrics(lambda: (), clock=lambda: 60_000, topics=lambda: watch, certificates=lambda: {"client": 50.0})
+    blind = Metrics(lambda: (), clock=lambda: 60_000)
+    names = ("topic_partitions", "topic_partitions_wanted", "certificate_expiry_seconds")
+
+    assert [samples(found, f"sluice_{name}") for name in names] == [
+        {("admitted",): 4, ("emissions",): 6},
+        {(): 4},
+        {("broker",): 100, ("client",): -10},
+    ]
+    assert samples(found, "sluice_log_start_offset") == {("ledger",): 7}
+    assert [samples(blind, f"sluice_{name}") for name in names] == [{}, {}, {}]
 
 
 def test_the_states_of_lanes_are_told_also_where_there_is_none():

@@ -16,6 +16,7 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.function.Predicate;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
@@ -36,12 +37,12 @@ import org.apache.kafka.streams.state.WindowBytesStoreSupplier;
 import org.apache.kafka.streams.state.WindowStore;
 
 /**
- * The windowed k-distinct join on Kafka Streams, exactly once: an emission goes on once observations of two distinct
- * classes within an hour of it have come, in either order.
+ * The windowed k-distinct join on Kafka Streams, exactly once: a statement of an emission goes on once observations of
+ * two distinct classes within an hour of the emission have come for it, in either order.
  *
  * <p>The Processor API and not the DSL's stream-stream join: that one emits a row for every pair, so that counting
- * distinct classes would need a second store, a second changelog and a repartition. One window store keyed by emission
- * does it with one look-up and one write a record. Windows are an hour wide and aligned, and a look-up reads at most
+ * distinct classes would need a second store, a second changelog and a repartition. One window store keyed by statement
+ * does it with one look-up and one write for each statement that a record is about. Windows are an hour wide and aligned, and a look-up reads at most
  * the present one and the one before, by key and time, never a range; old segments are dropped whole. Caching is on, so
  * that of several writes to a key within a commit interval one reaches the changelog.
  *
@@ -55,7 +56,6 @@ public final class Join {
     static final ObjectReader EMISSIONS = MAPPER.readerFor(Emission.class);
     static final ObjectReader OBSERVATIONS = MAPPER.readerFor(Observation.class);
     static final JsonFactory JSON = MAPPER.getFactory();
-    static final int[] NO_SPAN = {0, 0};
 
     private static Path begun;
     private static volatile boolean running;
@@ -66,14 +66,15 @@ public final class Join {
 
     public record Emission(String text, List<Assertion> assertions) {}
 
-    public record Observation(String substrate_class, String outcome) {}
+    public record Subject(Span span) {}
 
-    /** What is known of one emission: its text once it has come (null before), and each class's newest time. */
+    public record Observation(Subject subject, String substrate_class, String outcome) {}
+
+    /** What is known of one statement: its text once it has come (null before), and each class's newest time. */
     static final class State {
         boolean admitted;
         long emitted;
         String text;
-        int[] span = NO_SPAN;
         final TreeMap<String, Long> classes = new TreeMap<>();
 
         boolean ready() {
@@ -98,14 +99,14 @@ public final class Join {
                 }
                 byte[] text = state.text == null ? null : state.text.getBytes(StandardCharsets.UTF_8);
                 byte[][] names = new byte[state.classes.size()][];
-                int size = 1 + 8 + 8 + 4 + (text == null ? 0 : text.length) + 1, index = 0;
+                int size = 1 + 8 + 4 + (text == null ? 0 : text.length) + 1, index = 0;
                 for (String name : state.classes.keySet()) {
                     names[index] = name.getBytes(StandardCharsets.UTF_8);
                     size += 8 + 2 + names[index++].length;
                 }
                 ByteBuffer buffer = ByteBuffer.allocate(size);
                 buffer.put((byte) (state.admitted ? 1 : 0)).putLong(state.emitted);
-                buffer.putInt(state.span[0]).putInt(state.span[1]).putInt(text == null ? -1 : text.length);
+                buffer.putInt(text == null ? -1 : text.length);
                 if (text != null) {
                     buffer.put(text);
                 }
@@ -128,7 +129,6 @@ public final class Join {
                 State state = new State();
                 state.admitted = buffer.get() == 1;
                 state.emitted = buffer.getLong();
-                state.span = new int[] {buffer.getInt(), buffer.getInt()};
                 int length = buffer.getInt();
                 if (length >= 0) {
                     state.text = text(buffer, length);
@@ -153,7 +153,7 @@ public final class Join {
         private ProcessorContext<String, byte[]> context;
         private WindowStore<String, State> store;
 
-        abstract boolean add(State state, byte[] value, long at) throws IOException;
+        abstract void read(Record<String, byte[]> record) throws IOException;
 
         @Override
         public void init(ProcessorContext<String, byte[]> context) {
@@ -166,37 +166,45 @@ public final class Join {
             if (!running) {
                 tellBegun();
             }
+            try {
+                read(record);
+            } catch (IOException error) {
+                throw new UncheckedIOException(error);
+            }
+        }
+
+        /** Takes what a record says of one statement into the store; it goes on where it is ready. */
+        void advance(Record<String, byte[]> record, int[] span, Predicate<State> add) throws IOException {
+            String key = record.key() + '/' + span[0] + '-' + span[1];
             long at = record.timestamp(), window = at - at % WINDOW;
-            State state = store.fetch(record.key(), window);
+            State state = store.fetch(key, window);
             if (state == null) {
                 window -= WINDOW;
-                state = store.fetch(record.key(), window);
+                state = store.fetch(key, window);
             }
             if (state == null) {
                 window += WINDOW;
                 state = new State();
             }
-            try {
-                if (!add(state, record.value(), at)) {
-                    return;
-                }
-                if (state.ready()) {
-                    state.admitted = true;
-                    context.forward(new Record<>(record.key(), admitted(record.key(), state), at));
-                }
-            } catch (IOException error) {
-                throw new UncheckedIOException(error);
+            if (!add.test(state)) {
+                return;
             }
-            store.put(record.key(), state, window);
+            if (state.ready()) {
+                state.admitted = true;
+                context.forward(new Record<>(record.key(), admitted(record.key(), span, state), at));
+            }
+            store.put(key, state, window);
         }
 
-        private static byte[] admitted(String key, State state) throws IOException {
+        private static byte[] admitted(String key, int[] span, State state) throws IOException {
             ByteArrayOutputStream bytes = new ByteArrayOutputStream(256);
             try (JsonGenerator json = JSON.createGenerator(bytes)) {
                 json.writeStartObject();
                 json.writeStringField("emission_id", key);
-                json.writeFieldName("span");
-                json.writeArray(state.span, 0, 2);
+                json.writeObjectFieldStart("span");
+                json.writeFieldName("chars");
+                json.writeArray(span, 0, 2);
+                json.writeEndObject();
                 json.writeArrayFieldStart("classes");
                 for (String name : state.classes.keySet()) {
                     json.writeString(name);
@@ -211,27 +219,33 @@ public final class Join {
 
     static final class Emissions extends Side {
         @Override
-        boolean add(State state, byte[] value, long at) throws IOException {
-            if (state.text != null) {
-                return false;
+        void read(Record<String, byte[]> record) throws IOException {
+            Emission emission = EMISSIONS.readValue(record.value());
+            for (Assertion assertion : emission.assertions()) {
+                int[] span = assertion.span().chars();
+                advance(record, span, state -> {
+                    if (state.text != null) {
+                        return false;
+                    }
+                    state.text = emission.text().substring(span[0], span[1]);
+                    state.emitted = record.timestamp();
+                    return true;
+                });
             }
-            Emission emission = EMISSIONS.readValue(value);
-            state.text = emission.text();
-            state.span = emission.assertions().get(0).span().chars();
-            state.emitted = at;
-            return true;
         }
     }
 
     static final class Observations extends Side {
         @Override
-        boolean add(State state, byte[] value, long at) throws IOException {
-            Observation observation = OBSERVATIONS.readValue(value);
+        void read(Record<String, byte[]> record) throws IOException {
+            Observation observation = OBSERVATIONS.readValue(record.value());
             if (!"corroborates".equals(observation.outcome())) {
-                return false;
+                return;
             }
-            state.classes.merge(observation.substrate_class(), at, Math::max);
-            return true;
+            advance(record, observation.subject().span().chars(), state -> {
+                state.classes.merge(observation.substrate_class(), record.timestamp(), Math::max);
+                return true;
+            });
         }
     }
 
