@@ -1,4 +1,4 @@
-"""`sluice topics create`, `sluice topics check`, `sluice topics adopt`, `sluice topics drain` and `sluice topics group`."""
+"""`sluice topics`: `create`, `check`, `adopt`, `drain` and `group`."""
 
 from __future__ import annotations
 
