@@ -22,7 +22,7 @@ from .lexicon import NOUNS, OPERATORS, TIMES, Phrases, phrases
 from .mentions import nouns_of
 from .slots import author_ends, is_set_off, read
 
-FORMS_VERSION: Final = 1
+FORMS_VERSION: Final = 2
 """Names what these forms, and the words that they are made of, read in a sentence; raised with every change of it."""
 MAX_TOKENS: Final = 40
 """Tokens of a sentence that is read by these forms."""
@@ -269,7 +269,8 @@ def _list(name: str, kind: str, tokens: Sequence[Token], at: int, said: _Said) -
             break
         at = start
     if items:
-        yield at, said.with_slot(name, f"[{', '.join(items)}]")
+        is_list = len(items) == 1 and items[0].startswith("[")  # «the members of `x` are `[1, 2]`»
+        yield at, said.with_slot(name, items[0] if is_list else f"[{', '.join(items)}]")
 
 
 def _written(row: _Row, said: _Said) -> Claim | None:

@@ -15,6 +15,7 @@ from .code_calls import verify_calls, verify_reaches, verify_uses
 from .code_flow import verify_before, verify_raises, verify_returns, verify_when
 from .code_values import (
     Verifier,
+    is_made,
     verify_defines,
     verify_equals,
     verify_extends,
@@ -24,10 +25,11 @@ from .code_values import (
     verify_parameter,
     verify_result,
 )
-from .code_view import View, holders_of, scoped
+from .code_view import NOT_FOUND, View, holders_of, scoped
 from .index import Definition, FileIndex
 from .index_building import MAX_BYTES, build_index
 from .languages import languages_of
+from .lexicon import SYMBOLIC
 from .results import Held, Source
 
 __all__ = ["CODE_CHECKS", "code_extents", "is_broken", "parse_code", "symbol_kinds", "verify_code"]
@@ -79,6 +81,10 @@ def _faults(index: FileIndex) -> int:
     return MAX_BYTES if index.problem else sum(end - start + 1 for start, end in index.errors)
 
 
+_NEVER: Final = frozenset(("reaches", "when", "unless"))
+"""Checks that are never false."""
+
+
 def verify_code(check: Check, index: FileIndex, source: Source) -> Held:
     """Whether a check on source code holds; its `not` is left aside.
 
@@ -96,7 +102,18 @@ def verify_code(check: Check, index: FileIndex, source: Source) -> Held:
     if isinstance(view, Held):
         return view
     held = _VERIFIERS[check.name](view)
+    if held == NOT_FOUND and _is_elsewhere(view):
+        held = Held(False, "differs")
     return held._replace(holds=None, reason="not-found") if held.holds is False and not view.language.refutes else held
+
+
+def _is_elsewhere(view: View) -> bool:
+    """Whether the file that a check names does not even have the name of the check's subject."""
+    check = view.check
+    if check.negated or check.path is None or check.name not in SYMBOLIC - _NEVER or view.whole is not None:
+        return False
+    parts = view.language.parts(str(check.arguments[0]))
+    return bool(parts) and view.is_absent(parts[-1]) and not is_made(view, parts)
 
 
 def code_extents(index: FileIndex, name: str) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from .code_view import NOT_FOUND, View, tight
+from .code_view import NOT_FOUND, View, flat, tight
 from .index import READS, Call, Definition, Role
 from .results import Held
 
@@ -39,6 +39,10 @@ def verify_calls(view: View) -> Held:
     return _missing(view, one, parts)
 
 
+_MAX_PIECES: Final = 200
+_PIECE: Final = re.compile(r"\"[^\"]*\"|'[^']*'|\w+|[^\w\s]")
+_OPENS: Final = re.compile(rb"(?:[(\[{,;:]|\A|\n|[^=!<>]=|=>|\b(?:return|if|while|in|yield|throw|raise))\s*\Z")
+_CLOSES: Final = re.compile(rb"[ \t]*(?:[)\]},;:{\n]|\Z)")
 _NAMED: Final = re.compile(r"^[@$:#]*[^\W\d][\w$]*[?!=]?$")
 
 
@@ -49,7 +53,7 @@ def verify_uses(view: View) -> Held:
         return one
     parts = view.language.parts(view.check.text("used"))
     if not parts or not _NAMED.search(parts[-1]):
-        return NOT_FOUND  # an expression is no name: its absence could not be told
+        return _expressed(view, one, view.check.text("used"))
     for at in view.occurrences(parts[-1], one.body):
         own = view.is_other(at)
         if view.is_cut(at, parts[-1]) or (own and view.check.text("used")[:1] not in ("@", "$")):
@@ -66,6 +70,22 @@ def verify_uses(view: View) -> Held:
                 line = view.line(at)
                 return Held(True, lines=(line, line), under=under.texts, narrowed=under.narrowed)
     return _missing(view, one, parts)
+
+
+def _expressed(view: View, one: Definition, text: str) -> Held:
+    """Whether an expression stands in the body, and is no part of a longer one; never exactly false."""
+    pieces = _PIECE.findall(flat(text))
+    if not one.body or not 0 < len(pieces) <= _MAX_PIECES:
+        return NOT_FOUND
+    pattern = rb"\s*".join(re.escape(piece.encode("utf-8", "replace")) for piece in pieces)
+    for match in re.compile(pattern).finditer(view.data, *one.body):
+        at, end = match.span()
+        alone = _OPENS.search(view.data, max(0, at - 40), at) and _CLOSES.match(view.data, end)
+        line = view.line(at)
+        if alone and not view.is_text(at) and view.is_direct(one, at) and view.has_line(line):
+            under = view.under(at, one)
+            return Held(True, lines=(line, view.line(end - 1)), under=under.texts, narrowed=under.narrowed)
+    return NOT_FOUND
 
 
 def verify_reaches(view: View) -> Held:
@@ -145,7 +165,9 @@ def _means(view: View, one: Definition, receiver: str, parts: tuple[str, ...], *
         plain = len(parts) == 1 and ((mention and _is_plain(view, one, name)) or _is_ambient(view, one, name))
         return plain or ((len(parts) > 1 or not view.language.making) and _is_sibling(view, one, parts, mention))
     if len(parts) == 1:
-        return receiver == "new" and mention and _is_plain(view, one, name)
+        if receiver == "new":
+            return mention and _is_plain(view, one, name)
+        return mention and _is_only_member(view, name)
     owner = _type_of(view, one)
     own = (one.receiver,) if one.receiver else view.language.own
     if receiver in view.language.parent:
@@ -165,6 +187,13 @@ def _means(view: View, one: Definition, receiver: str, parts: tuple[str, ...], *
     if target is None or not ((view.language.apart and not mention) or view.is_steady(name, None)):
         return False
     return _is_named(view, target, parts, mention)
+
+
+def _is_only_member(view: View, name: str) -> bool:
+    """Whether a name is nothing in the file but a member of something: no variable, parameter, function or import."""
+    there = {each.at for each in view.index.by_name.get(name, ()) if len(each.path) > 1}
+    bound = any(name in each.binds for each in view.index.imports)
+    return not bound and all(at in there or _is_member(view, at) for at, _ in view.roles(name) if not view.is_text(at))
 
 
 def _is_named(view: View, target: Definition, parts: tuple[str, ...], mention: bool) -> bool:

@@ -53,7 +53,7 @@ def verify_defines(view: View) -> Held:
         return whole
     name = parts[-1]
     if view.is_absent(name):
-        return NOT_FOUND if _is_made(view, parts) else Held(False, "differs")
+        return NOT_FOUND if is_made(view, parts) else Held(False, "differs")
     if (
         here
         and len(here) == len(there)
@@ -65,7 +65,7 @@ def verify_defines(view: View) -> Held:
     return NOT_FOUND
 
 
-def _is_made(view: View, parts: tuple[str, ...]) -> bool:
+def is_made(view: View, parts: tuple[str, ...]) -> bool:
     """Whether a definition may be there without being written: by the language, or by marks of a type or field."""
     if view.language.marking:
         owner = ".".join(parts[:-1])

@@ -85,5 +85,7 @@ RELATIONS: Final[dict[str, Relation]] = {
     for name, (parameters, active, passive, beside) in _GUARD["relations"].items()
 }
 """By check: how a sentence says it."""
+CUES: Final = {name: set(words.split()) for name, words in _GUARD["cues"].items()}
+"""By check that many words for what code does come near to: those without which it cannot contradict a sentence."""
 SYMBOLIC: Final = frozenset(_GUARD["symbolic"].split())
 """Checks on a symbol: where that is the only one of its name, the end of its file's path says which file."""

@@ -41,7 +41,9 @@ def mentions(tokens: tuple[Token, ...], checks: tuple[Check, ...], path: str | N
     """
     said: list[set[Mention]] = [set() for _ in tokens]
     for number, check in enumerate(checks):
-        for parameter, value in _arguments(check, path):
+        for parameter, value in arguments(check, path):
+            if parameter.kind is Kind.SYMBOL_KIND:
+                continue
             items = value if isinstance(value, tuple) and parameter.name != "value" else (value,)
             where = [
                 [at for start in range(len(tokens)) for at in _says(tokens, start, check, parameter, item)]
@@ -52,7 +54,7 @@ def mentions(tokens: tuple[Token, ...], checks: tuple[Check, ...], path: str | N
     return tuple(map(frozenset, said))
 
 
-def _arguments(check: Check, path: str | None) -> Iterator[tuple[Parameter, Value]]:
+def arguments(check: Check, path: str | None) -> Iterator[tuple[Parameter, Value]]:
     """The arguments of a check that a sentence may say; the file that it was held against where it names none."""
     signature = TABLE[check.name]
     named = {parameter.name: parameter for parameter in signature.named}
@@ -60,7 +62,7 @@ def _arguments(check: Check, path: str | None) -> Iterator[tuple[Parameter, Valu
         *zip(signature.parameters, check.arguments, strict=False),
         *((named[name], one) for name, one in check.named),
     ]
-    yield from (one for one in given if one[0].kind not in (Kind.OPERATOR, Kind.SYMBOL_KIND))
+    yield from (one for one in given if one[0].kind is not Kind.OPERATOR)
     if signature.content and check.path is None and path is not None:
         yield Parameter("path", Kind.PATH), path
 

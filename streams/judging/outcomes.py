@@ -5,7 +5,7 @@ The same for every observer and for the binding lane, so that two who see the sa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple
 
 from ...codecs.records import Kind, Outcome
@@ -71,7 +71,13 @@ class Judged(NamedTuple):
     helds: tuple[Held, ...]
 
 
-def judged(asked: AssertionChecks, helds: Sequence[Held], coverage: Coverage, words_present: bool) -> Judged:
+def judged(
+    asked: AssertionChecks,
+    helds: Sequence[Held],
+    coverage: Coverage,
+    words_present: bool,
+    excused: Collection[int] = (),
+) -> Judged:
     """The outcome of a look.
 
     Args:
@@ -80,11 +86,13 @@ def judged(asked: AssertionChecks, helds: Sequence[Held], coverage: Coverage, wo
         coverage: how much of the sentence the checks say. One that says the opposite of the sentence neither bears it
             out nor contradicts it.
         words_present: whether every term of the sentence stands in the region that was looked at (the old test).
+        excused: places of checks that do not contradict the sentence by being false (`excused`).
     """
     fitted = tuple(_for_kind(asked, check, held) for check, held in zip(asked.checks, helds, strict=True))
     verified = tuple(place for place, held in enumerate(fitted) if held.holds is True)
     refuted = tuple(place for place, held in enumerate(fitted) if held.holds is False)
-    outcome, reason = _outcome(asked, fitted, bool(verified), refuted, coverage, words_present)
+    against = [place for place in refuted if place not in coverage.opposed and place not in excused]
+    outcome, reason = _outcome(asked, fitted, bool(verified), refuted, against, coverage, words_present)
     return Judged(outcome, reason, verified, refuted, coverage, fitted)
 
 
@@ -105,10 +113,10 @@ def _outcome(
     helds: Sequence[Held],
     verified: bool,
     refuted: Sequence[int],
+    against: Sequence[int],
     coverage: Coverage,
     words_present: bool,
 ) -> tuple[Outcome, AbsentReason | None]:
-    against = [place for place in refuted if place not in coverage.opposed]
     if any(helds[place].reason != "changed-since" for place in against):
         return "contradicts", None
     if against:

@@ -18,6 +18,8 @@ from .checks import OPEN, Check, Operator
 from .results import Held, Source
 from .values import compare
 
+_NAME: Final = re.compile(r"(?<![\w\\])(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+)(?!\w)", re.ASCII)
+"""What no text parts, hyphenates or escapes: a quote with such a name is nowhere where the name is nowhere."""
 NOT_FOUND: Final = Held(None, "not-found")
 NOT_WHOLE: Final = Held(None, "not-whole")
 AMBIGUOUS: Final = Held(None, "ambiguous")
@@ -65,6 +67,9 @@ def _region(source: Source) -> _Region:
 def _contains(check: Check, source: Source, region: _Region) -> Held:
     quote, text = quote_of(check), flat(region.text)
     places = find_quote(quote, text, open_end=region.open_end)
+    names = _NAME.findall(quote) if check.path is not None and check.text("in") == "" and source.lines is None else ()
+    if region.whole and any(name.casefold() not in text.casefold() for name in names):
+        return Held(False, "differs")
     if places is None:
         return TOO_LARGE
     return Held(True, lines=_span(region, text, places[0], quote)) if places else NOT_FOUND

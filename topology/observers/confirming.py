@@ -18,6 +18,7 @@ from ...streams.judging.results import Held
 from ...streams.judging.verify import Parser
 from .ask import Ask, CannotLook
 from .deciding import Deciding
+from .nameable_files import is_copy
 from .trees import Tree
 
 _NAME: Final = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*(?:\(\))?")
@@ -65,11 +66,9 @@ class Confirming:
         return kinds
 
     def _is_unique(self, check: Check | Unknown) -> bool:
-        """Whether the symbol of a check that names no path is defined exactly once in all tracked files."""
-        if isinstance(check, Unknown) or check.path is not None:
-            return isinstance(check, Check)
-        if check.name not in SYMBOLIC:
-            return False
+        """Whether the symbol of a check is defined exactly once in all tracked files, copies aside."""
+        if isinstance(check, Unknown) or check.name not in SYMBOLIC:
+            return isinstance(check, Check) and check.path is not None
         name = str(check.arguments[0]).removesuffix("()")
         parts = re.split(r"\.|::|#|->", name)
         try:
@@ -86,5 +85,6 @@ class Confirming:
                 continue
             if index.problem is not None:
                 return False
-            count += sum(one.path[-len(parts) :] == tuple(parts) for one in index.definitions)
+            if not is_copy(path):
+                count += sum(one.path[-len(parts) :] == tuple(parts) for one in index.definitions)
         return count == 1

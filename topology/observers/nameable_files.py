@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from typing import Final
 
@@ -27,6 +28,13 @@ _MOST_BYTES: Final = 1 << 20
 """Of a file of configuration."""
 _MOST_LENDERS: Final = 8
 _PARTING: Final = re.compile(r"\.|::|#|->")
+_COPY: Final = re.compile(
+    r"(?:^|/)(?:dist|build|out|target|vendor|third_party|node_modules)/|\.d\.[cm]?ts$|\.pyi$|\.min\.js$"
+)
+_TEST: Final = re.compile(
+    r"(?:^|/)(?:tests?|__tests__|spec|testdata|examples?|bench(?:es|marks?)?)/|(?:^|/)test_[^/]*$"
+    r"|[._-](?:test|spec)\.\w+$|Tests?\.(?:java|cs)$"
+)
 
 
 def tracked(path: str, settings: Settings, instruments: Instruments) -> frozenset[str]:
@@ -93,6 +101,20 @@ def defining(path: str, settings: Settings, instruments: Instruments, symbol: st
             if index is not None and any(one.path[-len(parts) :] == parts for one in index.definitions):
                 found.append(name)
     return found
+
+
+def is_copy(path: str) -> bool:
+    """Whether a path is by convention that of a stub, or of what a build or another project made: what it defines is
+    defined elsewhere as well."""
+    return _COPY.search(path) is not None
+
+
+def homes(paths: Sequence[str]) -> list[str]:
+    """Of the files that define a symbol those that a statement about it means: no copies and no tests, where there are
+    others."""
+    for is_aside in (is_copy, _TEST.search):
+        paths = [path for path in paths if not is_aside(path)] or paths
+    return list(paths)
 
 
 def foresee(path: str, settings: Settings, instruments: Instruments) -> None:

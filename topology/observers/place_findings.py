@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from ...codecs.records import LookedAt
-from ...streams.judging.checks import Check, Unknown, parse_check
-from ...streams.judging.coverage import Confirmed, Scope, cover
+from ...streams.judging.checks import Check, Unknown
+from ...streams.judging.coverage import NOTHING_CONFIRMED, Confirmed, Scope, cover
 from ...streams.judging.outcomes import NEGATIVE, Judged, judged
+from ...streams.judging.refuting import excused
 from ...streams.judging.results import Held
 from ...streams.judging.terms import Presence
 from .ask import Ask, CannotLook, Finding
@@ -124,17 +125,15 @@ def answer(
     if any(held.reason == "no-grammar" for held in helds):
         raise CannotLook("the parser of this language is not installed")
     question = ask.question
-    checks = tuple(map(parse_check, question.derived.checks))
-    covered = cover(ask.said, checks, path=path, commit=commit, scope=scope, proposal=ask.proposed)
-    if confirming is not None and any(held.holds for held in helds):
-        for unique in (False, True):
-            added = confirming(unique=unique)
-            covered = cover(
-                ask.said, checks, path=path, commit=commit, scope=scope, proposal=ask.proposed, confirmed=added
-            )
-            if covered.level != "part" or added.narrowed:
-                break
-    found = judged(question, helds, covered, words is not None and words.whole)
+    checks = question.checks
+    asks = confirming if any(held.holds for held in helds) else None
+    added = NOTHING_CONFIRMED if asks is None else asks(unique=False)
+    covered = cover(ask.said, checks, path=path, commit=commit, scope=scope, proposal=ask.proposed, confirmed=added)
+    if asks is not None and covered.level == "part" and not added.narrowed:
+        added = asks(unique=True)
+        covered = cover(ask.said, checks, path=path, commit=commit, scope=scope, proposal=ask.proposed, confirmed=added)
+    spared = excused(ask.said, checks, helds, path) if ask.proposed is not None else ()
+    found = judged(question, helds, covered, words is not None and words.whole, spared)
     if found.reason == "terms-missing":
         if missing:
             found = found._replace(reason="path-missing")

@@ -78,7 +78,13 @@ def proposed(text: str, checks: Sequence[Check], at_hand: AtHand) -> list[Annota
         at_hand: the checkout.
     """
     kept = without_stale(proposals(text, at_hand.listing), checks, at_hand.committed)
-    return [everywhere(one) for one in kept] if checks else kept
+    if not checks:
+        return kept
+    noted = [everywhere(annotation) for annotation in kept]
+    if any(_path(annotation) for annotation in noted) or any(check.path for check in checks):
+        return noted
+    homes = [home for check in checks if (home := at_hand.home_of(check)) is not None]
+    return widened([Annotation(READ, None, None, {"path": home}) for home in homes], checks, at_hand) or noted
 
 
 def widened(noted: Sequence[Annotation], checks: Sequence[Check], at_hand: AtHand) -> list[Annotation]:

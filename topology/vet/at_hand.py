@@ -6,10 +6,12 @@ from __future__ import annotations
 from functools import cached_property
 
 from ...record.checkouts import Checkout
+from ...streams.judging.checks import Check
+from ...streams.judging.lexicon import SYMBOLIC
 from ...streams.policy.policy import Policy
 from ..observers.file_contents import File
 from ..observers.instruments import Instruments
-from ..observers.nameable_files import committed, defining, tracked
+from ..observers.nameable_files import committed, defining, homes, tracked
 from ..settings.settings import Settings
 
 
@@ -39,7 +41,7 @@ class AtHand:
         self._settings, self._instruments = settings, instruments
         self._checkout = Checkout(folder)
         self._committed: dict[str, bool] = {}
-        self._homes: dict[str, str | None] = {}
+        self._homes: dict[str, list[str]] = {}
 
     @cached_property
     def listing(self) -> frozenset[str]:
@@ -60,16 +62,16 @@ class AtHand:
             self._committed[path] = known
         return known
 
-    def home(self, symbol: str) -> str | None:
-        """The one tracked file that defines a symbol; None where several do, or none does.
-
-        Args:
-            symbol: a name, with the names of its owners before it where they are told.
-        """
+    def home_of(self, check: Check) -> str | None:
+        """The one tracked file that defines the symbol of a check, copies and tests aside; for `defines` the first of
+        several. None where several do, none does, or the check is on no symbol."""
+        if check.name not in SYMBOLIC and check.name != "defines":
+            return None
+        symbol = str(check.arguments[0])
         if symbol not in self._homes:
-            found = defining(self.folder, self._settings, self._instruments, symbol)
-            self._homes[symbol] = found[0] if len(found) == 1 else None
-        return self._homes[symbol]
+            self._homes[symbol] = homes(defining(self.folder, self._settings, self._instruments, symbol))
+        files = self._homes[symbol]
+        return files[0] if len(files) == 1 or (files and check.name == "defines") else None
 
     @cached_property
     def _head(self) -> dict[str, str]:

@@ -7,6 +7,7 @@ checks say all of a statement counts here and nowhere else. A statement that a c
 from __future__ import annotations
 
 import base64
+import posixpath
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -19,7 +20,6 @@ from ...codecs.signatures import emission_digest, sign_proposal
 from ...record.proposing import Context, FormProposer, Proposer
 from ...streams.judging.checks import Check, canonical, parse_check
 from ...streams.judging.claim_forms import claim
-from ...streams.judging.lexicon import SYMBOLIC
 from ...streams.policy.keys import Key
 from ...streams.policy.policy import Policy
 from ...streams.policy.policy import Proposer as Listed
@@ -78,7 +78,10 @@ class ProposedChecks:
         (proposal,) = self._proposer.propose([assertion_text(emission, assertion)], context, digest)
         if proposal is None:
             return assertion
-        checks = [self._at_home(check) for text in proposal.checks if isinstance(check := parse_check(text), Check)]
+        said = assertion_text(emission, assertion)
+        checks = [
+            self._at_home(check, said) for text in proposal.checks if isinstance(check := parse_check(text), Check)
+        ]
         looks = assertion.annotations
         if checks and not assertion.checks:
             # What has neither an id nor a time is no call: it is where `vet` itself would look.
@@ -87,13 +90,18 @@ class ProposedChecks:
             proposal = replace(proposal, checks=list(map(canonical, checks)))
         return replace(assertion, proposal=proposal, provenance=looks)
 
-    def _at_home(self, check: Check) -> Check:
-        """A check on a symbol that names no file, with the one that alone defines the symbol."""
-        if check.path is not None or check.name not in SYMBOLIC:
+    def _at_home(self, check: Check, said: str) -> Check:
+        """A check with the file that defines its symbol, where the sentence names none: a path that stands before the
+        sentence may be that of another symbol."""
+        if check.path is not None and posixpath.basename(check.path) in said:
             return check
-        home = self._at_hand.home(str(check.arguments[0]))
-        placed = None if home is None else parse_check(f"{canonical(check)[:-1]}, path={home})")
-        return placed if isinstance(placed, Check) else check
+        home = self._at_hand.home_of(check)
+        if home is None or (
+            check.path is not None and posixpath.splitext(check.path)[1] != posixpath.splitext(home)[1]
+        ):
+            return check
+        named = (*((name, value) for name, value in check.named if name != "path"), ("path", home))
+        return replace(check, named=named)
 
     def sign(self, proposed: Sequence[tuple[Assertion, dict[str, Any]]], record: dict[str, Any], origin: str) -> None:
         """Writes the proposals of an emission into the record that is decided, signed for it.

@@ -15,6 +15,7 @@ from sluice.codecs.records import Annotation, Emission
 from sluice.record.transcripts import open_transcript
 from sluice.streams.policy.policy import DEFAULT_POLICY, Policy
 from sluice.topology.observers.instruments import Instruments
+from sluice.topology.observers.nameable_files import homes
 from sluice.topology.observers.roots import Roots
 from sluice.topology.settings.settings import Settings
 from sluice.topology.vet.at_hand import AtHand, kinds_wanted
@@ -155,3 +156,10 @@ def test_a_folder_without_git_has_no_history(tmp_path: Path):
         hand = at_hand(tmp_path, made)
         assert not hand.committed("limits.py")
         assert kinds(of_answer(TRUE, hand)) == ["code.read", "grep"]
+
+
+def test_a_symbol_is_at_home_neither_in_its_copies_nor_in_tests():
+    """A statement about a symbol means the file that is its source."""
+    assert homes(["dist/a.js", "src/a.ts", "src/a.test.ts", "types/a.d.ts"]) == ["src/a.ts"]
+    assert homes(["tests/test_a.py", "a.pyi"]) == ["tests/test_a.py"]
+    assert homes(["src/a.py", "src/b.py"]) == ["src/a.py", "src/b.py"]
