@@ -9,7 +9,6 @@ hold a megabyte of `[`.
 from __future__ import annotations
 
 import re
-import sys
 from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -110,7 +109,7 @@ def _assertion(span: tuple[int, int], groups: list[_Group]) -> Assertion:
     )
 
 
-def _take_groups(text: str, vocabulary: str, most: int = sys.maxsize) -> tuple[str, list[_Group]]:
+def _take_groups(text: str, vocabulary: str, most: int = 1 << 62) -> tuple[str, list[_Group]]:
     """The text without its groups and the white space before each, and each group with the place where it stood; the
     first `most` groups."""
     close_after, open_after, mark_after = _Next(_CLOSE, text), _Next(_OPEN, text), _Next(_MARK, text)

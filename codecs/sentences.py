@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib.resources import files
@@ -79,7 +78,7 @@ _STOP: Final = re.compile(r"([at])([kx]*+)(p[px]*+)?")  # SATerm Close* Sp*, eac
 _THEN_LOWER: Final = re.compile(r"[^euatl]*+l")  # SB8: ( not (OLetter | Upper | Lower | SATerm) )* Lower
 
 
-def sentences(text: str, ends: Iterable[int] = (), most: int = sys.maxsize) -> list[tuple[int, int]]:
+def sentences(text: str, ends: Iterable[int] = (), most: int = 1 << 62) -> list[tuple[int, int]]:
     """The sentences of a text in order, without the white space around them; every other character is in one.
 
     Args:

@@ -21,6 +21,7 @@ __all__ = [
     "moments",
     "outcomes",
     "quotes",
+    "refuting",
     "rendering",
     "results",
     "teaching",

@@ -23,7 +23,7 @@ from sluice.topology.kafka.claiming import Member
 from sluice.topology.kafka.connect import open_reader
 from sluice.topology.kafka.topics import create_topics, topic_name
 from sluice.topology.kafka.transactions import FencedError
-from sluice.topology.ledger.identity import producer_of
+from sluice.topology.ledger.installation import producer_of
 from sluice.topology.ledger.ledger import KafkaLedger
 from sluice.topology.settings.settings import Settings, bootstrap
 

@@ -17,7 +17,7 @@ from sluice.topology.kafka.connect import open_consumer
 from sluice.topology.kafka.requests import topic_ids
 from sluice.topology.kafka.topics import create_topics, topic_name
 from sluice.topology.ledger.folds import folds
-from sluice.topology.ledger.identity import identify, present_group
+from sluice.topology.ledger.installation import identify, present_group
 from sluice.topology.settings.settings import Settings
 
 

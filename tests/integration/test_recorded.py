@@ -50,5 +50,8 @@ def test_a_transcript_arrives_on_kafka(command: str, settings: Settings, tmp_pat
         ("session:u1", "session:u1", ANSWER),
     ]
     # What the agent read of the file, then the whole file and the other kinds.
-    wanted = {"record": ["substrate.code.read"], "vet": ["substrate.code.read", "substrate.code.read", "substrate.grep"]}
+    wanted = {
+        "record": ["substrate.code.read"],
+        "vet": ["substrate.code.read", "substrate.code.read", "substrate.grep"],
+    }
     assert [kinds(value) for _, value in found] == [wanted[command]] * 2

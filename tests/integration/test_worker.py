@@ -34,7 +34,7 @@ from sluice.codecs.blocks import EventKind
 from sluice.topology.kafka.connect import open_admin, open_consumer
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.ledger.folds import folds
-from sluice.topology.ledger.identity import identify
+from sluice.topology.ledger.installation import identify
 from sluice.topology.settings.settings import Settings, bootstrap
 from sluice.topology.worker.worker import Worker
 

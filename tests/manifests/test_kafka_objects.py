@@ -10,8 +10,8 @@ import pytest
 
 from sluice.topology.kafka.topics import TOPICS, declared
 from sluice.topology.ledger.folds import folds
-from sluice.topology.ledger.identity import group_of as lanes_group
-from sluice.topology.ledger.identity import producer_of
+from sluice.topology.ledger.installation import group_of as lanes_group
+from sluice.topology.ledger.installation import producer_of
 from sluice.topology.observers.service import group_of
 from sluice.topology.serve.view import ServiceView
 from sluice.topology.settings.settings import Settings

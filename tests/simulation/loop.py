@@ -337,7 +337,7 @@ def inhabited(
         tell: takes each log line.
         substitutes: (module, name, what stands for that name there).
     """
-    clock = SimpleNamespace(monotonic=loop.time, time=lambda: loop.now_ms() / 1000)
+    clock = SimpleNamespace(monotonic=loop.time, time=lambda: loop.now_ms() / 1000, thread_time=lambda: 0.0)
     names: dict[str, Any] = {"monotonic": loop.time, "clocks": clock, "log": _Heard(tell)}
     places: list[tuple[Any, str, Any]] = [(aiokafka.producer.message_accumulator, "time", clock), *substitutes]
     for path in sorted(path for path in sys.modules if path.startswith("sluice.topology.")):

@@ -28,7 +28,7 @@ from sluice.topology.kafka.claiming import Member, NotAMemberError
 from sluice.topology.kafka.fetched import Bounds, Fetched
 from sluice.topology.kafka.membership import Standing
 from sluice.topology.ledger.folds import folds
-from sluice.topology.ledger.identity import Identities, group_of
+from sluice.topology.ledger.installation import Identities, group_of
 from sluice.topology.ledger.interfaces import Fold
 from sluice.topology.ledger.ledger import Ledger, ledger_of
 from sluice.topology.ledger.policies import PolicyFeed

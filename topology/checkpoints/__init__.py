@@ -10,4 +10,5 @@ __all__ = [
     "retentions",
     "signing",
     "trust",
+    "worker_key",
 ]

@@ -88,7 +88,7 @@ def group(obj: dict[str, Any], **flags: Any) -> None:
     Example:
       sluice topics group --broker kafka://127.0.0.1:9092
     """
-    from ..ledger.identity import present_group
+    from ..ledger.installation import present_group
 
     click.echo(asyncio.run(present_group(broker_settings(obj, flags))))
 

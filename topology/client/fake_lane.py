@@ -94,6 +94,9 @@ class FakeLane:
     async def range(self, topic: str, lane: int) -> Range:
         return Range(0, self.end(topic))
 
+    def as_of(self) -> int:
+        return max((records[-1].timestamp for records in self.topics.values() if records), default=0)
+
     async def cut(self) -> Cut:
         ends = {topic: [self.end(topic)] for topic in (*AUDITED, *LATER)}
         return Cut(ends, ends)

@@ -26,7 +26,7 @@ from ..kafka.stored_records import StoredRecord, take_stored, unreadable
 from ..kafka.topics import TOPICS, topic_name
 from ..kafka.transactions import GRACE_SECONDS
 from ..settings.settings import Settings
-from .identity import group_of
+from .installation import group_of
 from .policies import newest_blocks
 
 INPUTS = tuple(spec.name for spec in TOPICS.values() if spec.role == "input")

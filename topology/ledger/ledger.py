@@ -22,7 +22,7 @@ from ..kafka.stored_records import unreadable
 from ..kafka.topics import topic_name
 from ..kafka.transactions import GRACE_SECONDS, FencedError, LaneProducer, Written
 from ..settings.settings import Settings
-from .identity import producer_of
+from .installation import producer_of
 from .interfaces import Fold
 from .retention import beheaded
 

@@ -31,7 +31,7 @@ from ..kafka.topics import topic_name
 from ..kafka.transactions import GRACE_SECONDS
 from ..kafka.transport import FAUST_LOG, LaneConsumer, Transport
 from ..ledger.folds import folds
-from ..ledger.identity import Identities, group_of
+from ..ledger.installation import Identities, group_of
 from ..ledger.interfaces import Fold
 from ..ledger.ledger import ledger_of
 from ..ledger.obligations import demand_grounded

@@ -39,7 +39,7 @@ from ..kafka.fetched import Bounds, Fetched
 from ..kafka.transactions import FencedError, TooLargeError, Written
 from ..ledger.block_builder import BlockBuilder
 from ..ledger.chain import ChainHead
-from ..ledger.identity import demand_application
+from ..ledger.installation import demand_application
 from ..ledger.interfaces import Fold
 from ..ledger.ledger import TOGETHER, Ledger
 from ..ledger.policies import TOPIC as POLICIES

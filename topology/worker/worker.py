@@ -22,7 +22,7 @@ from ..kafka.security import certificate_ends
 from ..kafka.topics import topic_name
 from ..ledger.draining import undrained
 from ..ledger.folds import folds
-from ..ledger.identity import identify
+from ..ledger.installation import identify
 from ..ledger.policies import TOPIC as POLICIES
 from ..settings import logs
 from ..settings.clock import now_ms

@@ -32,7 +32,7 @@ from sluice.topology.kafka.connect import open_admin
 from sluice.topology.kafka.requests import log_ends
 from sluice.topology.kafka.topics import TOPICS, topic_name
 from sluice.topology.ledger.folds import folds
-from sluice.topology.ledger.identity import Identities, identify
+from sluice.topology.ledger.installation import Identities, identify
 from sluice.topology.settings.settings import Settings
 
 from .proxy import Proxy

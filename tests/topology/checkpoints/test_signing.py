@@ -162,7 +162,7 @@ def test_a_key_that_a_worker_makes_is_hidden_from_git_as_well(checkout: Path) ->
     """On first use, below the folder of its state."""
     load_or_make_signer(checkout / "var" / "keys" / "signing.key", "sluice/one")
 
-    assert listed(checkout) == ["var/state/.gitignore"]
+    assert listed(checkout) == ["var/keys/.gitignore"]
 
 
 def test_a_linked_work_tree_is_a_checkout(tmp_path: Path) -> None:

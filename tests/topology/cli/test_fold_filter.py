@@ -282,7 +282,7 @@ def test_until_is_a_time_written_either_way(text: str | None, time: int | None) 
     assert parse_until(text) == time
 
 
-@pytest.mark.parametrize("text", ["", "soon", "-1", "2027-01-15", "2027-01-15T08:00:00+01:00", "²", "9" * 20])
+@pytest.mark.parametrize("text", ["", "soon", "-1", "2027-01-15", "2027-01-15T08:00:00", "²", "9" * 20])
 def test_an_until_that_is_no_time_is_wrong_usage(text: str) -> None:
     """One sentence that says what a time looks like."""
     with pytest.raises(UsageError, match="--until is not a time"):

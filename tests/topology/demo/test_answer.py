@@ -26,7 +26,7 @@ EXPECTED = {
     "`codecs/records.py` defines `CheckIndex`.": "admitted",
     "`codecs/blocks.py` defines `MAX_EVENTS`.": "admitted",
     "`MAX_EVENTS` is 4000 in `codecs/blocks.py`.": "admitted",
-    "`codecs/blocks.py` defines `seal_block`.": "unannotated",
+    "`codecs/blocks.py` defines `seal_block`.": "unverified-inference",
     "A larger input than `MAX_INPUT_BYTES` is cut to its first kilobyte.": "unverified-inference",
     "`MAX_EVENTS` was chosen after long measurements on production ledgers.": "unverified-inference",
     "`judging.same_root` is 2 in `policies/strict.toml`.": "admitted",

@@ -330,7 +330,7 @@ def test_the_embedded_broker_does_not_look_up_times():
     ("arguments", "said"),
     [
         (["grounded", "--status", "admitted"], "--status: records of grounded have no status"),
-        (["--since", "tomorrow"], "--since: not a time (expected an RFC 3339 time in UTC with a Z"),
+        (["--since", "tomorrow"], "--since: not a time (expected an RFC 3339 time with a Z or an offset"),
         (["--current", "--follow"], "--current: goes with admitted alone"),
         (["inadmissible", "--current"], "--current: goes with admitted alone"),
         (["emissions"], "Invalid value"),

@@ -88,7 +88,7 @@ async def test_aiokafka_1145_a_transaction_that_never_ends(monkeypatch: pytest.M
     producer = LaneProducer(Settings(transaction_timeout=0.1), "lane", 0)
     async with asyncio.timeout(60):
         await producer.open()
-        with pytest.raises(TimeoutError, match=r"within 0\.1 s \(committing the transaction of sluice-lane-0\)"):
+        with pytest.raises(TimeoutError, match=r"within 0\.1 s \(committing the transaction of lane-0\)"):
             await producer.commit(None, [])
         await producer.close()
         await producer.open()
@@ -101,7 +101,7 @@ async def test_aiokafka_1145_a_transaction_that_never_ends(monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("stuck", "said"),
     [
-        ("start", "(fencing earlier owners as sluice-lane-0)"),
+        ("start", "(fencing earlier owners as lane-0)"),
         ("begin_transaction", "(beginning a block)"),
         ("send_batch", "(handing a batch over for t.ledger)"),
         ("", "(writing: no acknowledgement for t.admitted, t.ledger)"),
