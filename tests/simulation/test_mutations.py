@@ -334,7 +334,7 @@ MUTATIONS: dict[str, tuple[Callable[[], Mutation], str, int]] = {
         28,
     ),
     "no fencing": (unfenced, "claims|failure", 4),
-    "no fencing, and holes that nobody looks into": (blindly_unfenced, "heights|claims", 4),
+    "no fencing, and holes that nobody looks into": (blindly_unfenced, "heights|claims|failure", 4),
     "a gap that is taken for real at once": (
         lambda: with_frames(lambda _, f: f._replace(start=0)),
         "exactly-once|outputs",

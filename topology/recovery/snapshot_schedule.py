@@ -11,6 +11,7 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -120,8 +121,10 @@ class SnapshotScheduler:
                 moved()
                 yield chunk
 
-        def load() -> tuple[Any, int]:
-            written_at = int(path.stat().st_mtime * 1000)
+        def load() -> tuple[Any, int | None]:
+            written_at: int | None = None
+            with suppress(OSError):  # a file without a time is a snapshot all the same
+                written_at = int(path.stat().st_mtime * 1000)
             deque(chunks(), maxlen=0)  # to the end, where it shows whether they are whole: only then are they decoded
             return self._fold.load(chunks()), written_at
 
