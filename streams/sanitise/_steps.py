@@ -11,7 +11,6 @@ ASCII text without `<` and `](` can be changed by the cap alone; that is the way
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Final, Literal
 
 from ...codecs import unicode_text
@@ -340,21 +339,30 @@ def unexpected_confusables(text: str, cap: int | None = None, by: By = "letter")
             that the whole text does not have.
         by: `word` refuses only what stands in a word of mixed scripts.
     """
-    if text.isascii():
+    if text.isascii() or not _has_letters(text, cap):
         return False
-    unexpected = unicode_text.has_mixed_words if by == "word" else unicode_text.has_unexpected
-    if _has_unexpected(text, unexpected):
+    if by == "letter":
+        return True
+    # What stands in one word is known once controls and markup are gone: the pipeline itself tells what it replaces.
+    trace = Trace()
+    clean(text, "text", len(text.encode()) if cap is None else cap, "replace-in-words", trace)
+    told = (replaced["character"] for replaced in trace.confusables_replaced if "character" in replaced)
+    return any(unicode_text.has_unexpected(chr(int(character[2:], 16))) for character in told)
+
+
+def _has_letters(text: str, cap: int | None) -> bool:
+    if _has_unexpected(text):
         return True
     if cap is None or len(text) * 4 <= cap:
         return False
     raw = text.encode()
-    return len(raw) > cap and _has_unexpected(_cut(raw, cap), unexpected)
+    return len(raw) > cap and _has_unexpected(_cut(raw, cap))
 
 
-def _has_unexpected(text: str, unexpected: Callable[[str], bool]) -> bool:
+def _has_unexpected(text: str) -> bool:
     while True:
         text = unicode_text.nfkc(text)
-        if unexpected(text):
+        if unicode_text.has_unexpected(text):
             return True
         stripped = unicode_text.strip_invisible(text)[0]
         if stripped == text:
