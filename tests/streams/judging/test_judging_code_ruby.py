@@ -996,7 +996,7 @@ end
 + uses(C.f, a)
 ? uses(C.g, a)
 + uses(C.g, "@a")
-? uses(C.h, b)
++ uses(C.h, b)
 - uses(C.h, nothing)
 """
 
