@@ -228,8 +228,7 @@ class DecisionWriter:
     def treatment(self, effect: Effect) -> Treatment:
         """What becomes of confusable characters; what `reject` refuses is decided before this (decisions.py), and a
         rejected text is still shown to a reviewer."""
-        rules = self._policy.sanitation.confusables
-        return treatment_of(rules.external if effect == "external" else rules.internal, "word")
+        return treatment_of(self._policy.sanitation.confusables.of(effect), "word")
 
     def _own_chain(self, steps: list[AnyStep], treatment: Treatment, trace: Trace) -> list[dict[str, Any]]:
         chain: list[dict[str, Any]] = msgspec.to_builtins(steps)

@@ -109,8 +109,7 @@ def _confusable(case: Case) -> bool:
     state = case.state
     if state.text.isascii():
         return False
-    confusables = case.policy.sanitation.confusables
-    rule = confusables.external if state.effect == "external" else confusables.internal
+    rule = case.policy.sanitation.confusables.of(state.effect)
     return rule == "reject" and unexpected_confusables(state.text, by="word")
 
 

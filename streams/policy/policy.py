@@ -246,6 +246,10 @@ class ConfusablesByEffect(Part, frozen=True, gc=False):
     internal: Confusables = "replace"
     external: Confusables = "reject"
 
+    def of(self, effect: Effect) -> Confusables:
+        """The rule for assertions of an effect."""
+        return self.external if effect == "external" else self.internal
+
 
 class Sanitation(Part, frozen=True, gc=False):
     """Confusables and caps [V §4.1, §4.3]."""

@@ -30,8 +30,7 @@ Spans = Sequence[tuple[int, int]]
 
 def treatment(policy: Policy, effect: Effect) -> Treatment:
     """What becomes of look-alikes: what `reject` refuses is shown all the same, and replaced."""
-    rules = policy.sanitation.confusables
-    return treatment_of(rules.external if effect == "external" else rules.internal, "word")
+    return treatment_of(policy.sanitation.confusables.of(effect), "word")
 
 
 def shown_text(policy: Policy, text: str, effect: Effect) -> str:
