@@ -28,7 +28,7 @@ _WEB: Final = re.compile(
 )
 """did:web: a host name (RFC 1123), perhaps a port, and folders."""
 _KEY_BYTES: Final = {
-    b"\xed\x01": 32,
+    _ED25519_MULTICODEC: 32,
     b"\xec\x01": 32,
     b"\xe7\x01": 33,
     b"\xea\x01": 48,

@@ -283,11 +283,11 @@ def _entry(
     settled: dict[str, str],
 ) -> dict[str, Any]:
     """The attestation in its frame; `settled` as in `clean`."""
-    quotes = caps["quotes"]
+    quotes, did = caps["quotes"], cast(str, normalised(attestation.validator_did))
     untrusted = {
         "@type": FRAME,
         "warning": WARNING,
-        "validator_did": normalised(attestation.validator_did),
+        "validator_did": did,
         "rationale": clean(attestation.rationale, f"{within}rationale", caps["rationale"], treatment, trace, settled),
         "qualifications": clean(
             attestation.qualifications, f"{within}qualifications", caps["qualifications"], treatment, trace, settled
@@ -322,7 +322,6 @@ def _entry(
         trace.cut(f"{within}evidence[{place}].quote", len(one.quote.encode()), 0)
         if one.uri:
             trace.cut(f"{within}evidence[{place}].uri", len(one.uri.encode(errors="replace")), 0)
-    did = cast(str, normalised(attestation.validator_did))
     bare = re.split("[/?#]", attestation.validator_did, maxsplit=1)[0]
     if bare != attestation.validator_did:
         trace.cut(f"{within}validator_did", len(attestation.validator_did.encode()), len(bare.encode()))

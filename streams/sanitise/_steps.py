@@ -66,7 +66,7 @@ def clean(
         trace.name_scripts(unicode_text.scripts(text))
     else:
         plain = settle_first(capped, field, treatment, trace)
-        if settled is not None and not cut and treatment != "flag" and not is_by_word(treatment):
+        if settled is not None and not cut and treatment == "replace":
             settled[text] = plain if capped == text else unicode_text.settle(text)
     done = settle_markup(plain, field, treatment, trace)
     # NFKC can make a text eighteen times as long, and a look-alike's replacement is shorter: only now it is known.
