@@ -26,7 +26,8 @@ NEGATIVE: Final = frozenset(("absent", "missing"))
 _WEAK: Final = frozenset(("is", "are", "has", "have"))
 _ADDING: Final = frozenset(("added", "created", "introduced"))
 _MARKS: Final = frozenset((".", ",", ";", ":", "(", ")", "'s"))
-_PLACED: Final = frozenset(("path", "in", "lines", "commit"))
+PLACED: Final = frozenset(("path", "in", "lines", "commit"))
+"""Arguments that say where something is."""
 _GOES_ON: Final = frozenset((",", "and", "but", "or"))
 _SEGMENTS: Final = frozenset((";", ".", "but"))
 _TIMES: Final = phrases(TIMES)
@@ -233,7 +234,7 @@ class _Comparison:
             names = {name for _, name in said if all((one, name) in said for one in bound)}
             names -= set() if at in main else taken
             is_owner = at > 1 and self._keys[at - 1] == "of" and not said.isdisjoint(self._mentions[at - 2])
-            if placed and not is_owner and names.isdisjoint(_PLACED):
+            if placed and not is_owner and names.isdisjoint(PLACED):
                 return False
             if not names and (placed or at not in main):
                 return False

@@ -14,7 +14,7 @@ from typing import Final
 
 from .checks import TABLE, Check, Kind, Unknown
 from .coverage_tokens import Token, tokens_of
-from .guard import NEGATIVE
+from .guard import NEGATIVE, PLACED
 from .lexicon import CUES, DENIALS, NOUNS, SYMBOLIC
 from .mentions import arguments, mentions
 from .results import Held
@@ -22,7 +22,6 @@ from .slots import components
 
 _WORD: Final = re.compile(r"\w+")
 _OWN: Final = frozenset(("self", "this", "cls", "return", "raise", "throw", "new"))
-_PLACES: Final = frozenset(("path", "in", "lines", "commit"))
 
 
 def excused(
@@ -68,7 +67,7 @@ def _says_arguments(tokens: Sequence[Token], check: Check) -> bool:
         if parameter.kind is Kind.SYMBOL_KIND:
             if not any(token.key in NOUNS and value in (token.key, *NOUNS[token.key]) for token in tokens):
                 return False
-        elif parameter.name not in told and parameter.name not in _PLACES and not _is_subject(check, parameter.name):
+        elif parameter.name not in told and parameter.name not in PLACED and not _is_subject(check, parameter.name):
             own = {word for word in _WORD.findall(str(value).casefold()) if word not in _OWN}
             if not own or not own <= words:
                 return False
