@@ -67,12 +67,13 @@ def _region(source: Source) -> _Region:
 def _contains(check: Check, source: Source, region: _Region) -> Held:
     quote, text = quote_of(check), flat(region.text)
     places = find_quote(quote, text, open_end=region.open_end)
-    names = _NAME.findall(quote) if check.path is not None and check.text("in") == "" and source.lines is None else ()
-    if region.whole and any(name.casefold() not in text.casefold() for name in names):
-        return Held(False, "differs")
-    if places is None:
-        return TOO_LARGE
-    return Held(True, lines=_span(region, text, places[0], quote)) if places else NOT_FOUND
+    if places:
+        return Held(True, lines=_span(region, text, places[0], quote))
+    if region.whole and check.path is not None and check.text("in") == "" and source.lines is None:
+        folded = text.casefold()
+        if any(name.casefold() not in folded for name in _NAME.findall(quote)):
+            return Held(False, "differs")
+    return TOO_LARGE if places is None else NOT_FOUND
 
 
 def _absent(check: Check, source: Source, region: _Region) -> Held:
