@@ -267,17 +267,15 @@ class _Eyes:
             elif name not in LOCATORS:
                 raise CannotLook(f"no observer for {name} is configured")
             ask = self._ask(emission, assertion, annotation, name)
-            finding, is_gone = None, False
+            finding = None
             try:
                 finding = self._recalled(ask, observer, began)
-                is_gone = finding.outcome == "unknown-observation"
             except NotReached:
                 if not annotation.computed:
                     raise
-                is_gone = True
             finally:
                 self._shares.spend(ask.budget.spent)
-            if finding is None or (is_gone and annotation.computed):
+            if finding is None or (annotation.computed and finding.outcome == "unknown-observation"):
                 # A rebase or an amended commit took what the recorder named: what stands there now is looked at.
                 return self._looked(emission, assertion, _at_head(annotation), name)
         except CannotLook as reason:
