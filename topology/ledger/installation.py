@@ -48,9 +48,13 @@ class Identities(NamedTuple):
     group: str
     ledgers: Mapping[str, str] = {}
 
+    def id_of(self, settings: Settings, ledger: str) -> str:
+        """The id of a ledger by its logical name."""
+        return self.ledgers.get(ledger) or topic_name(settings, ledger)
+
     def of(self, settings: Settings, ledger: str) -> LedgerIdentity:
         """The identity under which a worker writes a ledger; `was` is the application that it was renamed from."""
-        ledger_id = self.ledgers.get(ledger) or topic_name(settings, ledger)
+        ledger_id = self.id_of(settings, ledger)
         return LedgerIdentity(ledger_id=ledger_id, app_id=settings.app_id, was=settings.renamed_from)
 
 

@@ -139,8 +139,7 @@ class App(faust.App):
         """
         # Without checkpoints no key is made for claims alone: they stand unsigned unless one is named.
         if self.settings.checkpoint_interval or (self.exactly_once and self.settings.key_file is not None):
-            ledger = topic_name(self.settings, "ledger")
-            ledger_id = self.identities.ledgers.get("ledger", ledger)
+            ledger_id = self.identities.id_of(self.settings, "ledger")
             self.signer = await worker_key(self.settings, self.policy, ledger_id)
         self._follow()
         await super().on_start()
@@ -152,7 +151,7 @@ class App(faust.App):
             following["retentions-follow"] = self.retentions.follow
             self.trust = Trust(self.signer.verifier, self.policy, self.policies.newest_first)
             for fold in {fold.name: fold for fold in self.folds.values()}.values():
-                ledger_id = self.identities.ledgers.get(fold.ledger, "")
+                ledger_id = self.identities.id_of(self.settings, fold.ledger)
                 about = (self.tips[fold.name], self.trust, fold.ledger, fold.checkpoints, ledger_id)
                 following[f"{fold.checkpoints}-follow"] = partial(follow, self.settings, *about)
         self._following = tuple(
@@ -294,7 +293,7 @@ def create_app(
     def checkpoints(fold: Fold, number: int) -> Checkpoints | None:
         if app.signer is None or not settings.checkpoint_interval:
             return None
-        ledger_id = known.ledgers.get(fold.ledger, "")
+        ledger_id = known.id_of(settings, fold.ledger)
         about = (app.trust, fold.ledger, fold.checkpoints, ledger_id, app.retentions, fold.outputs)
         return checkpoints_of(settings, app.signer, number, app.tips[fold.name], *about)
 
@@ -303,7 +302,7 @@ def create_app(
     def claimant(fold: Fold, number: int) -> Claimant | None:
         if not app.exactly_once:
             return None
-        log_name = origin_of(settings, number, fold.ledger, known.ledgers.get(fold.ledger, ""))
+        log_name = origin_of(settings, number, fold.ledger, known.id_of(settings, fold.ledger))
         name = worker_name(settings.instance)
         return Claimant(number, log_name, name, package, app.signer, member, clock, settings.app_id)
 
@@ -322,7 +321,7 @@ def create_app(
             number,
             settings.partitions,
             fold=fold,
-            ledger=ledger_of(settings, fold, number, known.ledgers.get(fold.ledger, "")),
+            ledger=ledger_of(settings, fold, number, known.id_of(settings, fold.ledger)),
             identity=known.of(settings, fold.ledger),
             inputs=cast(LaneConsumer, app.consumer),
             policy=document,
