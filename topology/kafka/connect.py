@@ -254,6 +254,7 @@ def partitioner(settings: Settings) -> LanePartitioner:
 
 LEDGERS = ("ledger", "bind-ledger", "frame-ledger")
 INPUTS = ("emissions", "observations", "sightings", "citations", "reviews", "attestations")
+"""The logical names of what lanes read: those that `topics.TOPICS` declares as inputs."""
 
 
 async def keep_to_lanes(client: object, settings: Settings) -> None:

@@ -19,17 +19,15 @@ from aiokafka.errors import CorruptRecordException, KafkaError
 from aiokafka.structs import OffsetAndMetadata
 
 from ...codecs.partition import PARTITIONERS
-from ..kafka.connect import open_admin, open_consumer, open_producer, partitions_of, reaching
+from ..kafka.connect import INPUTS, open_admin, open_consumer, open_producer, partitions_of, reaching
 from ..kafka.partition_reader import HangsError, fetches_to_end
 from ..kafka.requests import topic_ids
 from ..kafka.stored_records import StoredRecord, take_stored, unreadable
-from ..kafka.topics import TOPICS, topic_name
+from ..kafka.topics import topic_name
 from ..kafka.transactions import GRACE_SECONDS
 from ..settings.settings import Settings
 from .installation import group_of
 from .policies import newest_blocks
-
-INPUTS = tuple(spec.name for spec in TOPICS.values() if spec.role == "input")
 
 
 class Drained(NamedTuple):

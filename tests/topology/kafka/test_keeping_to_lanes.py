@@ -8,8 +8,9 @@ import pytest
 
 from sluice.codecs.partition import PARTITIONERS
 from sluice.topology.kafka import connect
-from sluice.topology.kafka.connect import LanePartitioner, keep_to_lanes, partitioner
+from sluice.topology.kafka.connect import INPUTS, LanePartitioner, keep_to_lanes, partitioner
 from sluice.topology.kafka.requests import TopicNow
+from sluice.topology.kafka.topics import TOPICS
 from sluice.topology.settings.settings import Settings
 
 KEYS = [f"em-{number}".encode() for number in range(200)]
@@ -35,6 +36,11 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> None:
         return {name: TopicNow(count) for name, count in client.answers.pop(0).items() if name in topics}
 
     monkeypatch.setattr(connect, "topics_now", topics_now)
+
+
+def test_the_inputs_are_those_that_are_declared():
+    """The list that producers keep to names each input once."""
+    assert [spec.name for spec in TOPICS.values() if spec.role == "input"] == list(INPUTS)
 
 
 @pytest.mark.parametrize("name", ["murmur2", "crc32"])
