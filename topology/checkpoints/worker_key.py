@@ -8,7 +8,7 @@ which a successor is by the key before it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from aiokafka import TopicPartition
 
@@ -44,13 +44,14 @@ async def worker_key(settings: Settings, policy: Policy, ledger_id: str) -> Sign
     signer = await asyncio.to_thread(load_key, settings) if is_there else None
     if signer is not None and _lists(policy, signer):
         return signer
-    newest = await _newest_note(settings, ledger_id)
+    places = await _places(settings)
+    newest = await _newest_note(settings, places, ledger_id)
     if newest is None:
         return signer if is_there else await asyncio.to_thread(load_key, settings)
     if signer is not None and (
         _has_signed(signer, newest)
         or await _is_in_force(settings, signer)
-        or await _has_signed_any(settings, signer, ledger_id)
+        or await _has_signed_any(settings, places, signer, ledger_id)
     ):
         return signer
     raise UsageError(
@@ -62,23 +63,23 @@ async def worker_key(settings: Settings, policy: Policy, ledger_id: str) -> Sign
     )
 
 
-async def _newest_note(settings: Settings, ledger_id: str) -> Note | None:
+async def _newest_note(settings: Settings, places: Sequence[TopicPartition], ledger_id: str) -> Note | None:
     """The newest checkpoint of the first lane that has any; None where none has."""
-    for place in await _places(settings):
+    for place in places:
         newest = await _newest(settings, place, lambda value: _checkpoint(value, ledger_id) is not None)
         if (note := _checkpoint(newest, ledger_id)) is not None:
             return note
     return None
 
 
-async def _has_signed_any(settings: Settings, signer: Signer, ledger_id: str) -> bool:
+async def _has_signed_any(settings: Settings, places: Sequence[TopicPartition], signer: Signer, ledger_id: str) -> bool:
     """Whether a key has signed any checkpoint of a ledger, whatever stands behind it."""
 
     def is_ours(value: bytes | None) -> bool:
         note = _checkpoint(value, ledger_id)
         return note is not None and _has_signed(signer, note)
 
-    for place in await _places(settings):
+    for place in places:
         if await _newest(settings, place, is_ours) is not None:
             return True
     return False
