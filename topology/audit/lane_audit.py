@@ -135,9 +135,16 @@ class _OutputStream(_Stream):
     """Of an output topic: retention may take what is still to be read of it, and its comparison is told so."""
 
     def __init__(
-        self, findings: Findings, logs: Logs, topic: str, lane: int, kept: Range, end: int, foreign: Foreign | None,
+        self,
+        findings: Findings,
+        logs: Logs,
+        topic: str,
+        lane: int,
+        kept: Range,
+        end: int,
+        foreign: Foreign | None,
         ages: Ages,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(findings, topic, lane)
         compacts = "compact" in TOPICS[topic].config["cleanup.policy"]
         self.comparison = Comparison(findings, topic, lane, kept.first, compacts, foreign, ages)

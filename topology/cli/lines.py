@@ -64,8 +64,13 @@ def write_escaped_line(value: Any) -> None:
     sys.stdout.buffer.write(escaped(_encoder.encode(value).decode()).encode() + b"\n")
 
 
-def tell_repeated(number: int, line: bytes | Fault) -> bool:
-    """Warns of a member that occurs twice in one object of a line that was taken; always true, since it was told.
+def shown_name(file: str) -> str:
+    """A file's name for a person: `-` is standard input."""
+    return "standard input" if file == "-" else file
+
+
+def tell_repeated(number: int, line: bytes | Fault) -> None:
+    """Warns of a member that occurs twice in one object of a line that was taken.
 
     Args:
         number: of the line.
@@ -75,7 +80,6 @@ def tell_repeated(number: int, line: bytes | Fault) -> bool:
     if name is not None:
         sentence = f"sluice: line {number}: the member {name!r} occurs twice in one object; the last one counts"
         click.echo(printable(sentence), err=True)
-    return True
 
 
 def run_filter(files: tuple[str, ...], answer: Callable[[bytes], Any | Fault]) -> None:
@@ -95,7 +99,9 @@ def run_filter_many(
                 bad = True
                 write_line({"line": number, "error": {"reason": result.reason, "detail": result.detail}})
             else:
-                told = told or tell_repeated(number, line)
+                if not told:
+                    tell_repeated(number, line)
+                told = True
                 write_line(result)
         sys.stdout.buffer.flush()
     for result in end():

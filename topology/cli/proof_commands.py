@@ -14,6 +14,7 @@ import msgspec
 
 from ...codecs.errors import DoesNotHoldError, SluiceError, UsageError
 from ..settings.files import open_plain
+from .lines import shown_name
 from .options import broker, broker_settings, topic_prefix
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ def verify(file: str, keys: tuple[str, ...], policy_file: str | None, as_json: b
 
 def _of_file(file: str, error: DoesNotHoldError) -> DoesNotHoldError:
     """The error with the file's name before it, and what to do."""
-    name = "standard input" if file == "-" else file
+    name = shown_name(file)
     hint = f"{error.hint}: {ASK_ANEW}" if error.hint else ASK_ANEW
     path = f"{name}: {error.path}" if error.path else name
     return DoesNotHoldError(error.what, path=path, expected=error.expected, got=error.got, hint=hint)

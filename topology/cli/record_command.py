@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 import click
 
 from ...codecs.errors import UsageError, printable
+from .lines import shown_name
 
 if TYPE_CHECKING:
     from ...record import Reading, Recorded, Sink
@@ -118,19 +119,15 @@ def _tell(file: str, one: object) -> None:
     from ...record import Problem
 
     if isinstance(one, Problem):
-        click.echo(printable(f"sluice: {_shown(file)}:{one.line}: {one.sentence}"), err=True)
+        click.echo(printable(f"sluice: {shown_name(file)}:{one.line}: {one.sentence}"), err=True)
 
 
 def _end(file: str, reading: Reading, nothing_read: bool = False) -> None:
     """Says what was read, and ends with the status that this has."""
     nothing_read = nothing_read or reading.is_nothing
-    click.echo(printable(f"sluice: {_shown(file)}: {reading}"), err=True)
+    click.echo(printable(f"sluice: {shown_name(file)}: {reading}"), err=True)
     if nothing_read or reading.not_understood:
         sys.exit(2 if nothing_read else 1)
-
-
-def _shown(file: str) -> str:
-    return "standard input" if file == "-" else file
 
 
 class _Output:

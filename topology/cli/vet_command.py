@@ -16,7 +16,7 @@ from ...codecs.errors import UsageError, printable
 from ..settings.memory import seldom_collected
 from ..settings.settings import Settings, load_settings
 from .filter_commands import read_policy
-from .lines import write_escaped_line
+from .lines import shown_name, write_escaped_line
 from .options import root, root_setting
 from .standard_streams import present
 
@@ -185,8 +185,7 @@ def _told(one: ReadFile, statements: int) -> bool:
         statements: that were judged, by all of them.
     """
     one.reading.statements = statements
-    name = "standard input" if one.name == "-" else one.name
-    click.echo(printable(f"sluice: {name}: {one.reading}"), err=True)
+    click.echo(printable(f"sluice: {shown_name(one.name)}: {one.reading}"), err=True)
     return one.reading.is_nothing
 
 
@@ -212,7 +211,7 @@ def _tell(asked: Asked, proposer: str) -> None:
 def _send(job: Job, broker: str) -> None:
     from ...record import KafkaSink
     from ..observers.instruments import Instruments
-    from ..vet.vetting_runs import ReadFile, Told, Unread, told
+    from ..vet.vetting_runs import ReadFile, Unread, told
 
     number, is_unread = 0, False
     with closing(Instruments(job.settings, vetted=job.paths, on_disk=True)) as instruments, KafkaSink(broker) as sink:
@@ -221,11 +220,10 @@ def _send(job: Job, broker: str) -> None:
                 _report(one)
             elif isinstance(one, ReadFile):
                 is_unread = _told(one, one.reading.statements) or is_unread
-            if not isinstance(one, Told):
-                continue
-            for recorded in one.emissions:
-                sink.put(recorded)
-                number += 1
+            else:
+                for recorded in one.emissions:
+                    sink.put(recorded)
+                    number += 1
     click.echo(f"sluice: {number} emission{'' if number == 1 else 's'} sent to {printable(broker)}", err=True)
     if is_unread:
         sys.exit(2)
