@@ -455,13 +455,6 @@ def has_unexpected(text: str) -> bool:
     return not text.isascii() and not _UNEXPECTED.isdisjoint(text)
 
 
-def has_mixed_words(text: str) -> bool:
-    """Whether such a letter or digit stands in a word that it mixes (`look_alikes_of_words`)."""
-    return has_unexpected(text) and any(
-        text[position] in _UNEXPECTED for position in look_alikes_of_words(text, suspects(text))
-    )
-
-
 def settle(text: str) -> str:
     """Steps 2 to 4 of [V §7] until nothing changes, and no more marks in a row than `MAX_MARKS`.
 

@@ -11,6 +11,7 @@ import unicodedata2
 from hypothesis import example, given
 from hypothesis import strategies as st
 from laws import replace_confusables
+from mixed_words import has_mixed_words
 
 from sluice.codecs import unicode_text as u
 
@@ -344,7 +345,7 @@ def test_look_alikes_of_mixed_words_give_way(text, wanted):
 def test_words_of_one_script_stay(text):
     """Whole words, single letters, signs, and what one language writes with Latin."""
     assert u.look_alikes_of_words(text, u.suspects(text)) == {}
-    assert not u.has_mixed_words(text)
+    assert not has_mixed_words(text)
 
 
 def test_a_long_word_takes_linear_time():
