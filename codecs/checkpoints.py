@@ -152,34 +152,34 @@ def parse_checkpoint(text: str) -> Checkpoint:
 def _named(line: str, name: str) -> str:
     value = line.removeprefix(f"{name} ")
     if not is_hash(value):
-        raise DoesNotHoldError("a checkpoint's line is none", expected=f"{name} sha256:…", got=cut(line))
+        raise DoesNotHoldError("malformed checkpoint line", expected=f"{name} sha256:…", got=cut(line))
     return value
 
 
 def _tip(lane: int, line: str) -> Head:
     parts = line.split(" ")
     if len(parts) != 4 or parts[:2] != ["tip", str(lane)]:
-        raise DoesNotHoldError("a checkpoint's line is none", expected=f"tip {lane}, size and root", got=cut(line))
+        raise DoesNotHoldError("malformed checkpoint line", expected=f"tip {lane}, size and root", got=cut(line))
     return Head(_size(parts[2], line), _root(parts[3], line))
 
 
 def _retention(line: str) -> tuple[str, int]:
     found = _RETENTION.fullmatch(line)
     if found is None:
-        raise DoesNotHoldError("a checkpoint's line is none", expected="retention, a topic and ms", got=cut(line))
+        raise DoesNotHoldError("malformed checkpoint line", expected="retention, a topic and ms", got=cut(line))
     return found[1], int(found[2])
 
 
 def _size(text: str, line: str) -> int:
     if not _SIZE.fullmatch(text):
-        raise DoesNotHoldError("a checkpoint's line is none", expected="a tree's size", got=cut(line))
+        raise DoesNotHoldError("malformed checkpoint line", expected="a tree's size", got=cut(line))
     return int(text)
 
 
 def _root(text: str, line: str) -> bytes:
     raw = unbase64(text)
     if raw is None or len(raw) != merkle.HASH_BYTES:
-        raise DoesNotHoldError("a checkpoint's line is none", expected="a root in base64", got=cut(line))
+        raise DoesNotHoldError("malformed checkpoint line", expected="a root in base64", got=cut(line))
     return raw
 
 

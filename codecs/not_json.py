@@ -36,20 +36,20 @@ def why_not_json(data: bytes, error: Exception) -> str:
 
 
 def _lone_surrogate(data: bytes) -> str:
-    """The first escape of half a surrogate pair; empty where there is none."""
-    first: tuple[int, bytes] | None = None
+    """Returns the first escape of half a surrogate pair, or an empty text."""
+    high: tuple[int, bytes] | None = None  # a first half: where it ends, and the escape itself
     for match in _ESCAPE.finditer(data):
         code = int(match[1] or b"0", 16)
-        if first is not None and not (0xDC00 <= code <= 0xDFFF and match.start() == first[0]):
-            return first[1].decode()
-        if first is None and 0xDC00 <= code <= 0xDFFF:
+        if high is not None and not (0xDC00 <= code <= 0xDFFF and match.start() == high[0]):
+            return high[1].decode()
+        if high is None and 0xDC00 <= code <= 0xDFFF:
             return match[0].decode()
-        first = (match.end(), match[0]) if 0xD800 <= code <= 0xDBFF else None
-    return "" if first is None else first[1].decode()
+        high = (match.end(), match[0]) if 0xD800 <= code <= 0xDBFF else None
+    return high[1].decode() if high else ""
 
 
 def repeated_member(data: bytes) -> str | None:
-    """Returns a member name that occurs twice in one object; None where there is none, or the text is not JSON.
+    """Returns the first member name that occurs twice in one object, or None; a text that is not JSON has no such name.
 
     Args:
         data: a JSON text. Most decoders keep the last of such members and say nothing.

@@ -1,5 +1,5 @@
 """How long each output topic keeps its records, as the broker says: checkpoints record it, so that audits can tell what
-Kafka's retention may have taken from what somebody deleted (ledger/retention.py)."""
+Kafka's retention may have taken from what an administrator deleted (ledger/retention.py)."""
 
 from __future__ import annotations
 

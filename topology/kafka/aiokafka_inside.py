@@ -589,7 +589,7 @@ def partition_for(producer: Any, topic: str, key: bytes) -> int:
 
 
 def partitioner_of(client: object) -> object | None:
-    """What chooses partitions for a producer; None where a client is none."""
+    """What chooses partitions for a producer; None for a client without one."""
     return getattr(client, "_partitioner", None)
 
 

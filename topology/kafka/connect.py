@@ -232,7 +232,7 @@ class LanePartitioner:
         choose: a partitioner of aiokafka's form.
 
     Attributes:
-        lanes: how many partitions lanes read; None while nobody has said: then all that the topic has.
+        lanes: how many partitions lanes read; None while no broker has told it: then all that the topic has.
     """
 
     def __init__(self, choose: Callable[[bytes | None, Sequence[int], Sequence[int]], int]) -> None:
@@ -260,8 +260,8 @@ INPUTS = ("emissions", "observations", "sightings", "citations", "reviews", "att
 async def keep_to_lanes(client: object, settings: Settings) -> None:
     """Has a producer of `open_producer` write only to partitions that lanes read, as soon as a broker says how many.
 
-    There are as many as the ledgers have, which never grow unless somebody raises them; where no ledger may be seen, as
-    many as the input has that has fewest. Once known, the number stays.
+    There are as many as the ledgers have, which grow only where an operator raises them. Where no ledger may be seen,
+    there are as many as the input has that has fewest. Once known, the number stays.
 
     Args:
         client: any client; others than such producers stay as they are.

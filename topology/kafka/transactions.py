@@ -131,7 +131,7 @@ class LaneProducer:
         self._exactly_once = settings.delivery == "exactly-once"
         self._producer: AIOKafkaProducer | None = None
         self._in_transaction = False
-        self._next: int | None = None  # where the next block goes, if nobody else writes
+        self._next: int | None = None  # where the next block goes, if no other producer writes
         self._batch_bytes, self._refused_at = BATCH_BYTES, 0.0
         self._phase = ""  # what the broker is waited for, in words
         self._sent: Sequence[_Sent] = ()
@@ -224,7 +224,7 @@ class LaneProducer:
 
         Raises:
             FencedError: somebody else owns the lane now; nothing was written.
-            ForeignWriterError: somebody else writes beside the lane; nothing was written.
+            ForeignWriterError: another producer writes beside the lane; nothing was written.
             TooLargeError: the broker refuses a batch; nothing was written, and the next ones will be smaller.
         """
         written = await self._commit([] if block is None else [block], outputs)
@@ -291,13 +291,14 @@ class LaneProducer:
         return written
 
     async def _demand_alone(self, of_blocks: Sequence[_Sent]) -> None:
-        """That nobody else has written a block since our last record: the offsets of ours leave no hole.
+        """Demands that no other producer has written a block since our last record: then our offsets leave no hole.
 
         A transaction of our own that failed leaves none: the lane is then claimed anew, and the claim lies behind it.
-        Markers may stand there twice, after a coordinator was replaced. A claim alone takes the lane from nobody.
+        Markers may stand there twice, after a coordinator was replaced. A claim without blocks takes the lane from no
+        worker.
 
         Raises:
-            ForeignWriterError: somebody has; nothing of ours is committed.
+            ForeignWriterError: another producer has; nothing of ours is committed.
         """
         written = self._written(of_blocks)
         if self._next is None or not written or written[0].offset <= self._next:
@@ -305,9 +306,9 @@ class LaneProducer:
         place = TopicPartition(topic_name(self._settings, self._ledger), self._lane)
         for record in await records_between(self._settings, place, self._next, written[0].offset):
             if not isinstance(record, PassedOver) and is_claim(record.key):
-                log.warning("somebody else has written a claim to the ledger", offset=record.offset)
+                log.warning("another producer has written a claim to the ledger", offset=record.offset)
                 continue
-            log.error("somebody else writes to the ledger", offset=record.offset)
+            log.error("another producer writes to the ledger", offset=record.offset)
             raise ForeignWriterError(
                 "another producer writes to this ledger: the lane stops before it writes beside it",
                 path=f"{place.topic}/{place.partition}",

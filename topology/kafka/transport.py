@@ -174,7 +174,7 @@ class LaneConsumer(driver.Consumer):
         try:
             found, starts, ends = await self._thread.ask(self._thread.look, set(app.watched), set(ledgers))
         except Exception as error:  # noqa: BLE001 -- asked again soon
-            log.debug("nobody says which the topics are", error=repr(error))
+            log.debug("could not fetch the state of the topics", error=repr(error))
             return
         topics = {app.watched[name]: now for name, now in found.items()}
         app.watch.saw(topics, {ledgers[partition]: start for partition, start in starts.items()}, ends)

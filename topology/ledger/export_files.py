@@ -210,7 +210,7 @@ class FolderLogs:
         return Range(*found[lane]) if lane < len(found) else Range(0, 0)
 
     def as_of(self) -> int:
-        # Whoever made the export wrote that down; nothing was read later than now.
+        # The manifest states it, and may state any time; nothing was read later than now.
         return min(now_ms(), parse_time(self.manifest.ended_at or self.manifest.exported_at) or now_ms())
 
     async def cut(self) -> Cut:

@@ -382,8 +382,8 @@ async def linked_blocks(logs: Logs, lane: int) -> AsyncGenerator[tuple[int, Bloc
 async def blocks_of(logs: Logs, lane: int) -> AsyncGenerator[tuple[int, bytes], None]:
     """The blocks of a stored ledger, as `replay` takes them, without the claims between them.
 
-    A record that is no block, and a block beside the chain, is told and passed over: whoever may write to the topic
-    could otherwise keep everybody from reading it. Where blocks are missing, those behind them are there still, and do
+    A record that is no block, and a block beside the chain, is told and passed over: one such record would
+    otherwise stop every reader. Where blocks are missing, those behind them are there still, and do
     not follow.
 
     Raises:

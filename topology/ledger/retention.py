@@ -1,8 +1,9 @@
 """What retention may have taken: how much of a topic is gone at its beginning, and whether it was old enough to go.
 
 A consumer goes on at a log's new beginning and says nothing. Kafka moves that beginning for records older than
-`retention.ms`, and for whoever asks it to (`DeleteRecords`). Checkpoints record each topic's `retention.ms`, so that
-an audit tells the two apart. A ledger has no retention, so one that begins later was cut by an administrator.
+`retention.ms`, and at the request of an administrator (`DeleteRecords`). Checkpoints record each topic's
+`retention.ms`, so that an audit tells the two apart. A ledger has no retention, so one that begins later was cut by
+an administrator.
 """
 
 from __future__ import annotations

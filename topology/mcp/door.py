@@ -126,7 +126,7 @@ class Rates:
         return allowed
 
     def charge(self, who: str, requests: float) -> None:
-        """Has a client pay for so many requests more; it may ask again once it has paid."""
+        """Charges a client for further requests: it is refused until its allowance has grown back."""
         left, since = self._buckets.get(who, (float(self._burst), monotonic()))
         self._buckets[who] = (left - requests, since)
 

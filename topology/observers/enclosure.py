@@ -125,7 +125,7 @@ def borrowed(objects: str) -> list[str]:
     """The folders that a folder of objects borrows from.
 
     Raises:
-        CannotLook: one is written in quotation marks, which nobody needs who does not hide it.
+        CannotLook: one is written in quotation marks, which only a path needs that hides something.
     """
     lines = _read(os.path.join(objects, "info", "alternates")).split(b"\n")
     named = [line for line in lines if line and not line.startswith(b"#")]

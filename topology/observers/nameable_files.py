@@ -149,8 +149,8 @@ def repositories_of(top: str) -> dict[str, str]:
     repository of a linked work tree or the git directory of a submodule; `borrowed`, `borrowed-2` and so on, those that
     it borrows objects from (`git clone --shared`, `--reference`).
 
-    Nobody named them: so the main repository has to know the work tree, and not only the work tree the repository. What
-    a repository borrows from has to belong to the same user.
+    No user named them, so the main repository has to know the work tree, and not only the work tree the repository.
+    What a repository borrows from has to belong to the same user.
 
     Args:
         top: the top folder of a work tree.

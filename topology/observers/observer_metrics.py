@@ -19,7 +19,7 @@ from prometheus_client.registry import Collector
 from ...codecs.records import Observation
 
 Result = Literal["looked-at", "left-to-the-lane", "passed-over"]
-"""How an emission is done: where it is none, the lane tells it; where handling it fails, it is passed over."""
+"""How an emission ends: what does not decode is left to the lane, and what fails is passed over."""
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 

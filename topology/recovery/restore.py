@@ -272,7 +272,7 @@ def positions_within(
     for place, topic in enumerate(inputs):
         there = bounds[topic]
         at = before.get(topic, there.first)
-        if there.partitions < lanes:  # those beyond are nobody's: the worker tells of them (worker/watching.py)
+        if there.partitions < lanes:  # no lane reads those beyond, and the worker tells of them (worker/watching.py)
             raise DoesNotHoldError(
                 f"{topic} has another number of partitions than the ledger",
                 expected=str(lanes),

@@ -44,7 +44,7 @@ PRINCIPAL: Final = "sluice.principal"
 STILL: Final = "sluice.still"
 """Whether whoever asked still may: what lasts asks it again and again."""
 CHARGE: Final = "sluice.charge"
-"""Has whoever asked pay for so many statements."""
+"""Charges the client for so many statements."""
 ROUTE: Final = "sluice.route"
 """Where a route leaves its template, for the metrics."""
 HEADERS: Final = (

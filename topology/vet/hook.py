@@ -8,7 +8,7 @@ That is Claude Code's; `agents` has what the others send and take.
 The last message is vetted against the working tree, with the calls of the transcript, which may lag behind the message.
 Whatever goes wrong lets the agent stop, with one sentence about why: a hook must not hold up anybody's work. What could
 not be read or looked at is told so as well. The reason repeats the agent's own words, names of checks, paths, and the
-line that stands there instead, unless that looks as if it held a secret. Both may be a stranger's words, so they stand
+line that stands there instead, unless that looks as if it held a secret. Both may be untrusted text, so they stand
 in a quotation that they cannot end.
 """
 

@@ -233,7 +233,7 @@ def checkout_of(here: Path) -> str:
 
 
 def roots_around(here: Path) -> str:
-    """The roots for a folder where nobody named any: its checkout, and the folders in which the checkout's repository
+    """The roots for a folder where none are set: its checkout, and the folders in which the checkout's repository
     keeps its own: of a linked work tree, a submodule, or a clone that borrows objects.
 
     Returns:

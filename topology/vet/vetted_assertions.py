@@ -44,7 +44,7 @@ class Missing(NamedTuple):
         terms: words of the sentence that are not there.
         path: the file that the reason speaks of.
         lines: where it stands otherwise.
-        found: the line that stands there instead; a stranger's words.
+        found: the line that stands there instead; untrusted text.
     """
 
     substrate_class: str

@@ -271,7 +271,7 @@ class Lane:
 
     def identified(self, ids: Mapping[str, str], gone: Collection[str] = ()) -> None:
         """Which topics the inputs are, as a broker says now; of one that it does not know it says nothing. And which
-        topics are gone: without one that it writes to the lane fails. Without an input nobody is assigned it."""
+        topics are gone: without one that it writes to the lane fails. A lane without an input has no worker."""
         self._gone = [topic for topic in (*self._fold.outputs, self._fold.ledger) if topic in gone]
         if self._gone:
             self._wake.set()
