@@ -7,6 +7,7 @@ __all__ = [
     "batches",
     "broker_times",
     "claiming",
+    "client_pool",
     "connect",
     "consume",
     "fetched",

@@ -73,6 +73,7 @@ __all__ = [
     "RequestStruct",
     "Response",
     "Schema",
+    "SharedClient",
     "String",
     "TaggedFields",
     "abandon",
@@ -113,6 +114,7 @@ __all__ = [
     "records_in",
     "rejoin_of",
     "replace_bootstrap",
+    "replace_client",
     "replace_connection_methods",
     "replace_heartbeat",
     "replace_offsets_commit",
@@ -139,9 +141,36 @@ def client_of(owner: Any) -> Any:
 
 
 def real_client_of(owner: Any) -> Any | None:
-    """As `client_of`; None where a test's stand-in has no `AIOKafkaClient`."""
+    """As `client_of`, and below a `SharedClient`; None where a test's stand-in has no `AIOKafkaClient`."""
     client = getattr(owner, "client", None) or getattr(owner, "_client", None)
+    client = client.client if isinstance(client, SharedClient) else client
     return client if isinstance(client, AIOKafkaClient) else None
+
+
+class SharedClient:
+    """Stands for an `AIOKafkaClient` that a producer shares: all that it does not have itself is the client's.
+
+    Args:
+        client: an `AIOKafkaClient`.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+
+    def __getattr__(self, name: str) -> Any:
+        """The client's."""
+        return getattr(self.client, name)
+
+
+def replace_client(producer: Any, client: SharedClient) -> None:
+    """Has a producer that was not started yet send by a client that others have as well.
+
+    Args:
+        producer: an `AIOKafkaProducer`.
+        client: that it gets instead of its own.
+    """
+    producer.client = producer._sender.client = client
+    producer._metadata = producer._message_accumulator._cluster = client.cluster
 
 
 def connection_methods(client: Any) -> tuple[WeakMethod[Any], WeakMethod[Any]]:

@@ -274,10 +274,13 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
         """The group was rebalanced. Nothing is fetched before its lane seeks.
 
         aiokafka would begin where the group's offsets are. What comes of that belongs to no lane, and while it lies
-        here nothing else is asked of its broker.
+        here nothing else is asked of its broker. With a position each partition is left alone until then: without one
+        aiokafka asks the group's coordinator for it, a request for each partition.
         """
         consumer: Any = self._ensure_consumer()
-        consumer.pause(*consumer.assignment())
+        for partition in consumer.assignment():
+            consumer.pause(partition)
+            consumer.seek(partition, 0)
         fetcher_of(consumer).hurries_until = monotonic() + HURRY_SECONDS
         self.app.loop.call_soon_threadsafe(self.app.stand_by, to_follow)
 

@@ -36,6 +36,7 @@ from ..settings.settings import Settings, bootstrap
 from .aiokafka_inside import abandon, hear
 from .batches.packing import Packed, packed
 from .claiming import Member, check_member
+from .client_pool import ClientPool, discard
 from .passing import PassedOver, records_between
 from .reconnect import paced
 from .requests import log_end
@@ -120,12 +121,15 @@ class LaneProducer:
         name: the transactional id, before the lane's number; no two ledgers have one.
         lane: the partition of the ledger and of every output topic.
         ledger: the logical name of the topic that blocks go to.
+        clients: those that the worker's lanes share; None: the producer has one of its own.
 
     What goes to an input is read by whichever lane has its key: it goes to that key's partition.
     """
 
-    def __init__(self, settings: Settings, name: str, lane: int, ledger: str = "ledger") -> None:
-        self._settings, self._lane, self._ledger = settings, lane, ledger
+    def __init__(
+        self, settings: Settings, name: str, lane: int, ledger: str = "ledger", clients: ClientPool | None = None
+    ) -> None:
+        self._settings, self._lane, self._ledger, self._clients = settings, lane, ledger, clients
         self._partition_of = PARTITIONERS[settings.partitioner]
         self._id = f"{name}-{lane}"
         self._exactly_once = settings.delivery == "exactly-once"
@@ -148,6 +152,8 @@ class LaneProducer:
             async with asyncio.timeout(seconds):
                 yield
         except TimeoutError:
+            if self._producer is not None:
+                discard(self._producer)
             left = [one.topic for one in self._sent if not one.future.done() or one.future.cancelled()]
             waiting = sorted({topic_name(self._settings, topic) for topic in left})
             what = f"{self._phase}{': no acknowledgement for ' if waiting else ''}{', '.join(waiting)}"
@@ -171,6 +177,8 @@ class LaneProducer:
                 **client_options(self._settings),
             )
         )
+        if self._clients is not None:
+            self._clients.share(producer)
         self._producer = producer
         # The former owner's open transaction is aborted before the broker answers; that takes its time-out at most.
         async with self._within(
@@ -383,6 +391,7 @@ class LaneProducer:
                 await producer.stop()
         except Exception as error:  # noqa: BLE001 -- whatever state it is in, the next owner's open() aborts for it
             log.debug("the producer did not close in order", error=repr(error))
+            discard(producer)
             abandon(producer)
             await producer.client.close()
         finally:

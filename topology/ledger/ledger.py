@@ -16,6 +16,7 @@ from ...codecs.blocks import Output
 from ...codecs.errors import DoesNotHoldError
 from ...codecs.lane_claims import is_claim, read_claim
 from ..kafka.claiming import Member
+from ..kafka.client_pool import ClientPool
 from ..kafka.connect import open_consumer, open_reader
 from ..kafka.partition_reader import HangsError, last_record, read_to_end
 from ..kafka.stored_records import unreadable
@@ -123,6 +124,7 @@ class KafkaLedger:
         fold: the name of the lane group.
         ledger_id: of the ledger; empty: its topic's full name.
         before: asked where a lane that kept no ledger has left its inputs; None: there was none such.
+        clients: that the worker's lanes share; None: the lane has one of its own.
     """
 
     def __init__(
@@ -133,12 +135,13 @@ class KafkaLedger:
         fold: str = "adjudicate",
         ledger_id: str = "",
         before: Callable[[], Awaitable[Mapping[str, int]]] | None = None,
+        clients: ClientPool | None = None,
     ) -> None:
         self._settings, self._lane, self._before = settings, lane, before
         self._topic = topic_name(settings, topic)
         self._claimed = 0  # behind the claim that was written last
         name = producer_of(ledger_id or self._topic, fold)
-        self._producer = LaneProducer(settings, name, lane, topic)
+        self._producer = LaneProducer(settings, name, lane, topic, clients)
         self.begun_by = ""
 
     async def open(self) -> None:
@@ -185,7 +188,9 @@ class KafkaLedger:
         await self._producer.close()
 
 
-def ledger_of(settings: Settings, fold: Fold, lane: int, ledger_id: str = "") -> KafkaLedger:
+def ledger_of(
+    settings: Settings, fold: Fold, lane: int, ledger_id: str = "", clients: ClientPool | None = None
+) -> KafkaLedger:
     """The ledger of a lane of this fold.
 
     Args:
@@ -193,9 +198,10 @@ def ledger_of(settings: Settings, fold: Fold, lane: int, ledger_id: str = "") ->
         fold: whose ledger it is.
         lane: the lane's number.
         ledger_id: of the ledger; empty: its topic's full name.
+        clients: that the worker's lanes share; None: the lane has one of its own.
     """
     before = partial(positions_before, settings, fold, lane) if fold.ledger == "frame-ledger" else None
-    return KafkaLedger(settings, lane, fold.ledger, fold.name, ledger_id, before)
+    return KafkaLedger(settings, lane, fold.ledger, fold.name, ledger_id, before, clients)
 
 
 def _application(claim: bytes | None) -> str:

@@ -25,6 +25,7 @@ from ..checkpoints.trust import Trust
 from ..checkpoints.worker_key import worker_key
 from ..kafka.batches.unpacking import EventDecoder
 from ..kafka.claiming import Member
+from ..kafka.client_pool import ClientPool
 from ..kafka.fetched import Fetched
 from ..kafka.polling import fetch_bytes
 from ..kafka.topics import topic_name
@@ -314,14 +315,14 @@ def create_app(
         starts = kept.starts if kept is not None else lambda: iter(())
         return Standby(settings, fold, number, starts, between_blocks)
 
-    exposures, turns, take_overs = Exposures(), Turns(), Turns()
+    exposures, turns, take_overs, clients = Exposures(), Turns(), Turns(), ClientPool()
 
     def make(fold: Fold, number: int) -> Lane:
         return Lane(
             number,
             settings.partitions,
             fold=fold,
-            ledger=ledger_of(settings, fold, number, known.id_of(settings, fold.ledger)),
+            ledger=ledger_of(settings, fold, number, known.id_of(settings, fold.ledger), clients),
             identity=known.of(settings, fold.ledger),
             inputs=cast(LaneConsumer, app.consumer),
             policy=document,
