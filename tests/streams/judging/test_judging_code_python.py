@@ -223,6 +223,17 @@ def f(): h()
 def g(): pass
 ? calls(f, g)
 
+def g(a): pass
+def f(x): g(1); x.g(3)
++ calls(f, "g(1)")
++ uses(f, "g(1)")
+? calls(f, "g(2)")
+? uses(f, "g(2)")
+? uses(f, "g(3)")
+- uses(f, "h(1)")
+- calls(f, "h(1)")
++ calls(f, "g()")
+
 def f(): __init__
 - calls(f, close)
 ? calls(f, __exit__)
