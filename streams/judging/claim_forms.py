@@ -22,7 +22,7 @@ from .lexicon import NOUNS, OPERATORS, TIMES, Phrases, phrases
 from .mentions import nouns_of
 from .slots import author_ends, is_set_off, read
 
-FORMS_VERSION: Final = 2
+FORMS_VERSION: Final = 3
 """Names what these forms, and the words that they are made of, read in a sentence; raised with every change of it."""
 MAX_TOKENS: Final = 40
 """Tokens of a sentence that is read by these forms."""
@@ -222,7 +222,7 @@ def _argument(kind: str, tokens: Sequence[Token], at: int) -> Iterator[tuple[int
     if written is None:
         return
     yield at + 1, written
-    if kind == "symbol" and at + 2 < len(tokens) and tokens[at + 1].key in ("of", "'s"):
+    if kind in ("symbol", "callee") and at + 2 < len(tokens) and tokens[at + 1].key in ("of", "'s"):
         other = read(kind, tokens[at + 2])
         if other is not None:
             yield at + 3, f"{other}.{written}" if tokens[at + 1].key == "of" else f"{written}.{other}"
@@ -313,7 +313,7 @@ _FREE: Final = {
 }
 """By kind of argument: nouns that every argument of it is."""
 _NOUNS_OF: Final = {
-    **dict.fromkeys(("symbol", "name", "module", "identifier"), frozenset(NOUNS)),
+    **dict.fromkeys(("symbol", "callee", "name", "module", "identifier"), frozenset(NOUNS)),
     **_FREE,
     "quote": frozenset(("text", "word", "string", "phrase")),
 }
@@ -339,8 +339,10 @@ def _part(written: str) -> _Part:
         if one == "~is":
             words += [((*verb, "not"), True), (("isn't",), True), ((*verb, "never"), True), (("are",), False)]
         elif one.startswith("~"):
-            base = one[1:].removesuffix("ses") + "s" if one.endswith("sses") else one[1:-1]
-            words += [(("does", "not", base), True), (("doesn't", base), True), (("never", *verb), True)]
+            own, rest = verb[0], verb[1:]
+            base = own.removesuffix("es") if own.endswith("sses") else own[:-1]
+            bare = ((*denial, base, *rest) for denial in (("does", "not"), ("doesn't",)))
+            words += [*((one, True) for one in bare), (("never", *verb), True)]
     return _Part("", tuple(words), optional)
 
 

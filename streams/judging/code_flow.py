@@ -27,6 +27,9 @@ def verify_returns(view: View) -> Held:
     one = view.only(view.check.text("symbol"), is_function)
     if isinstance(one, Held):
         return one
+    if one.result and tight(one.result) == tight(view.check.text("quote")) and view.has_line(one.line):
+        under = view.under(one.at)  # «returns `Result<u32, E>`»
+        return Held(True, lines=(one.line, one.line), under=under.texts, narrowed=under.narrowed)
     if any(view.is_direct(one, each.extent[0]) for each in view.index.regions if each.sort == "yield"):
         return NOT_FOUND
     if view.mentions(view.index.macros, one.body):
@@ -35,8 +38,6 @@ def verify_returns(view: View) -> Held:
     returns = [each for each in view.index.returns if _is_of(view, one, each)]
     hits = [each for each in returns if each.value is not None and _forms(view.written(each.value)) & wanted]
     hits = [each for each in hits if view.has_line(each.lines[0])]
-    if not hits and one.result and tight(one.result) == tight(view.check.text("quote")) and view.has_line(one.line):
-        return Held(True, lines=(one.line, one.line))  # «returns `Result<u32, E>`»
     if not hits:
         return NOT_FOUND
     for hit in hits:
