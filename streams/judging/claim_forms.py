@@ -19,7 +19,7 @@ from ...codecs.records import Kind
 from .checks import Check, canonical, parse_check
 from .coverage_tokens import Token, tokens_of
 from .lexicon import NOUNS, OPERATORS, TIMES, Phrases, phrases
-from .mentions import nouns_of
+from .mentions import nouns_of, ties
 from .slots import author_ends, is_set_off, read
 
 FORMS_VERSION: Final = 3
@@ -113,9 +113,10 @@ def claim(text: str, kind: Kind = "assertion") -> Claim | None:
     """
     if kind == "refusal" or len(text) > MAX_TOKENS * 64 or _SURROGATE.search(text):
         return None
-    tokens = tokens_of(text)
-    if tokens and tokens[-1].key == ".":
-        tokens = tokens[:-1]
+    said = tokens_of(text)
+    tied = ties(said)
+    kept = [at for at, token in enumerate(said) if at not in tied and (at + 1 < len(said) or token.key != ".")]
+    tokens = [said[at] for at in kept]
     if not 2 <= len(tokens) <= MAX_TOKENS:
         return None
     keys = {token.key for token in tokens}
@@ -123,7 +124,8 @@ def claim(text: str, kind: Kind = "assertion") -> Claim | None:
     claims = [found for row in rows for found in _claims(row, tokens)]
     if len({found.checks for found in claims}) != 1:
         return None
-    return min(claims, key=lambda one: (one.whole, -len(one.nouns), one.named))  # what asks for most
+    found = min(claims, key=lambda one: (one.whole, -len(one.nouns), one.named))  # what asks for most
+    return found._replace(nouns=tuple(noun._replace(place=kept[noun.place]) for noun in found.nouns))
 
 
 def _claims(row: _Row, tokens: Sequence[Token]) -> Iterator[Claim]:

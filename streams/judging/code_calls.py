@@ -87,9 +87,7 @@ def _has_arguments(symbol: str) -> bool:
     return symbol.rstrip().endswith(")") and not symbol.startswith("(") and re.search(r"\(\s*\)$", symbol) is None
 
 
-def _expressed(
-    view: View, one: Definition, text: str, parts: tuple[str, ...], closes: re.Pattern[bytes]
-) -> Held:
+def _expressed(view: View, one: Definition, text: str, parts: tuple[str, ...], closes: re.Pattern[bytes]) -> Held:
     """Whether an expression stands in the body, and is no part of a longer one; false only where its name is nowhere.
 
     Args:
