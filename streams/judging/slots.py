@@ -100,7 +100,7 @@ def read(kind: str, token: Token) -> str | None:
 
     Args:
         kind: `symbol`, `callee` (also a call with arguments), `macro`, `name`, `module`, `identifier`, `hash`, `path`,
-            `changelog`, `quote`, `expression` (a quote or a constant), `value`, `literal`, `constant`, `number`, `time`.
+            `changelog`, `quote`, `expression` (quote or constant), `value`, `literal`, `constant`, `number` or `time`.
         token: any.
     """
     text = token.text
