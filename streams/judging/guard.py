@@ -118,7 +118,7 @@ class _Comparison:
     def __init__(
         self, tokens: tuple[Token, ...], checks: tuple[Check, ...], path: str | None, kinds: Confirmations
     ) -> None:
-        tokens = tuple(_placed(tokens))
+        tokens = _placed(tokens)
         self._tokens, self._checks, self._path, self._kinds = tokens, checks, path, kinds
         self._mentions, self._keys = mentions(tokens, checks, path), tuple([one.key for one in tokens])
         self._places = dict[str, list[int]]()
@@ -330,12 +330,10 @@ def _denies(check: Check) -> bool:
     return check.negated != (check.name in NEGATIVE)
 
 
-def _placed(tokens: Sequence[Token]) -> Iterator[Token]:
+def _placed(tokens: Sequence[Token]) -> tuple[Token, ...]:
     """The tokens, «according to» as the «in» that it means."""
-    for at, token in enumerate(tokens):
-        pairs = ((tokens[at], *tokens[at + 1 : at + 2]), (*tokens[max(0, at - 1) : at], tokens[at]))
-        is_place = any([one.key for one in pair] == ["according", "to"] for pair in pairs)
-        yield token._replace(key="in") if is_place else token
+    starts = {at for at, (one, other) in enumerate(pairwise(tokens)) if (one.key, other.key) == ("according", "to")}
+    return tuple(token._replace(key="in") if {at, at - 1} & starts else token for at, token in enumerate(tokens))
 
 
 def _is_free(token: Token) -> bool:
