@@ -32,10 +32,12 @@ def verify_calls(view: View) -> Held:
         return one
     callee, argument = view.check.text("callee"), view.check.text("argument")
     parts = view.language.parts(callee)
-    if _has_arguments(callee) or _MACRO.fullmatch(callee):
-        if argument or not callee.endswith("!"):
-            return _expressed(view, one, f"{callee}({argument}" if argument else callee, parts, _ENDS)
-        held = [_expressed(view, one, callee + mark, parts, _ANYTHING) for mark in "([{"]
+    if _has_arguments(callee):
+        return _expressed(view, one, callee, parts, _ENDS) if not argument else NOT_FOUND
+    if _MACRO.fullmatch(callee) and "!" not in view.language.tails:
+        # What else a macro is made of is not known, so that it is never exactly false.
+        opened = [f"{callee}({argument}"] if argument else [callee + mark for mark in "([{"]
+        held = [_expressed(view, one, text, (), _ENDS if argument else _ANYTHING) for text in opened]
         return next((each for each in held if each.holds), held[0])
     for call in _calls(view, one, parts):
         if view.has_line(call.lines[0]) and (not argument or _takes(view, call, argument)):
