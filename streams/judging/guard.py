@@ -40,6 +40,8 @@ _ADDING: Final = frozenset(("added", "created", "introduced"))
 _MARKS: Final = frozenset((".", ",", ";", ":", "(", ")", "'s"))
 PLACED: Final = frozenset(("path", "in", "lines", "commit"))
 """Arguments that say where something is."""
+_QUALIFYING: Final = frozenset(("argument", "default", "type"))
+"""Arguments that stand behind what they are of."""
 _GOES_ON: Final = frozenset((",", "and", "but", "or"))
 _SEGMENTS: Final = frozenset((";", ".", "but"))
 _TIMES: Final = phrases(TIMES)
@@ -270,6 +272,10 @@ class _Comparison:
                 return False
             if not names and (placed or at not in main):
                 return False
+            side = clause.before if at in clause.before else clause.behind
+            first = next((each for each in side if each in main), at)
+            if at < first and at not in main and names <= _QUALIFYING:
+                return False  # «calls `x` with `g`» is no call of `g` with `x`
         sides = [[at for at in side if at in main] for side in (clause.before, clause.behind)]
         if any(len(pair) > 1 for pair in pairs) and not pairs.issuperset(map(frozenset, product(*sides))):
             return False
