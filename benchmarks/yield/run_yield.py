@@ -125,18 +125,23 @@ def _names(check: str) -> set[str]:
     return {word.casefold() for word in _WORDS.findall(check.partition("(")[2])} - _EMPTY
 
 
-def _proposals(setting: str, folder: Path = CORPUS) -> Path:
+def _proposals(setting: str, folder: Path) -> Path:
     return folder / f"proposals-{setting}.jsonl"
 
 
-def _forced(folder: Path) -> Path:
+def forced(folder: Path, kept: Path = CORPUS) -> Path:
     """Writes the proposals of an attack: each says that its checks say all of the sentence, and a mutation has the
-    checks of the statement that it was made of, which hold, unless they are its own."""
+    checks of the statement that it was made of, which hold.
+
+    Args:
+        folder: where they are written; returned.
+        kept: where those of the corpus are.
+    """
     statements = everything()
     origins = {one.id: one.key for one in statements if not one.mutation}
     folder.mkdir(parents=True, exist_ok=True)
-    for name in PROPOSERS:
-        lines = map(msgspec.json.decode, _proposals(name).read_bytes().splitlines())
+    for name in (name for name in PROPOSERS if _proposals(name, kept).exists()):
+        lines = map(msgspec.json.decode, _proposals(name, kept).read_bytes().splitlines())
         known: dict[str, Any] = {line["key"]: line["proposal"] for line in lines}
         made = [
             {"key": key, "proposal": {**known[source], "whole": bool(known[source]["checks"]), "left": ""}}
@@ -153,7 +158,7 @@ def _work(
     by_package: dict[str, list[Statement]] = {}
     for one in statements:
         by_package.setdefault(one.package, []).append(one)
-    for setting in (figures.FORMS, *(name for name in PROPOSERS if _proposals(name).exists())):
+    for setting in (figures.FORMS, *(name for name in PROPOSERS if _proposals(name, kept).exists())):
         for package, several in sorted(by_package.items()):
             yield held[package][0], several, setting, kept
 
@@ -177,7 +182,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"a package cannot be had: {error}")
         return 1
     statements = [one for one in everything() if not given.package or one.package in given.package]
-    kept = _forced(given.cache / "forced") if given.forced else CORPUS
+    kept = forced(given.cache / "forced") if given.forced else CORPUS
     with multiprocessing.Pool(given.jobs) as pool:
         made = [one for several in pool.imap_unordered(judged, _work(statements, held, kept)) for one in several]
     told = figures.figures(sorted(made, key=lambda one: [figures.FORMS, *PROPOSERS].index(one.setting)))
