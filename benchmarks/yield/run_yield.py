@@ -70,19 +70,20 @@ def answers(statement: Statement, at_hand: AtHand) -> list[Recorded]:
     return made
 
 
-def judged(package: tuple[Path, Sequence[Statement], str]) -> list[Judged]:
+def judged(package: tuple[Path, Sequence[Statement], str, Path]) -> list[Judged]:
     """The verdicts about the statements of a package in one setting.
 
     Args:
-        package: its repository, the statements, and the setting: `forms`, or the name of a proposer.
+        package: its repository, the statements, the setting (`forms`, or the name of a proposer), and where proposals
+            are kept.
     """
-    folder, statements, setting = package
+    folder, statements, setting, kept = package
     settings = Settings(root=str(folder))
     with closing(Instruments(settings)) as instruments:
         at_hand = AtHand(str(folder), settings, instruments, VETTING_POLICY)
         proposed = None
         if setting != figures.FORMS:
-            proposed = ProposedChecks(FileProposer(str(_proposals(setting)), now), at_hand)
+            proposed = ProposedChecks(FileProposer(str(_proposals(setting, kept)), now), at_hand)
         vetter = Watching(settings, Roots.of(settings.root), instruments, VETTING_POLICY, proposed=proposed)
         made: list[Judged] = []
         for statement in statements:
@@ -124,19 +125,42 @@ def _names(check: str) -> set[str]:
     return {word.casefold() for word in _WORDS.findall(check.partition("(")[2])} - _EMPTY
 
 
-def _proposals(setting: str) -> Path:
-    return CORPUS / f"proposals-{setting}.jsonl"
+def _proposals(setting: str, folder: Path) -> Path:
+    return folder / f"proposals-{setting}.jsonl"
+
+
+def forced(folder: Path, kept: Path = CORPUS) -> Path:
+    """Writes the proposals of an attack: each says that its checks say all of the sentence, and a mutation has the
+    checks of the statement that it was made of, which hold.
+
+    Args:
+        folder: where they are written; returned.
+        kept: where those of the corpus are.
+    """
+    statements = everything()
+    origins = {one.id: one.key for one in statements if not one.mutation}
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in (name for name in PROPOSERS if _proposals(name, kept).exists()):
+        lines = map(msgspec.json.decode, _proposals(name, kept).read_bytes().splitlines())
+        known: dict[str, Any] = {line["key"]: line["proposal"] for line in lines}
+        made = [
+            {"key": key, "proposal": {**known[source], "whole": bool(known[source]["checks"]), "left": ""}}
+            for key, source in ((one.key, origins.get(one.id.partition("~")[0], one.key)) for one in statements)
+            if source in known
+        ]
+        _proposals(name, folder).write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in made))
+    return folder
 
 
 def _work(
-    statements: Iterable[Statement], held: dict[str, tuple[Path, list[str]]]
-) -> Iterator[tuple[Path, list[Statement], str]]:
+    statements: Iterable[Statement], held: dict[str, tuple[Path, list[str]]], kept: Path
+) -> Iterator[tuple[Path, list[Statement], str, Path]]:
     by_package: dict[str, list[Statement]] = {}
     for one in statements:
         by_package.setdefault(one.package, []).append(one)
-    for setting in (figures.FORMS, *(name for name in PROPOSERS if _proposals(name).exists())):
+    for setting in (figures.FORMS, *(name for name in PROPOSERS if _proposals(name, kept).exists())):
         for package, several in sorted(by_package.items()):
-            yield held[package][0], several, setting
+            yield held[package][0], several, setting, kept
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -148,7 +172,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make yield", description=__doc__)
     parser.add_argument("--cache", type=Path, default=ROOT / "build/yield")
     parser.add_argument("--jobs", type=int, default=2, help="processes that judge")
-    parser.add_argument("--package", help="the statements about one package; writes no results")
+    parser.add_argument("--package", action="append", help="the statements about this package; writes no results")
+    parser.add_argument("--forced", action="store_true", help="proposals that lie; writes no results")
     parser.add_argument("--findings", type=Path, help="a file for every wrong verdict")
     given = parser.parse_args(arguments)
     try:
@@ -156,9 +181,10 @@ def main(arguments: list[str] | None = None) -> int:
     except (fetching.Missing, fetching.FetchingError) as error:
         print(f"a package cannot be had: {error}")
         return 1
-    statements = [one for one in everything() if given.package in (None, one.package)]
+    statements = [one for one in everything() if not given.package or one.package in given.package]
+    kept = forced(given.cache / "forced") if given.forced else CORPUS
     with multiprocessing.Pool(given.jobs) as pool:
-        made = [one for several in pool.imap_unordered(judged, _work(statements, held)) for one in several]
+        made = [one for several in pool.imap_unordered(judged, _work(statements, held, kept)) for one in several]
     told = figures.figures(sorted(made, key=lambda one: [figures.FORMS, *PROPOSERS].index(one.setting)))
     wrong = [figures.described(one) for one in figures.worst(made)]
     print("\n".join([*figures.table(told), "", *figures.by_kind(made, list(told)[-1])]))
@@ -167,7 +193,7 @@ def main(arguments: list[str] | None = None) -> int:
         given.findings.write_text("".join(f"{line}\n" for line in wrong), "utf-8")
     missed = figures.missed(told)
     print("\n".join(missed))
-    if given.package is None:
+    if not given.package and not given.forced:
         _write(told)
     return int(bool(missed))
 

@@ -19,10 +19,10 @@ from ...codecs.records import Kind
 from .checks import Check, canonical, parse_check
 from .coverage_tokens import Token, tokens_of
 from .lexicon import NOUNS, OPERATORS, TIMES, Phrases, phrases
-from .mentions import nouns_of
+from .mentions import nouns_of, ties
 from .slots import author_ends, is_set_off, read
 
-FORMS_VERSION: Final = 2
+FORMS_VERSION: Final = 3
 """Names what these forms, and the words that they are made of, read in a sentence; raised with every change of it."""
 MAX_TOKENS: Final = 40
 """Tokens of a sentence that is read by these forms."""
@@ -113,9 +113,10 @@ def claim(text: str, kind: Kind = "assertion") -> Claim | None:
     """
     if kind == "refusal" or len(text) > MAX_TOKENS * 64 or _SURROGATE.search(text):
         return None
-    tokens = tokens_of(text)
-    if tokens and tokens[-1].key == ".":
-        tokens = tokens[:-1]
+    said = tokens_of(text)
+    tied = ties(said)
+    kept = [at for at, token in enumerate(said) if at not in tied and (at + 1 < len(said) or token.key != ".")]
+    tokens = [said[at] for at in kept]
     if not 2 <= len(tokens) <= MAX_TOKENS:
         return None
     keys = {token.key for token in tokens}
@@ -123,7 +124,8 @@ def claim(text: str, kind: Kind = "assertion") -> Claim | None:
     claims = [found for row in rows for found in _claims(row, tokens)]
     if len({found.checks for found in claims}) != 1:
         return None
-    return min(claims, key=lambda one: (one.whole, -len(one.nouns), one.named))  # what asks for most
+    found = min(claims, key=lambda one: (one.whole, -len(one.nouns), one.named))  # what asks for most
+    return found._replace(nouns=tuple(noun._replace(place=kept[noun.place]) for noun in found.nouns))
 
 
 def _claims(row: _Row, tokens: Sequence[Token]) -> Iterator[Claim]:
@@ -222,7 +224,7 @@ def _argument(kind: str, tokens: Sequence[Token], at: int) -> Iterator[tuple[int
     if written is None:
         return
     yield at + 1, written
-    if kind == "symbol" and at + 2 < len(tokens) and tokens[at + 1].key in ("of", "'s"):
+    if kind in ("symbol", "callee") and at + 2 < len(tokens) and tokens[at + 1].key in ("of", "'s"):
         other = read(kind, tokens[at + 2])
         if other is not None:
             yield at + 3, f"{other}.{written}" if tokens[at + 1].key == "of" else f"{written}.{other}"
@@ -313,7 +315,7 @@ _FREE: Final = {
 }
 """By kind of argument: nouns that every argument of it is."""
 _NOUNS_OF: Final = {
-    **dict.fromkeys(("symbol", "name", "module", "identifier"), frozenset(NOUNS)),
+    **dict.fromkeys(("symbol", "callee", "name", "module", "identifier"), frozenset(NOUNS)),
     **_FREE,
     "quote": frozenset(("text", "word", "string", "phrase")),
 }
@@ -339,8 +341,10 @@ def _part(written: str) -> _Part:
         if one == "~is":
             words += [((*verb, "not"), True), (("isn't",), True), ((*verb, "never"), True), (("are",), False)]
         elif one.startswith("~"):
-            base = one[1:].removesuffix("ses") + "s" if one.endswith("sses") else one[1:-1]
-            words += [(("does", "not", base), True), (("doesn't", base), True), (("never", *verb), True)]
+            own, rest = verb[0], verb[1:]
+            base = own.removesuffix("es") if own.endswith("sses") else own[:-1]
+            bare = ((*denial, base, *rest) for denial in (("does", "not"), ("doesn't",)))
+            words += [*((one, True) for one in bare), (("never", *verb), True)]
     return _Part("", tuple(words), optional)
 
 

@@ -30,8 +30,15 @@ def verify_calls(view: View) -> Held:
     one = view.only(view.check.text("caller"), is_function)
     if isinstance(one, Held):
         return one
-    parts = view.language.parts(view.check.text("callee"))
-    argument = view.check.text("argument")
+    callee, argument = view.check.text("callee"), view.check.text("argument")
+    parts = view.language.parts(callee)
+    if _has_arguments(callee):
+        return _expressed(view, one, callee, parts, _ENDS) if not argument else NOT_FOUND
+    if _MACRO.fullmatch(callee) and "!" not in view.language.tails:
+        # What else a macro is made of is not known, so that it is never exactly false.
+        opened = [f"{callee}({argument}"] if argument else [callee + mark for mark in "([{"]
+        held = [_expressed(view, one, text, (), _ENDS if argument else _ANYTHING) for text in opened]
+        return next((each for each in held if each.holds), held[0])
     for call in _calls(view, one, parts):
         if view.has_line(call.lines[0]) and (not argument or _takes(view, call, argument)):
             under = view.under(call.at, one)
@@ -43,6 +50,10 @@ _MAX_PIECES: Final = 200
 _PIECE: Final = re.compile(r"\"[^\"]*\"|'[^']*'|\w+|[^\w\s]")
 _OPENS: Final = re.compile(rb"(?:[(\[{,;:]|\A|\n|[^=!<>]=|=>|\b(?:return|if|while|in|yield|throw|raise))\s*\Z")
 _CLOSES: Final = re.compile(rb"[ \t]*(?:[)\]},;:{\n]|\Z)")
+_ENDS: Final = re.compile(rb"[ \t]*(?:[)\],;}\n]|\Z)")
+"""The same behind a call: a method that is defined goes on."""
+_ANYTHING: Final = re.compile(rb"")
+_MACRO: Final = re.compile(r"[\w:]+!")
 _NAMED: Final = re.compile(r"^[@$:#]*[^\W\d][\w$]*[?!=]?$")
 
 
@@ -51,12 +62,13 @@ def verify_uses(view: View) -> Held:
     one = view.only(view.check.text("user"), lambda one: one.body is not None and one.sort in ("function", "type"))
     if isinstance(one, Held):
         return one
-    parts = view.language.parts(view.check.text("used"))
-    if not parts or not _NAMED.search(parts[-1]):
-        return _expressed(view, one, view.check.text("used"))
+    used = view.check.text("used")
+    parts = view.language.parts(used)
+    if not parts or not _NAMED.search(parts[-1]) or _has_arguments(used):
+        return _expressed(view, one, used, parts, _ENDS if _has_arguments(used) else _CLOSES)
     for at in view.occurrences(parts[-1], one.body):
         own = view.is_other(at)
-        if view.is_cut(at, parts[-1]) or (own and view.check.text("used")[:1] not in ("@", "$")):
+        if view.is_cut(at, parts[-1]) or (own and used[:1] not in ("@", "$")):
             continue
         if view.index.role(at) in READS and view.is_direct(one, at) and view.has_line(view.line(at)):
             match = _BEFORE.search(view.data, max(0, at - 200), at)
@@ -72,20 +84,34 @@ def verify_uses(view: View) -> Held:
     return _missing(view, one, parts)
 
 
-def _expressed(view: View, one: Definition, text: str) -> Held:
-    """Whether an expression stands in the body, and is no part of a longer one; never exactly false."""
+def _has_arguments(symbol: str) -> bool:
+    """Whether a symbol is written as a call with arguments, which are then a part of what is asked about."""
+    return symbol.rstrip().endswith(")") and not symbol.startswith("(") and re.search(r"\(\s*\)$", symbol) is None
+
+
+def _expressed(view: View, one: Definition, text: str, parts: tuple[str, ...], closes: re.Pattern[bytes]) -> Held:
+    """Whether an expression stands in the body, and is no part of a longer one; false only where its name is nowhere.
+
+    Args:
+        view: the file.
+        one: the function or type.
+        text: of the expression.
+        parts: the name in it that is called; empty or no name for another expression.
+        closes: what has to stand behind it.
+    """
     pieces = _PIECE.findall(flat(text))
     if not one.body or not 0 < len(pieces) <= _MAX_PIECES:
         return NOT_FOUND
     pattern = rb"\s*".join(re.escape(piece.encode("utf-8", "replace")) for piece in pieces)
     for match in re.compile(pattern).finditer(view.data, *one.body):
         at, end = match.span()
-        alone = _OPENS.search(view.data, max(0, at - 40), at) and _CLOSES.match(view.data, end)
+        alone = _OPENS.search(view.data, max(0, at - 40), at) and closes.match(view.data, end)
         line = view.line(at)
         if alone and not view.is_text(at) and view.is_direct(one, at) and view.has_line(line):
             under = view.under(at, one)
             return Held(True, lines=(line, view.line(end - 1)), under=under.texts, narrowed=under.narrowed)
-    return NOT_FOUND
+    named = bool(parts) and _NAMED.search(parts[-1]) is not None
+    return _missing(view, one, parts) if named else NOT_FOUND
 
 
 def verify_reaches(view: View) -> Held:

@@ -11,7 +11,7 @@ from typing import Final
 
 from .code_calls import is_function
 from .code_view import NOT_FOUND, View, flat, tight
-from .index import Branch, Definition, Extent, Return
+from .index import Branch, Definition, Extent
 from .results import Held
 
 _TURNED: Final = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "===": "!==", "!==": "==="}
@@ -27,16 +27,17 @@ def verify_returns(view: View) -> Held:
     one = view.only(view.check.text("symbol"), is_function)
     if isinstance(one, Held):
         return one
+    if one.result and tight(one.result) == tight(view.check.text("quote")) and view.has_line(one.line):
+        under = view.under(one.at)  # «returns `Result<u32, E>`»
+        return Held(True, lines=(one.line, one.line), under=under.texts, narrowed=under.narrowed)
     if any(view.is_direct(one, each.extent[0]) for each in view.index.regions if each.sort == "yield"):
         return NOT_FOUND
     if view.mentions(view.index.macros, one.body):
         return NOT_FOUND  # what it is replaced by may return
     wanted = _forms(view.check.text("quote"))
-    returns = [each for each in view.index.returns if _is_of(view, one, each)]
+    returns = [each for each in view.index.returns if view.is_direct(one, each.extent[0])]
     hits = [each for each in returns if each.value is not None and _forms(view.written(each.value)) & wanted]
     hits = [each for each in hits if view.has_line(each.lines[0])]
-    if not hits and one.result and tight(one.result) == tight(view.check.text("quote")) and view.has_line(one.line):
-        return Held(True, lines=(one.line, one.line))  # «returns `Result<u32, E>`»
     if not hits:
         return NOT_FOUND
     for hit in hits:
@@ -47,10 +48,6 @@ def verify_returns(view: View) -> Held:
     if under.texts:
         return Held(True, lines=hits[0].lines, under=under.texts, narrowed=True)
     return Held(None, "ambiguous", hits[0].lines)
-
-
-def _is_of(view: View, one: Definition, each: Return) -> bool:
-    return view.is_direct(one, each.extent[0])
 
 
 def _forms(text: str) -> frozenset[str]:
@@ -153,18 +150,14 @@ def _is_straight(view: View, one: Definition, branch: Branch) -> bool:
 def _polarity(view: View, written: str, condition: str) -> bool | None:
     """True where a text says the condition, False where it says its opposite, None where it says something else."""
     text, wanted = _unwrapped(flat(written)), _unwrapped(flat(condition))
-    if _tied(text) == _tied(wanted):
+    if tight(text) == tight(wanted):
         return True
-    return False if _tied(text) in _opposites(view, wanted) or _tied(wanted) in _opposites(view, text) else None
+    return False if tight(text) in _opposites(view, wanted) or tight(wanted) in _opposites(view, text) else None
 
 
 def _is_same(text: str, condition: str, view: View) -> bool:
     inner = text[5:-1] if text.startswith("not (") and text.endswith(")") else text
     return _polarity(view, inner, condition) is not None
-
-
-def _tied(text: str) -> str:
-    return tight(text)
 
 
 def _opposites(view: View, text: str) -> set[str]:
@@ -176,19 +169,19 @@ def _opposites(view: View, text: str) -> set[str]:
         if text.startswith(negation):
             inner = text[len(negation) :].strip()
             if not compound or _unwrapped(inner) != inner:
-                found.add(_tied(_unwrapped(inner)))
-        found.add(_tied(f"{negation}({text})"))
+                found.add(tight(_unwrapped(inner)))
+        found.add(tight(f"{negation}({text})"))
         if not compound:
-            found.add(_tied(f"{negation}{text}"))
+            found.add(tight(f"{negation}{text}"))
     if compound or any(text.startswith(negation) for negation in view.language.negations):
         return found
     marks = list(_COMPARISON.finditer(blank))
     words = [word for word in _WORD_TURNED if word in blank]
     if len(marks) == 1 and not words:
         mark = marks[0]
-        found.add(_tied(f"{text[: mark.start()]}{_TURNED[mark[1]]}{text[mark.end() :]}"))
+        found.add(tight(f"{text[: mark.start()]}{_TURNED[mark[1]]}{text[mark.end() :]}"))
     elif words and not marks and blank.count(" is ") + blank.count(" in ") <= 1:
-        found.add(_tied(text.replace(words[0], _WORD_TURNED[words[0]], 1)))
+        found.add(tight(text.replace(words[0], _WORD_TURNED[words[0]], 1)))
     return found
 
 

@@ -43,7 +43,7 @@ def verify_defines(view: View) -> Held:
     ]
     here = [one for one in there if view.holds(one)]
     for one in here:
-        if not kind or kind in one.kinds:
+        if not kind or kind in one.kinds or (kind == "constant" and _is_constant(view, one)):
             if view.is_broken(one) or view.index.broken(one.extent):
                 return Held(None, "syntax-error", one.lines)
             under = view.under(one.at)
@@ -63,6 +63,12 @@ def verify_defines(view: View) -> Held:
         if all(at in places or role in READS or role is Role.IMPORT for at, role in view.roles(name)):
             return Held(False, "differs", here[0].lines, found=view.found_at(here[0].line))
     return NOT_FOUND
+
+
+def _is_constant(view: View, one: Definition) -> bool:
+    """Whether a variable of a module is never changed, in a language that has no word for constants."""
+    alone = [each.path for each in view.index.definitions].count(one.path) == 1
+    return view.language.unmarked and "variable" in one.kinds and len(one.path) == 1 and alone and _is_kept(view, one)
 
 
 def is_made(view: View, parts: tuple[str, ...]) -> bool:

@@ -16,8 +16,20 @@ from typing import Final, NamedTuple, TypeVar
 
 from .checks import TABLE, Check
 from .coverage_tokens import Token
-from .lexicon import DENIALS, FUNCTION, NEGATORS, NOUNS, OPERATORS, PARTING, PLACES, RELATIONS, TIMES, phrases
-from .mentions import Confirmations, mentions, nouns_of, proves
+from .lexicon import (
+    ASSIGNING,
+    DENIALS,
+    FUNCTION,
+    NEGATORS,
+    NOUNS,
+    OPERATORS,
+    PARTING,
+    PLACES,
+    RELATIONS,
+    TIMES,
+    phrases,
+)
+from .mentions import Confirmations, mentions, nouns_of, proves, ties
 from .slots import is_path, is_set_off
 
 T = TypeVar("T")
@@ -28,6 +40,8 @@ _ADDING: Final = frozenset(("added", "created", "introduced"))
 _MARKS: Final = frozenset((".", ",", ";", ":", "(", ")", "'s"))
 PLACED: Final = frozenset(("path", "in", "lines", "commit"))
 """Arguments that say where something is."""
+_QUALIFYING: Final = frozenset(("argument", "default", "type"))
+"""Arguments that stand behind what they are of."""
 _GOES_ON: Final = frozenset((",", "and", "but", "or"))
 _SEGMENTS: Final = frozenset((";", ".", "but"))
 _TIMES: Final = phrases(TIMES)
@@ -65,13 +79,17 @@ class _Verb(NamedTuple):
 
 
 class _Clause(NamedTuple):
-    """The tokens around one verb: before it, behind it, and from where on they are its own."""
+    """The tokens around one verb: before it, behind it, and from where on they are its own.
+
+    Of «there is `a` in `b`» the one is before it and the other behind, and `joint` is the word between them.
+    """
 
     verb: _Verb
     before: tuple[int, ...]
     behind: tuple[int, ...]
     start: int
     end: int
+    joint: int = -1
 
 
 def compare(tokens: Sequence[Token], checks: Sequence[Check], path: str | None, kinds: Confirmations) -> Compared:
@@ -102,6 +120,7 @@ class _Comparison:
     def __init__(
         self, tokens: tuple[Token, ...], checks: tuple[Check, ...], path: str | None, kinds: Confirmations
     ) -> None:
+        tokens = _placed(tokens)
         self._tokens, self._checks, self._path, self._kinds = tokens, checks, path, kinds
         self._mentions, self._keys = mentions(tokens, checks, path), tuple([one.key for one in tokens])
         self._places = dict[str, list[int]]()
@@ -109,14 +128,15 @@ class _Comparison:
             self._places.setdefault(key, []).append(at)
         timed = any(check.name in ("last_changed", "modified") for check in checks)
         self._operators = {at: op for span, op in self._phrases(_TIMES if timed else _OPERATORS, set()) for at in span}
-        self._left = [not _is_free(token) for token in tokens]
+        tied = ties(tokens)
+        self._left = [at not in tied and not _is_free(token) for at, token in enumerate(tokens)]
         self._bound: set[int] = set()
         self._turned: set[int] = set()
         self._loose = False
 
     def compared(self) -> Compared:
         for clause in self._clauses():
-            self._hold(clause)
+            self._hold(self._turned_round(clause) if self._keys[clause.verb.start] == "there" else clause)
         present = {number for said in self._mentions for number, _ in said}
         opposed = frozenset(number for number in present if number not in self._bound and self._is_opposed(number))
         return Compared(tuple(self._left), frozenset(present), opposed, self._loose)
@@ -171,6 +191,16 @@ class _Comparison:
             elif word not in _GOES_ON:
                 before = ()
 
+    def _turned_round(self, clause: _Clause) -> _Clause:
+        """«There is `a` in `b`»."""
+        places = [at for at in range(clause.verb.end, clause.end) if self._keys[at] in PLACES]
+        joint = next((at for at in places if not set(clause.behind).isdisjoint(range(clause.verb.end, at))), clause.end)
+        if clause.before:
+            return clause
+        parts = ((at for at in clause.behind if (at < joint) is first) for first in (True, False))
+        before, behind = map(tuple, parts)
+        return clause._replace(before=before, behind=behind, joint=joint)
+
     def _hold(self, clause: _Clause) -> None:
         """Takes from what is left what the checks of a clause say, if they say all of it."""
         pairs: set[frozenset[int]] = set()
@@ -206,6 +236,10 @@ class _Comparison:
         if relation is None or name not in clause.verb.active | clause.verb.passive:
             return
         sides = (clause.before, clause.behind)
+        if name == "equals" and self._keys[clause.verb.start] in ASSIGNING:  # «`a.toml` has `name = "x"`»
+            both = {(number, relation.first), (number, relation.second)}
+            yield from ((at, at) for at in clause.behind if both <= self._mentions[at])
+            return
         firsts, seconds = sides if name in clause.verb.active else sides[::-1]
         if not relation.second:
             yield from ((at, at) for at in (*firsts, *seconds) if (number, relation.first) in self._mentions[at])
@@ -238,6 +272,10 @@ class _Comparison:
                 return False
             if not names and (placed or at not in main):
                 return False
+            side = clause.before if at in clause.before else clause.behind
+            first = next((each for each in side if each in main), at)
+            if at < first and at not in main and names <= _QUALIFYING:
+                return False  # «calls `x` with `g`» is no call of `g` with `x`
         sides = [[at for at in side if at in main] for side in (clause.before, clause.behind)]
         if any(len(pair) > 1 for pair in pairs) and not pairs.issuperset(map(frozenset, product(*sides))):
             return False
@@ -250,7 +288,7 @@ class _Comparison:
         place = at - 1
         while place >= 0 and (self._keys[place] in ("a", "an", "the", "(") or self._keys[place] in NOUNS):
             place -= 1
-        inside = clause.verb.start <= place < clause.verb.end
+        inside = clause.verb.start <= place < clause.verb.end or place == clause.joint
         return place >= 0 and self._keys[place] in PLACES - beside and not inside
 
     def _is_located(self, clause: _Clause, number: int) -> bool:
@@ -298,6 +336,12 @@ def _denies(check: Check) -> bool:
     return check.negated != (check.name in NEGATIVE)
 
 
+def _placed(tokens: Sequence[Token]) -> tuple[Token, ...]:
+    """The tokens, «according to» as the «in» that it means."""
+    starts = {at for at, (one, other) in enumerate(pairwise(tokens)) if (one.key, other.key) == ("according", "to")}
+    return tuple(token._replace(key="in") if {at, at - 1} & starts else token for at, token in enumerate(tokens))
+
+
 def _is_free(token: Token) -> bool:
     return token.key in FUNCTION or (token.kind == "mark" and token.text in _MARKS)
 
@@ -310,5 +354,7 @@ def _verbs_of(names: frozenset[str]) -> tuple[tuple[tuple[str, ...], tuple[froze
         for side, text in enumerate((RELATIONS[name].active, RELATIONS[name].passive)):
             for phrase in text.split():
                 found.setdefault(tuple(phrase.split("_")), (set(), set()))[side].add(name)
+    for verb in ASSIGNING if "equals" in names else ():
+        found.setdefault((verb,), (set(), set()))[0].add("equals")
     ordered = sorted(found, key=lambda words: (-len(words), words))
     return tuple((words, (frozenset(found[words][0]), frozenset(found[words][1]))) for words in ordered)

@@ -99,6 +99,7 @@ class Language(NamedTuple):
             a function has in it, as a regular expression.
         apart: what is called behind a receiver is always a method: no field, and nothing that can be changed.
         fixed: what is defined as a constant keeps what it is worth.
+        unmarked: no word of the language makes a constant; what is never changed is one.
         implements: what a type extends is told by `impl` blocks, in any file.
         negations: how a condition is turned, as prefixes.
         conjunctions: what joins conditions that must all be met.
@@ -142,6 +143,7 @@ class Language(NamedTuple):
     errors: str = ""
     apart: bool = False
     fixed: bool = False
+    unmarked: bool = False
     implements: bool = False
     negations: tuple[str, ...] = ("!",)
     conjunctions: tuple[str, ...] = ("&&",)

@@ -113,4 +113,5 @@ PYTHON: Final = Language(
     plain_types=frozenset(("int", "float", "str", "bool", "bytes", "None", "complex", "bytearray")),
     negations=("not ",),
     conjunctions=(" and ",),
+    unmarked=True,
 )

@@ -68,6 +68,10 @@ FUNCTION: Final = frozenset(_GUARD["function"].split())
 """Words that change nothing of what a clause says."""
 PARTING: Final = frozenset(_GUARD["parting"].split())
 """Words and marks that part two clauses, or two arguments."""
+TIES: Final = phrases({"": _GUARD["ties"]})
+"""Phrases that tie a sentence to its neighbours."""
+ASSIGNING: Final = frozenset(_GUARD["assigning"].split())
+"""Verbs that say of a file that an assignment stands there."""
 PLACES: Final = frozenset(_GUARD["places"].split())
 """Words behind which stands where something is."""
 NEGATORS: Final = frozenset(_GUARD["negators"].split())

@@ -6,12 +6,14 @@ speaks of a symbol; what else has to be so then is for the guard. Nothing is loo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import Final
 
 from .checks import TABLE, Check, Kind, Parameter, Value
 from .coverage_tokens import Token
-from .lexicon import NOUNS, SYMBOLIC
+from .lexicon import NOUNS, RELATIONS, SYMBOLIC, TIES
 from .slots import (
     components,
     is_named,
@@ -24,6 +26,7 @@ from .slots import (
     says_value,
 )
 
+_ASSIGNMENT: Final = re.compile(r"([A-Za-z_$][\w$.-]*) ?(?::=|=|:) ?(\S.{0,255})", re.ASCII)
 Mention = tuple[int, str]
 """A check by its place, and one of its parameters."""
 Confirmations = Mapping[str, frozenset[str]]
@@ -67,11 +70,35 @@ def arguments(check: Check, path: str | None) -> Iterator[tuple[Parameter, Value
         yield Parameter("path", Kind.PATH), path
 
 
+def ties(tokens: Sequence[Token]) -> frozenset[int]:
+    """The tokens of phrases that only tie a sentence to its neighbours, with the commas that set them off."""
+    keys = tuple(token.key for token in tokens)
+    last = len(keys) - (keys[-1:] == (".",))
+    taken: set[int] = set()
+    for words, _ in TIES:
+        for at in range(last - len(words) + 1):
+            end = at + len(words)
+            if keys[at:end] != words:
+                continue
+            before, behind = keys[at - 1 : at] == (",",), keys[end : end + 1] == (",",)
+            if not at or (before and behind):
+                taken.update(range(at - before, end + behind))
+            elif end == last:
+                taken.update(range(at - before, end))
+    return frozenset(taken)
+
+
 def _says(tokens: Sequence[Token], at: int, check: Check, parameter: Parameter, value: Value) -> Iterable[int]:
     """The tokens from a place on that say an argument."""
     token, kind, name = tokens[at], parameter.kind, parameter.name
     if token.kind in ("mark", "odd"):
         return ()
+    if check.name == "equals" and name in ("name", "value") and _assigns(token, name, value):
+        return (at,)
+    items = check.value("items") if name == "items" else None
+    if isinstance(items, tuple) and token.kind == "word" and number_in(token) == len(items):
+        # «has two variants: …»
+        return (at,) if tokens[at + 1 : at + 2] and tokens[at + 1].key in RELATIONS["members"].beside else ()
     if kind is Kind.VALUE or not isinstance(value, str):
         return range(at, at + says_value(tokens, at, value))
     if name == "author":
@@ -92,6 +119,15 @@ def _says(tokens: Sequence[Token], at: int, check: Check, parameter: Parameter, 
     else:
         return _says_symbol(tokens, at, value)
     return (at,) if is_said else ()
+
+
+def _assigns(token: Token, name: str, value: Value) -> bool:
+    """Whether a code span is an assignment, `NAME = VALUE` or `NAME: VALUE`, with that name or that value."""
+    match = _ASSIGNMENT.fullmatch(token.text) if token.kind == "code" else None
+    if match is None:
+        return False
+    said = token._replace(text=match[1 if name == "name" else 2])
+    return components(said.text) == components(str(value)) if name == "name" else says_value((said,), 0, value) > 0
 
 
 def _says_symbol(tokens: Sequence[Token], at: int, value: str) -> Iterable[int]:

@@ -42,6 +42,8 @@ _SHAPES: Final = {
     "identifier": re.compile(r"[A-Za-z0-9_.$-]{1,64}"),
     "hash": re.compile(r"[0-9a-fA-F]{7,64}"),
 }
+_CALL: Final = re.compile(r"[A-Za-z_$][\w$.:]{0,255}(!)?\((?!\)).{0,255}\)", re.ASCII)
+"""A call with arguments, or a macro."""
 _CHANGES: Final = re.compile(r"(?:.*/)?(?:CHANGELOG|CHANGES|HISTORY|NEWS|RELEASES)(?:\.\w{1,4})?")
 
 
@@ -97,8 +99,8 @@ def read(kind: str, token: Token) -> str | None:
     """The argument that a token is, as a check writes it; None where it is none of that kind beyond doubt.
 
     Args:
-        kind: `symbol`, `name`, `module`, `identifier`, `hash`, `path`, `changelog`, `quote`, `value`, `literal`,
-            `constant`, `number` or `time`.
+        kind: `symbol`, `callee` (also a call with arguments), `macro`, `name`, `module`, `identifier`, `hash`, `path`,
+            `changelog`, `quote`, `expression` (quote or constant), `value`, `literal`, `constant`, `number` or `time`.
         token: any.
     """
     text = token.text
@@ -107,9 +109,16 @@ def read(kind: str, token: Token) -> str | None:
     if kind in ("value", "literal"):
         is_word = not any(map(str.isdigit, text)) and text not in CONSTANTS and text[:1] not in ("[", '"', "'")
         return None if kind == "literal" and is_word else _value(token)
+    if kind in ("callee", "macro"):
+        call = _CALL.fullmatch(text) if token.kind == "code" else None
+        if call is not None and (kind == "callee" or call[1]):
+            return _quoted(text)
+        return _name("symbol", token) if kind == "callee" else None
     if kind == "number":
         number = number_in(token)
         return None if number is None else written_value(number)
+    if kind == "expression":
+        return read("quote", token) or read("constant", token)
     if kind == "constant":
         return _quoted(text) if token.kind == "word" and (text in CONSTANTS or number_of(text) is not None) else None
     if kind == "quote":

@@ -16,7 +16,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
-from typing import Any, Final, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple
 
 from ...codecs.unicode_text import nfkc
 from .lexicon import EXTENSIONS, STOP_WORDS
@@ -34,10 +34,6 @@ class Term(NamedTuple):
 
     kind: TermKind
     text: str
-
-    def wire(self) -> str:
-        """As a citation carries it (docs/reference/records.md): kind, colon, text."""
-        return f"{self.kind}:{self.text}"
 
 
 class Terms(NamedTuple):
@@ -99,15 +95,6 @@ def presence(terms: Iterable[Term], content: Content | str) -> Presence:
     for term in terms:
         (found if content.holds(term) else missing).append(term.text)
     return Presence(tuple(found), tuple(missing))
-
-
-def from_wire(text: str) -> Term:
-    """The inverse of `Term.wire`; a text without a kind is taken as a quote, the strictest one."""
-    kind, colon, rest = text.partition(":")
-    return Term(kind, rest) if colon and kind in _KINDS else Term("quote", text)  # type: ignore[arg-type]
-
-
-_KINDS: Final = frozenset(("quote", "code", "word", *get_args(Form)))
 
 
 # ---------------------------------------------------------------- the terms of an assertion

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import figures
+import msgspec
 import pytest
 import statements
 from figures import Judged, Rate
@@ -99,7 +100,7 @@ def test_bounds_are_those_of_clopper_and_pearson() -> None:
     assert Rate(600, 600).lower == pytest.approx(0.05 ** (1 / 600), abs=1e-6)
 
 
-def test_a_run_judges_with_vet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_judges_with_vet(tmp_path: Path) -> None:
     """A false statement is refuted with a proposal, and only then; its decided check names the wrong word."""
     import run_yield
 
@@ -110,12 +111,24 @@ def test_a_run_judges_with_vet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         subprocess.run(["git", *command], cwd=folder, check=True, env={"PATH": "/usr/bin:/bin", **IDENTITY})
     row: dict[str, Any] = {"key": FALSE.key, "proposal": {"by": "x", "checks": ["equals(LIMIT, 50)"]}}
     (tmp_path / "proposals-a.jsonl").write_text(json.dumps(row))
-    monkeypatch.setattr(run_yield, "CORPUS", tmp_path)
     found = {
         (setting, one.statement.id): (one.status, one.whole, one.decidable)
         for setting in ("forms", "a")
-        for one in run_yield.judged((folder, [TRUE, FALSE], setting))
+        for one in run_yield.judged((folder, [TRUE, FALSE], setting, tmp_path))
     }
     assert found["forms", "f"][0] != "contradicted"
     assert found["a", "f"] == ("contradicted", False, True)
     assert found["forms", "t"][:2] == found["a", "t"][:2] == ("admitted", True)
+
+
+def test_an_attack_gives_a_mutation_the_checks_of_its_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And has every proposal say that its checks say all."""
+    import run_yield
+
+    mutation = msgspec.structs.replace(FALSE, id=f"{TRUE.id}~1", mutation="value")
+    monkeypatch.setattr(run_yield, "everything", lambda: [TRUE, mutation])
+    row: dict[str, Any] = {"key": TRUE.key, "proposal": {"by": "x", "checks": ["exists(a)"], "whole": False}}
+    (tmp_path / "proposals-a.jsonl").write_text(json.dumps(row))
+    lines = (run_yield.forced(tmp_path / "new", tmp_path) / "proposals-a.jsonl").read_text().splitlines()
+    told = {"by": "x", "checks": ["exists(a)"], "whole": True, "left": ""}
+    assert list(map(json.loads, lines)) == [{"key": one.key, "proposal": told} for one in (TRUE, mutation)]

@@ -86,5 +86,8 @@ class Confirming:
             if index.problem is not None:
                 return False
             if not is_copy(path):
-                count += sum(one.path[-len(parts) :] == tuple(parts) for one in index.definitions)
+                named = [one for one in index.definitions if one.path[-len(parts) :] == tuple(parts)]
+                types = {one.path for one in named if one.sort == "type"}
+                # A constructor is its type's; several of one path are for the check to tell apart.
+                count += len({one.path for one in named if one.path[:-1] not in types})
         return count == 1

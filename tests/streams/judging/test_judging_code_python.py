@@ -223,6 +223,39 @@ def f(): h()
 def g(): pass
 ? calls(f, g)
 
+import a
+kept = "x".encode()
+named: bytes = b"x"
+changed = 1
+listed = []
+if a: twice = 1
+else: twice = 2
+def f():
+    global changed
+    changed = 2
+    local = 3
+    listed.append(1)
++ defines(kept, constant)
++ defines(kept, variable)
++ defines(named, constant)
+? defines(changed, constant)
+? defines(listed, constant)
+? defines(twice, constant)
+? defines(local, constant)
+? defines(f.local, constant)
+? defines(kept, function)
+
+def g(a): pass
+def f(x): g(1); x.g(3)
++ calls(f, "g(1)")
++ uses(f, "g(1)")
+? calls(f, "g(2)")
+? uses(f, "g(2)")
+? uses(f, "g(3)")
+- uses(f, "h(1)")
+- calls(f, "h(1)")
++ calls(f, "g()")
+
 def f(): __init__
 - calls(f, close)
 ? calls(f, __exit__)

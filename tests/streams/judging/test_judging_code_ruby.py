@@ -27,7 +27,10 @@ class C
   def r; x(); end
   def s; x 1, key: ("a"); end
   def t; send(:x); end
+  def u; v!; end
+  def v!; end
 end
++ calls(C.u, C.v!)
 + calls(C.m|n, C.x)
 ? calls(C.o|p|q, C.x)
 + calls(C.r|s, C.x)

@@ -31,6 +31,8 @@ UNDER = Held(False, "differs", (3, 9), under=("if fast",))
         ("At most three are kept.", "equals(LIMIT, 3)", BODY, True),
         ("At most a few are kept.", "equals(LIMIT, 3)", BODY, False),
         ("`f` has the parameter `x`, off by default.", "parameter(f, x, default=false)", BODY, False),
+        ("`f` keeps the `x` that was given to `g`.", "parameter(f, x)", BODY, False),
+        ("`f` takes `x`.", "parameter(f, x)", BODY, True),
         ("The helper `f` is there.", "defines(f, function)", BODY, False),
         ("The function `f` is there.", "defines(f, function)", BODY, True),
         # the file does not have the symbol

@@ -10,7 +10,7 @@ import unicodedata2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.streams.judging.terms import Content, Term, from_wire, presence, shares_a_term, terms_of
+from sluice.streams.judging.terms import Content, Term, presence, shares_a_term, terms_of
 
 READ, GREP, LOG, MTIME = (f"substrate.{name}" for name in ("code.read", "grep", "git.log", "fs.mtime"))
 
@@ -283,19 +283,6 @@ def test_more_text_never_takes_a_term_away(assertion: str, content: str):
     terms = terms_of(assertion, READ).terms
     alone = set(presence(terms, content).found)
     assert alone <= set(presence(terms, f"one line\n\0\n{content}\n\0\nanother line").found)
-
-
-@given(st.text(max_size=60))
-def test_terms_survive_the_wire(text: str):
-    """A citation carries terms as text; what is read back is the same term."""
-    terms = terms_of(text, READ).terms
-    assert tuple(from_wire(term.wire()) for term in terms) == terms
-
-
-def test_text_without_a_kind_is_read_as_a_quote():
-    """A term that another program wrote is taken in its strictest sense."""
-    assert from_wire("no kind here") == Term("quote", "no kind here")
-    assert from_wire("http://x") == Term("quote", "http://x")
 
 
 @given(st.text(max_size=200), st.text(max_size=200))

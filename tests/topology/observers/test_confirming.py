@@ -27,6 +27,10 @@ def twice():
 @pytest.fixture
 def code(repository: Repository) -> Repository:
     repository.write("a.py", CODE, "2026-05-25T12:00:00")
+    repository.write("E.java", "class E extends F { E() {} E(int a) {} }\nclass G {}", "2026-05-25T12:00:00")
+    repository.write(
+        "G.java", "class H { void G() {} }\nclass K extends F { class G extends F {} }", "2026-05-25T12:00:00"
+    )
     repository.write("b/c.py", "def twice():\n    return 3\n", "2026-05-25T12:00:00")
     repository.commit("Code")
     return repository
@@ -71,6 +75,14 @@ def test_the_line_that_stands_there_is_told_of_public_roots_alone(
 def test_what_the_index_confirms_is_covered(code: Repository, said: str, check: str, coverage: str):
     """A noun needs its kind, and a symbol without a path has to be the only one of its name."""
     assert ask(code, "code.read", said, checks=[check], path="a.py").coverage == coverage
+
+
+@pytest.mark.parametrize(("name", "path", "coverage"), [("E", "E.java", "whole"), ("G", "G.java", "part")])
+def test_a_constructor_is_no_second_definition_of_its_type(code: Repository, name: str, path: str, coverage: str):
+    """Another type or method of that name is."""
+    assert (
+        ask(code, "code.read", f"`{name}` extends `F`.", checks=[f"extends({name}, F)"], path=path).coverage == coverage
+    )
 
 
 def test_a_long_line_is_cut(code: Repository):
