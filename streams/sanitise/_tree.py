@@ -12,7 +12,18 @@ from ._trace import Trace
 
 _OURS: Final = frozenset(
     {
-        *("agent_name", "confidence", "data", "left", "metadata", "model", "operator", "prompt_name", "reason"),
+        *(
+            "agent_name",
+            "confidence",
+            "data",
+            "left",
+            "metadata",
+            "mixed",
+            "model",
+            "operator",
+            "prompt_name",
+            "reason",
+        ),
         *("right", "rule", "source", "step", "timestamp", "tokens", "where"),
     }
 )
