@@ -90,11 +90,16 @@ class Retrieval(Step, frozen=True, gc=False, tag="retrieval"):
 
 
 class PromptTransform(Step, frozen=True, gc=False, tag="prompt-transform"):
-    """A model call: inherits the sources of its arguments, is none itself."""
+    """A model call: inherits the sources of its arguments, is none itself.
+
+    Attributes:
+        mixed: of its arguments some had sources, and some had none [C §3].
+    """
 
     prompt_name: str = ""
     model: str = ""
     tokens: Annotated[int, Meta(ge=0)] | None = None
+    mixed: bool = False
 
 
 class AgentHandoff(Step, frozen=True, gc=False, tag="agent-handoff"):
@@ -638,7 +643,8 @@ class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Admitted(Decision, frozen=True, gc=False, kw_only=True):
-    """Topic `admitted`: the change log of the admitted set. The last word of each key says what holds.
+    """Topic `admitted`: the change log of the admitted set. The last word of each key says what holds: where its status
+    is `admitted` or `renewed`, the assertion does. The header `ce_type` says the status as well.
 
     Attributes:
         admitted_at: since when it is admitted.

@@ -32,6 +32,7 @@ static const View HELD_REASONS[] = {
     VIEW("not-found"),         VIEW("differs"),    VIEW("ambiguous"), VIEW("computed"),  VIEW("incomparable"),    VIEW("syntax-error"),
     VIEW("unlisted-language"), VIEW("no-grammar"), VIEW("too-large"), VIEW("not-whole"), VIEW("other-substrate"), VIEW("unknown-check"),
     VIEW("path-missing"), VIEW("changed-since"), VIEW("denial"), VIEW("moved"), VIEW("assigned-elsewhere"), VIEW("outside-locator"),
+    VIEW("not-committed"),
 };
 static const View UNCOUNTED[] = {
     VIEW("class-unknown"),       VIEW("absent"),          VIEW("terms-present"),       VIEW("unavailable"),

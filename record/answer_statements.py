@@ -14,11 +14,12 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from ..codecs.sentences import sentences
+from ..streams.judging.quotes import PLAIN
 from .markdown_blocks import Run, runs
 from .stating import states, states_row
 
 _TASK: Final = re.compile(r"\[[ xX]\]\s+")
-_FULL: Final = re.compile(r"[.!?…。！？]['\"”’)\]*_`]*$")
+_FULL: Final = re.compile(r"[.!?…。！？][" + "".join(PLAIN) + r")\]*_`]*$")
 
 
 class Statement(NamedTuple):

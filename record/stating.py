@@ -12,7 +12,7 @@ from typing import Final
 
 from ..codecs.unicode_text import nfkc
 from ..streams.judging.literals import literals
-from ..streams.judging.quotes import code_spans, quotes
+from ..streams.judging.quotes import CLOSERS, PLAIN, code_spans, quotes
 
 MAX_STATEMENT: Final = 2_000
 """Characters of a sentence; a longer one is no sentence."""
@@ -92,7 +92,7 @@ def states(text: str) -> bool:
     if len(text) > MAX_STATEMENT:
         return False
     plain = _LABEL.sub("", _MARKS.sub("", text))
-    ending = plain.rstrip("\"'”’)]*_` ")
+    ending = plain.rstrip("".join(PLAIN) + ")]*_` ")
     if ending.endswith(("?", "？", "؟", ":", "：")) or not plain:
         return False
     if _PLAN.match(plain) or _ADVICE.match(plain) or _instructs(plain):
@@ -128,7 +128,11 @@ def _instructs(plain: str) -> bool:
         return False
     behind = words[1] if len(words) > 1 else ""
     return (
-        not behind or behind[:1] in "`\"'“<[(*_./~$" or behind.lower().strip(",.:;") in _OBJECTS or behind[:1].isdigit()
+        not behind
+        or behind[:1] in CLOSERS
+        or behind[:1] in "`[(<*_./~$"
+        or behind.lower().strip(",.:;") in _OBJECTS
+        or behind[:1].isdigit()
     )
 
 

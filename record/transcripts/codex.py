@@ -58,6 +58,23 @@ _PASSED_OVER: Final = frozenset({
     "other",
 })  # fmt: skip
 """Items of a rollout that are no words to its user and no calls."""
+_EVENTS_PASSED_OVER: Final = re.compile(
+    r"\w+_(?:begin|started|delta|updated?|request)|(?:collab|realtime|list|mcp_startup)_\w+|token_count|error|warning"
+    r"|stream_error|guardian_(?:warning|assessment)|agent_reasoning(?:_raw_content|_section_break)?|session_configured"
+    r"|(?:turn|task)_complete|turn_(?:aborted|diff|moderation_metadata)|(?:undo|hook)_completed|context_compacted"
+    r"|(?:entered|exited)_review_mode|thread_(?:rolled_back|settings_applied)|background_event|deprecation_notice"
+    r"|shutdown_complete|skills_update_available|terminal_interaction|view_image_tool_call|model_(?:reroute|verification)"
+    r"|safety_buffering|raw_response_item|mcp_list_tools_response|get_history_entry_response|request_(?:user_input|permissions)"
+    r"|dynamic_tool_call_response|sub_agent_activity|(?:web_search|image_generation|patch_apply|exec_command)_end"
+    r"|environment_(?:dis)?connected"
+)
+"""Events that are no words to the user and no calls, or of which the items of the rollout have both."""
+_ITEMS_PASSED_OVER: Final = frozenset({
+    "CollabAgentToolCall", "ContextCompaction", "DynamicToolCall", "EnteredReviewMode", "ExitedReviewMode", "Extension",
+    "FileChange", "FunctionCallOutput", "HookPrompt", "ImageGeneration", "ImageView", "Plan", "Reasoning", "Sleep",
+    "SubAgentActivity", "WebSearch",
+})  # fmt: skip
+"""The same of completed items."""
 _ITEMS: Final = {
     "CommandExecution": "exec_command_end",
     "McpToolCall": "mcp_tool_call_end",
@@ -161,7 +178,12 @@ class Codex:
         kind = text(event.get("type"))
         if kind == "item_completed":
             event = members(event.get("item"))
-            kind = _ITEMS.get(text(event.get("type")) or "")
+            named = text(event.get("type")) or ""
+            kind = _ITEMS.get(named)
+            if kind is None:
+                if named not in _ITEMS_PASSED_OVER:
+                    yield unknown(line, "item", event.get("type"))
+                return
         if kind in ("task_started", "turn_started"):
             self._next = text(event.get("turn_id")) or self._next
         elif kind == "user_message":
@@ -182,6 +204,8 @@ class Codex:
             ok = not bad and result.get("isError", result.get("is_error")) is not True
             shown = None if bad else result_text(result.get("content"))
             yield from self._call_ended(name, arguments(call.get("arguments")), event, shown, ok, line, at)
+        elif kind is None or not _EVENTS_PASSED_OVER.fullmatch(kind):
+            yield unknown(line, "event", event.get("type"))
 
     def _call_ended(
         self,

@@ -27,7 +27,7 @@ from ..events import Event, Problem
 from .call_matching import Turns
 from .foreign_json import arguments, identifier, members, moment, result_text, text, whole
 from .splitting import elements
-from .transcript_lines import read_records
+from .transcript_lines import read_records, unknown
 
 _LISTS: Final = frozenset({b"trajectory", b"history", b"events"})
 _ACTIONS: Final = frozenset({
@@ -42,6 +42,20 @@ _ACTIONS: Final = frozenset({
     "task_tracking",
     "write",
 })  # fmt: skip
+_NO_CALLS: Final = frozenset({
+    "agent_state_changed", "change_agent_state", "chat", "condensation", "condensation_request", "condense", "download",
+    "error", "loop_detection", "loop_recovery", "mcp", "message", "microagent", "null", "pause", "push", "recall",
+    "reject", "resume", "send_pr", "server_ready", "start", "stop", "success", "summarize", "system", "think",
+    "user_rejected", "workspace_context",
+})  # fmt: skip
+"""Actions and observations of 0.x that are no calls of a tool, or answer one under another name."""
+_NO_WORDS: Final = frozenset({
+    "Condensation", "CondensationRequest", "CondensationSummaryEvent", "ConversationErrorEvent",
+    "ConversationIterationLimitEvent", "ConversationStateUpdateEvent", "HookExecutionEvent", "InterruptEvent",
+    "LLMCompletionLogEvent", "PauseEvent", "SecurityAnalyzerConfigurationEvent", "StreamingDeltaEvent",
+    "SystemPromptEvent", "TokenEvent",
+})  # fmt: skip
+"""Events of the SDK that are neither words nor calls."""
 _ANSWERS: Final = frozenset({"ObservationEvent", "AgentErrorEvent", "UserRejectObservation"})
 
 
@@ -69,9 +83,11 @@ class OpenHands:
         if text(record.get("kind")) is not None:
             yield from self._event(line, own, record, at)
         elif text(record.get("action")) is not None:
-            yield from self._action(own, record, at)
+            yield from self._action(line, own, record, at)
         elif text(record.get("observation")) is not None:
             yield from self._observation(line, record, at)
+        else:
+            yield unknown(line, "event", None)
 
     def end(self) -> Iterator[Event]:
         return self._turns.end()
@@ -85,9 +101,11 @@ class OpenHands:
             yield from self._turns.ensure(own, at)
             yield from self._turns.said(said, at)
 
-    def _action(self, own: str, record: dict[str, Any], at: datetime | None) -> Iterator[Event]:
+    def _action(self, line: int, own: str, record: dict[str, Any], at: datetime | None) -> Iterator[Event]:
         kind, given, source = record["action"], members(record.get("args")), record.get("source")
-        if kind == "message" and source == "user":
+        if kind not in _ACTIONS and kind not in _NO_CALLS and kind != "finish":
+            yield unknown(line, "action", kind)
+        elif kind == "message" and source == "user":
             yield from self._prompt(own, at)
         elif source != "agent" or (self._delegated and self._turns.awaits(self._delegated)):
             return
@@ -113,6 +131,8 @@ class OpenHands:
             result = result_text(record.get("content"))
             ok = not failed and code in (None, 0)
             yield from self._turns.result(cause, result, ok, at=at, line=line, cwd=cwd)
+        elif record["observation"] not in _ACTIONS and record["observation"] not in _NO_CALLS:
+            yield unknown(line, "observation", record["observation"])
         self._cwd = cwd or self._cwd
 
     def _event(self, line: int, own: str, record: dict[str, Any], at: datetime | None) -> Iterator[Event]:
@@ -129,6 +149,8 @@ class OpenHands:
             yield from self._answer(line, record, at)
         elif kind == "ACPToolCallEvent":
             yield from self._foreign(line, own, record, at)
+        elif kind not in _NO_WORDS:
+            yield unknown(line, "event", kind)
 
     def _call(self, own: str, record: dict[str, Any], at: datetime | None) -> Iterator[Event]:
         action, call = members(record.get("action")), members(record.get("tool_call"))

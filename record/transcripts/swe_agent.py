@@ -25,6 +25,7 @@ from .splitting import elements
 from .transcript_lines import read_records
 
 _LISTS: Final = frozenset({b"trajectory"})
+_SAYS: Final = frozenset(("thought", "response", "action"))
 
 
 def read(lines: Iterable[bytes]) -> Iterator[Event]:
@@ -42,6 +43,9 @@ class SweAgent:
 
     def take(self, line: int, record: dict[str, Any]) -> Iterator[Event]:
         self._steps += 1
+        if _SAYS.isdisjoint(record):
+            yield Problem(line=line, sentence="This step has no thought, response or action; it is passed over.")
+            return
         yield from self._turns.ensure("trajectory", None)
         action = text(record.get("action"))
         said = text(record.get("thought")) or (None if action else text(record.get("response")))

@@ -376,7 +376,7 @@ CODES: Final[Mapping[str, Sequence[str]]] = {
     "held_reason": (
         *("not-found", "differs", "ambiguous", "computed", "incomparable", "syntax-error", "unlisted-language"),
         *("no-grammar", "too-large", "not-whole", "other-substrate", "unknown-check"),
-        *("path-missing", "changed-since", "denial", "moved", "assigned-elsewhere", "outside-locator"),
+        *("path-missing", "changed-since", "denial", "moved", "assigned-elsewhere", "outside-locator", "not-committed"),
     ),
     "uncounted": (
         *("class-unknown", "absent", "terms-present", "unavailable", "low-confidence", "judge-not-accepted"),

@@ -13,8 +13,9 @@ from ..policy.privacy import NO_SECRETS, Secrets
 from .emission_state import ALONE, COVERAGE, NUMBER_OF, CheckTerms, Terms
 from .table import Table
 
-MAX_TIMERS = 10_000
-"""At most so many timers fire in one block; a lane closes empty blocks until none is due."""
+MAX_TIMERS = 200
+"""At most so many timers fire in one block; a lane closes empty blocks until none is due. A rule of the fold, so that a
+ledger replays: as many take 0.1 s where each is a decision that Python makes."""
 TICK = 1000
 """A gap of more than a second between two blocks counts as one second of running (`max_stall`)."""
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ...codecs.errors import UsageError
 from . import answers, scope
 from .answers import GROUNDED, Answer, answer_of
-from .carrier import Cited, Parts, carries, carry, parts
+from .carrier import Cited, Parts, are_mixed, carries, carry, parts
 from .declared import Declared, declared
 from .provenance_chain import ProvenanceChain
 from .scope import Scope
@@ -33,6 +33,7 @@ class Call(NamedTuple):
         plain: every argument by its parameter's name, taken out of its wrapper.
         taken: what the grounded arguments carry, in order.
         scope: what its body does.
+        mixed: whether the caller gave something that has sources, and something that has none [C §3].
     """
 
     args: tuple[Any, ...]
@@ -40,6 +41,7 @@ class Call(NamedTuple):
     plain: dict[str, Any]
     taken: list[Parts]
     scope: Scope
+    mixed: bool = False
 
 
 class Boundary:
@@ -82,6 +84,7 @@ class Boundary:
                 result is plain.
         """
         bound = self.signature.bind(*args, **kwargs)
+        given = [argument for name, argument in bound.arguments.items() if name not in ("self", "cls")]
         bound.apply_defaults()
         plain: dict[str, Any] = {}
         taken: list[Parts] = []
@@ -94,7 +97,7 @@ class Boundary:
                     bound.arguments[name] = found.value
         if taken and self.unwraps and self.declared.loses and not self.grounded:
             scope.record("argument")  # its result keeps nothing of the sources [C §9.3, §9.4]
-        return Call(bound.args, bound.kwargs, plain, taken, self.open_scope())
+        return Call(bound.args, bound.kwargs, plain, taken, self.open_scope(), are_mixed(given))
 
     def open_scope(self) -> Scope:
         """A boundary's own body may do as it likes."""

@@ -93,6 +93,24 @@ def parts(operand: object) -> Parts:
     return Parts(value, merge(one.chain for one in found), cited_by(found))
 
 
+def are_mixed(operands: Iterable[object]) -> bool:
+    """Whether some of the operands, or of what lies in their containers, have sources and some have none. None is no
+    operand."""
+    kinds: set[bool] = set()
+    todo = list(operands)
+    while todo and len(kinds) < 2:
+        operand = todo.pop()
+        if isinstance(operand, Carrier):
+            kinds.add(bool(parts(cast("Carrier[Any]", operand)).chain))
+        elif isinstance(operand, (list, tuple)):
+            todo += cast("Iterable[object]", operand)
+        elif isinstance(operand, dict):
+            todo += cast("dict[Any, object]", operand).values()
+        elif operand is not None:
+            kinds.add(False)
+    return len(kinds) == 2
+
+
 def cited_by(some: Iterable[Parts]) -> Cited:
     """What several values together may quote from."""
     cited = UNCITED

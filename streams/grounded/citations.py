@@ -1,14 +1,13 @@
 """Whether an answer quotes only what its context says [C §4].
 
-The quotes are those that the lane looks for (`streams/judging/cited.py`), and besides all code spans and what stands
-between single straight quotation marks: the library may be stricter than the lane, never looser. `strictly=True` wants
+The quotes are those that the lane looks for (`streams/judging/cited.py`), and besides all code spans: the library may
+be stricter than the lane, never looser. `strictly=True` wants
 each of them in the context character for character; `"normalised"` lets white space, quotation marks, the ellipsis and
 the Unicode form differ.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, Literal, cast
 
@@ -17,15 +16,13 @@ import msgspec
 from ...codecs.errors import UsageError
 from ...codecs.unicode_text import nfkc
 from ..judging.cited import cited_spans, outermost
-from ..judging.quotes import CLOSERS, code_spans
+from ..judging.quotes import PLAIN, code_spans
 from .errors import CitationViolation
 
 Strictness = Literal["normalised"] | bool
 """How a quote is compared: True character for character, False not at all."""
 
-_MARKS: Final = str.maketrans(dict.fromkeys({*CLOSERS, *"".join(CLOSERS.values()), "'", "`"}, '"'))
-# An apostrophe inside a word neither opens nor closes; a quotation stays in its line, and has more than one character.
-_SINGLE: Final = re.compile(r"(?<!\w)'(?=[^\s'])((?:[^'\n]|(?<=\w)'(?=\w))+?)(?<=\S)'(?!\w)")
+_MARKS: Final = str.maketrans(dict.fromkeys([*PLAIN, "`"], '"'))
 
 
 def check_strictness(prompt: str, strictly: object, cites: Sequence[str]) -> None:
@@ -44,8 +41,7 @@ def check_strictness(prompt: str, strictly: object, cites: Sequence[str]) -> Non
 
 def quoted_spans(text: str) -> list[tuple[int, int]]:
     """Start and end of everything that the text quotes, in code points, without the marks; in order, outermost only."""
-    single = [match.span(1) for match in _SINGLE.finditer(text) if len(match[1]) > 1]
-    return outermost({*cited_spans(text), *code_spans(text), *single})
+    return outermost({*cited_spans(text), *code_spans(text)})
 
 
 def verify(prompt: str, parameter: str, answer: object, contexts: Sequence[str], strictly: Strictness) -> None:
@@ -69,8 +65,8 @@ def verify(prompt: str, parameter: str, answer: object, contexts: Sequence[str],
 
 
 def normal(text: str) -> str:
-    """NFKC (which makes … three full stops), one kind of quotation mark, single spaces and none at the ends."""
-    return " ".join(nfkc(text).translate(_MARKS).split())
+    """One kind of quotation mark, NFKC (which makes … three full stops), single spaces and none at the ends."""
+    return " ".join(nfkc(text.translate(_MARKS)).split())
 
 
 def _as_it_is(text: str) -> str:

@@ -100,6 +100,7 @@ class Prompt(Boundary):
             prompt_name=self.name,
             model=answer.model or self.model,
             tokens=answer.tokens,
+            mixed=call.mixed,
         )
         return inherited.then(step)
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tree_sitter import Language, Node, Query
 
 MAX_BYTES: Final = 1_200_000
+MAX_MARKS: Final = 40_000
+"""Commas, opening brackets, escapes and line ends of a text: each costs up to 10 us, whatever it stands for."""
 MAX_PARTS: Final = 32
 """Parts of one dotted key: TOML's parser takes time by the cube of their number."""
 _DOTTED: Final = re.compile(r"[\w \t.'\"-]++")
@@ -124,7 +126,7 @@ def _nodes(format_: str, data: bytes) -> list[tuple[str, Node]]:
     """The nodes that the grammar's query names, in the text's order, outer ones first."""
     from tree_sitter import Parser, QueryCursor
 
-    if len(data) > MAX_BYTES:
+    if len(data) > MAX_BYTES or sum(map(data.count, (b",", b"[", b"{", b"\\", b"\n"))) > MAX_MARKS:
         raise Unreadable("too-large")
     language, query = _grammar(format_)
     tree = Parser(language).parse(data)

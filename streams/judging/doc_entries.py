@@ -19,7 +19,7 @@ from .checks import MAX_DIGITS, Value, whole_or_decimal
 from .results import HeldReason
 from .values import value_of_text
 
-MAX_ENTRIES: Final = 100_000
+MAX_ENTRIES: Final = 10_000
 """Keys and list items of one document."""
 MAX_DEPTH: Final = 128
 """Mappings and lists inside one another."""

@@ -27,6 +27,8 @@ from .values import compare, same, value_of_text
 
 MAX_TEXT: Final = 4_000_000
 """Characters of a document; Markdown, JSON and TOML have bounds of their own."""
+MAX_LINES: Final = 30_000
+"""Lines of an INI file or a Makefile: one without an entry costs up to 15 us as well."""
 MAX_ITEMS: Final = 4_000
 """Items of a list that a check is compared with, those of inner lists included; a check declares far fewer."""
 MAX_COMPARISONS: Final = 100_000
@@ -67,6 +69,7 @@ _BY_NAME: Final[Mapping[str, Format]] = {
     ".gitmodules": "ini",
 }
 _ENV: Final = re.compile(r"\.env\.[\w-]+")
+_NOT_BY_LINE: Final = frozenset(("json", "toml", "yaml", "markdown"))
 _UNENCODABLE: Final = re.compile("[\0\ud800-\udfff]")
 _KINDS: Final[Mapping[Format | None, Mapping[str, tuple[str, ...]]]] = {
     "make": {"target": ("target",), "variable": ("variable",), "": ("target", "variable")},
@@ -115,8 +118,10 @@ def _read(known: Format, original: str, rows: Rows) -> None:
     if _UNENCODABLE.search(original):
         raise Unreadable("syntax-error")
     text = original.replace("\r\n", "\n")
-    if "\r" in text and known not in ("json", "toml", "yaml"):
+    if "\r" in text and (known == "markdown" or known not in _NOT_BY_LINE):
         raise Unreadable("syntax-error")  # a line end to some readers, and not to those that count lines
+    if known not in _NOT_BY_LINE and text.count("\n") > MAX_LINES:
+        raise Unreadable("too-large")
     match known:
         case "json" | "toml":
             parse_data(known, text, rows, original)

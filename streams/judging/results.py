@@ -26,6 +26,7 @@ HeldReason = Literal[
     "moved",  # the quote stands elsewhere in the file than the check says
     "assigned-elsewhere",  # an occurrence of the name that is not provably a read may change the value
     "outside-locator",  # it is decided by what the annotation does not say was looked at
+    "not-committed",  # history says nothing of it: what stands is not what was committed, if anything was
 ]
 
 

@@ -12,8 +12,8 @@ from ._trace import Trace
 
 _OURS: Final = frozenset(
     {
-        *("agent_name", "confidence", "data", "left", "metadata", "model", "operator", "prompt_name", "reason"),
-        *("right", "rule", "source", "step", "timestamp", "tokens", "where"),
+        *("agent_name", "confidence", "data", "left", "metadata", "mixed", "model", "operator", "prompt_name"),
+        *("reason", "right", "rule", "source", "step", "timestamp", "tokens", "where"),
     }
 )
 """Member names of a chain's steps (records.py), which a field's path may show. Any other name is a stranger's text and

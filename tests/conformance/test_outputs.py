@@ -238,6 +238,25 @@ def test_outputs_are_cloud_events_in_binary_mode(adjudicate, whole_story):
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", headers["ce_time"])
 
 
+def test_the_header_tells_what_holds_from_what_does_not(adjudicate, whole_story, emission, nothing_discarded):
+    """`ce_type` says the status of each record; what has no validity and nothing verified is none of the two that
+    hold."""
+    policy = nothing_discarded.replace('unannotated = "review"', 'unannotated = "refuse"')
+    refused = [emission(0, "em-8", kind="refusal"), emission(0, "em-9", annotations=[])]
+    lines = adjudicate([*refused, *whole_story], policy, until=3700.001).lines_on("admitted")
+
+    assert sum(line["value"]["status"] == "refused" for line in lines) == 2
+    assert {line["value"]["status"] for line in lines} >= {"admitted", "decayed-to-uncertainty"}
+    for line in lines:
+        value, said = line["value"], line["headers"]["ce_type"]
+        assert said == f"sluice.admitted.{value['status']}"
+        assert (said in ("sluice.admitted.admitted", "sluice.admitted.renewed")) == (
+            value["status"] in ("admitted", "renewed")
+        )
+        if value["status"] == "refused":
+            assert not {"admitted_at", "valid_until", "rendered"} & set(value)
+
+
 def test_the_trace_of_an_emission_is_passed_through(adjudicate, emission):
     """`traceparent` of the input stands on the output."""
     (line,) = adjudicate([emission(0, kind="refusal", headers={"traceparent": TRACE})]).lines_on("admitted")

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from sluice.codecs.ledger_identity import LedgerIdentity, identity_in
 from sluice.topology.audit.run import AuditRequest, audit
-from sluice.topology.kafka.connect import open_consumer
+from sluice.topology.kafka.connect import open_admin, open_consumer
 from sluice.topology.kafka.requests import topic_ids
 from sluice.topology.kafka.topics import create_topics, topic_name
 from sluice.topology.ledger.folds import folds
@@ -131,3 +131,37 @@ async def test_an_application_that_was_renamed(lanes: tuple[Settings, Workers]):
     report = await audit(AuditRequest(replace(settings, app_id="second")), "now")
     assert report.divergences == []
     assert {one.app_id for lane in report.all_lanes for one in lane.claims} == {"first", "second"}
+
+
+async def test_a_ledger_that_was_made_anew_is_not_begun_beside_the_earlier_one(lanes: tuple[Settings, Workers]):
+    """With no snapshot left, the worker ends with one sentence; where the operator names the topic, a ledger begins."""
+    settings, workers = lanes
+    first = workers.start(SLUICE_CHECKPOINT_INTERVAL="0.5", SLUICE_SNAPSHOT_INTERVAL="0")
+    await workers.until_taken_over(first)
+    former = (await identify(settings, folds())).ledgers["ledger"]
+    sent = await load(settings, 0, 20)
+    await until_read(settings, sent)
+    first.terminate()
+    assert await ended(first) == 0
+    name = topic_name(settings, "ledger")
+    async with open_admin(settings) as admin:
+        await admin.delete_topics([name])
+    async with asyncio.timeout(60):
+        while name not in await create_topics(settings):  # noqa: ASYNC110 -- it asks Kafka
+            await asyncio.sleep(0.5)
+    async with open_consumer(settings) as consumer:
+        topic_id = (await topic_ids(consumer, [name]))[name]
+
+    refused = workers.start()
+    assert await ended(refused) == 2
+    said = workers.said(refused)
+    assert f"the ledger's topic was made anew and is empty, and the ledger {former} left records on" in said
+    assert f"{settings.topic_prefix}verdicts" in said
+    assert f"set new_ledger to '{topic_id}'" in said
+    assert "Traceback" not in said
+    assert (await ledger(settings)) == {0: [], 1: []}
+
+    again = workers.start(SLUICE_NEW_LEDGER=topic_id)
+    await workers.until_taken_over(again)
+    await until_read(settings, sent)
+    assert {one.ledger_id for some in (await named(settings)).values() for one in some} == {topic_id}

@@ -1,8 +1,9 @@
-"""What an outage looks like on a real Kafka: topics that grow, are cut or gone, and a stranger's open transaction."""
+"""What an outage looks like on a real Kafka: topics that grow, are cut or gone, another producer's transaction."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 import urllib.error
 import urllib.request
@@ -141,22 +142,36 @@ def ready_or_away(port: int) -> str:
         return ""
 
 
-async def test_a_strangers_open_transaction_is_lag(settings: Settings, tmp_path: Path):
-    """What it hides counts as not read, by offsets and by time, and what waits for it grows overdue."""
-    port = free_port()
-    with Workers(settings, tmp_path, SLUICE_WEB_PORT=str(port)) as workers:
+async def test_an_open_transaction_of_another_producer_is_lag_and_overdue(settings: Settings, tmp_path: Path):
+    """What it hides counts as not read, by offsets and by time; the statements that wait behind it grow overdue, and
+    are decided once it is over."""
+    port, policy = free_port(), tmp_path / "policy.toml"
+    policy.write_text('[admissibility]\nhorizon = "3s"\n')
+    waiting = {f"em-{number}" for number in (0, 5)}  # `records`: of each fifth one class of evidence is missing
+    with Workers(settings, tmp_path, SLUICE_WEB_PORT=str(port), SLUICE_POLICY=str(policy)) as workers:
         worker = workers.start()
         await workers.until_taken_over(worker)
-        async with producing(settings, transactional_id=f"{settings.app_id}-stranger") as producer:
+        async with producing(settings, transactional_id=f"{settings.app_id}-other") as producer:
             await producer.begin_transaction()
-            await producer.send_and_wait(settings.topic_prefix + "emissions", b"x", b"k", 0)
+            for lane in (0, 1):
+                await producer.send_and_wait(settings.topic_prefix + "observations", b"x", b"k", lane)
             sent = time.monotonic()
             await load(settings, 0, 10)
-            await until(lambda: (metric(port, "sluice_lag_records", lane="0", topic="emissions") or 0) >= 2)
-            await until(lambda: (metric(port, "sluice_lag_seconds", lane="0", topic="emissions") or 0) > 5)
+            await until(lambda: (metric(port, "sluice_lag_records", lane="0", topic="observations") or 0) >= 2)
+            await until(lambda: (metric(port, "sluice_lag_seconds", lane="0", topic="observations") or 0) > 5)
+            await until(lambda: (metric(port, "sluice_overdue_seconds", fold="adjudicate") or 0) > 5)
             assert time.monotonic() - sent > 5
+            assert not told(settings) & waiting
             await producer.abort_transaction()
-        await until(lambda: metric(port, "sluice_lag_records", lane="0", topic="emissions") == 0)
+        await until(lambda: metric(port, "sluice_lag_records", lane="0", topic="observations") == 0)
+        await until(lambda: told(settings) >= waiting)
+        await until(lambda: (metric(port, "sluice_overdue_seconds", fold="adjudicate") or 0) < 5)
+
+
+def told(settings: Settings) -> set[str]:
+    """The emissions of which no assertion is pending."""
+    lines = run(settings, "consume", "verdicts", "--json").stdout.splitlines()
+    return {one["emission_id"] for one in map(json.loads, lines) if one["settled"]}
 
 
 async def test_a_deleted_output_is_named(settings: Settings, tmp_path: Path):

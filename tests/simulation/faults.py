@@ -8,7 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from sluice.codecs.lane_claims import is_claim
-from sluice.topology.ledger.export_files import LEDGERS
+from sluice.topology.kafka.connect import LEDGERS
 from sluice.topology.ledger.folds import folds
 from sluice.topology.ledger.interfaces import Fold
 

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from sluice.codecs.blocks import Block, Event, EventKind, Output, unseal
+from sluice.streams.adjudication.state import MAX_TIMERS
 from sluice.topology.kafka.claiming import Member, NotAMemberError
 from sluice.topology.kafka.fetched import Bounds, Fetched
 from sluice.topology.kafka.transactions import FencedError, Written
@@ -43,8 +44,8 @@ class ToyFold:
         if self.broken and block.header.height:
             raise ZeroDivisionError("a bug")
         header, outputs = block.header, []
-        fired = [one for one in state.timers if one <= header.time][:10_000]
-        fired += [one for one in state.marks if one <= header.watermark][: 10_000 - len(fired)]
+        fired = [one for one in state.timers if one <= header.time][:MAX_TIMERS]
+        fired += [one for one in state.marks if one <= header.watermark][: MAX_TIMERS - len(fired)]
         for one in fired:
             (state.timers if one in state.timers else state.marks).remove(one)
             outputs.append(Output("admitted", b"fired", str(one).encode(), []))

@@ -82,6 +82,7 @@ _LETTER: Final = {
     "sluice-detail": "one sentence with the path and what was expected",
     "sluice-source": "topic/partition/offset of the input",
 }
+_HOLDS: Final = "sluice.admitted and the status, a dot between them; only .admitted and .renewed hold"
 _DECIDED: Final = "emission_id#span-key"
 
 MESSAGES: Final[Mapping[str, Message]] = {
@@ -95,7 +96,10 @@ MESSAGES: Final[Mapping[str, Message]] = {
     ),
     "policies": Message("A policy document that comes into force in every lane", "the document's hash"),
     "admitted": Message(
-        "A word on the admitted set; read it read_committed", _DECIDED, records.Admitted, headers=_EVENT
+        "A word on the admitted set; read it read_committed",
+        _DECIDED,
+        records.Admitted,
+        headers={**_EVENT, "ce_type": _HOLDS},
     ),
     "inadmissible": Message("What was not admitted, and why", _DECIDED, records.Inadmissible, headers=_EVENT),
     "review-requests": Message("A reviewer is wanted, or no more", _DECIDED, records.ReviewRequest, headers=_EVENT),

@@ -45,6 +45,7 @@ UNDECIDED: Final[Mapping[str, str]] = {
     "moved": "it stands elsewhere in the file",
     "assigned-elsewhere": "its value may be changed elsewhere in the file",
     "outside-locator": "it stands outside of what the annotation says was looked at",
+    "not-committed": "what stands there is not committed",
 }
 """Why a check does not hold (streams/judging/results.py)."""
 assert set(UNDECIDED) == set(get_args(HeldReason))

@@ -32,7 +32,6 @@ OUTPUTS: Final[Sequence[str]] = ("admitted", "inadmissible", "review-requests", 
 LATER: Final[Sequence[str]] = ("verdicts", "observations")
 """Topics that older exports, and of outputs older deployments, do not have: nothing is said of one that holds nothing.
 Of `observations` only what a binding lane has marked is audited and exported."""
-LEDGERS: Final[Sequence[str]] = ("ledger", "bind-ledger", "frame-ledger")
 CHECKPOINTS: Final[Sequence[str]] = ("checkpoints", "bind-checkpoints", "frame-checkpoints")
 AUDITED: Final[Sequence[str]] = (
     "ledger",

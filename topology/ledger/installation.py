@@ -15,10 +15,9 @@ from typing import Final, NamedTuple
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
-from ...codecs.blocks import unseal
-from ...codecs.errors import DoesNotHoldError, UnreachableError, UsageError
-from ...codecs.lane_claims import is_claim, read_claim
-from ...codecs.ledger_identity import LedgerIdentity, identity_in
+from ...codecs.errors import UnreachableError, UsageError
+from ...codecs.lane_claims import is_claim
+from ...codecs.ledger_identity import LedgerIdentity
 from ..kafka.connect import open_consumer, partitions_of
 from ..kafka.partition_reader import last_record
 from ..kafka.passing import PassingReader
@@ -26,7 +25,9 @@ from ..kafka.requests import topic_ids
 from ..kafka.stored_records import StoredRecord
 from ..kafka.topics import topic_name
 from ..settings.settings import Settings
+from .earlier_ledger import demand_no_earlier
 from .interfaces import Fold
+from .log_names import identity_of
 
 DIGITS: Final = 8
 """So many characters of the ledger topic's id, as Kafka's tools show it, stand in the group's name."""
@@ -106,7 +107,7 @@ async def identify(settings: Settings, folds: Sequence[Fold]) -> Identities:
 
     Raises:
         UnreachableError: no broker answers, or none tells the ids of topics, which exactly-once needs.
-        UsageError: another application writes a ledger.
+        UsageError: another application writes a ledger, or one is empty and was made anew after an earlier one.
         DoesNotHoldError: a transaction hangs over a ledger's end.
     """
     names = {fold.ledger: topic_name(settings, fold.ledger) for fold in folds}
@@ -122,9 +123,12 @@ async def identify(settings: Settings, folds: Sequence[Fold]) -> Identities:
             {ledger: ids[name] for ledger, name in names.items() if name in ids},
         )
         ledgers = dict(identities.ledgers)
-        for ledger, name in names.items():
+        for fold in folds:
+            ledger, name = fold.ledger, names[fold.ledger]
             named = await _first_named(settings, consumer, name)
             if named is None:
+                if settings.delivery == "exactly-once":  # else the broker is the embedded one, which keeps nothing
+                    await demand_no_earlier(settings, consumer, fold, folds, ids[name])
                 continue
             place, identity = named
             ledgers[ledger] = identity.ledger_id
@@ -177,7 +181,7 @@ async def _first_named(
             async with asyncio.timeout(HIDDEN_SECONDS):
                 if (record := await _first_record(settings, consumer, place)) is None:
                     continue
-                if (identity := _named(record, f"/{name}/{lane}")) is not None:
+                if (identity := identity_of(record, f"/{name}/{lane}")) is not None:
                     return place, identity
     return None
 
@@ -185,8 +189,8 @@ async def _first_named(
 async def _newest_claim(settings: Settings, place: TopicPartition) -> LedgerIdentity | None:
     """What a lane's newest claim names; None where there is none."""
     log = f"/{place.topic}/{place.partition}"
-    newest = await last_record(settings, place, lambda one: is_claim(one.key) and _named(one, log) is not None)
-    return None if newest is None else _named(newest, log)
+    newest = await last_record(settings, place, lambda one: is_claim(one.key) and identity_of(one, log) is not None)
+    return None if newest is None else identity_of(newest, log)
 
 
 async def _first_record(settings: Settings, consumer: AIOKafkaConsumer, place: TopicPartition) -> StoredRecord | None:
@@ -200,17 +204,3 @@ async def _first_record(settings: Settings, consumer: AIOKafkaConsumer, place: T
     while not (records := (await reader.take(0.1)).get(place)):
         pass
     return records[0]
-
-
-def _named(record: StoredRecord, log: str) -> LedgerIdentity | None:
-    """What a record of a ledger names."""
-    try:
-        if not is_claim(record.key):
-            return identity_in(unseal(record.value or b""))
-        signed = read_claim(record.value)
-        ledger_id = signed.origin.removesuffix(log)
-        if ledger_id == signed.origin:
-            return None  # it is of another log
-        return LedgerIdentity(ledger_id=ledger_id, app_id=signed.claim.app_id or "")
-    except DoesNotHoldError:
-        return None  # its lane says so

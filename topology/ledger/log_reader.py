@@ -20,7 +20,7 @@ from aiokafka.errors import CorruptRecordException, KafkaError
 from ...codecs.errors import UsageError
 from ...streams.adjudication.outputs import VERDICTS
 from ..kafka.batches.unpacking import RecordDecoder
-from ..kafka.connect import open_consumer, open_reader, partitions_of, reaching, unreachable
+from ..kafka.connect import LEDGERS, open_consumer, open_reader, partitions_of, reaching, unreachable
 from ..kafka.partition_reader import HangsError, fetches_to_end
 from ..kafka.stored_records import take_stored, unreadable
 from ..kafka.topics import topic_name
@@ -32,7 +32,6 @@ from .export_files import (
     AUDITED,
     CHECKPOINTS,
     LATER,
-    LEDGERS,
     MANIFEST,
     OUTPUTS,
     Cut,

@@ -119,7 +119,7 @@ def _held(ask: Ask, deciding: Deciding, history: History, standing: Tree | None,
         own = deciding.where.own.get(number)
         path = held.path if not is_scope else None if own is None else own.path
         if standing.is_own_edit(path, ask.budget) and (held.holds is False or is_scope or name in ON_TREES):
-            held = held._replace(holds=None, reason="changed-since")
+            held = held._replace(holds=None, reason="not-committed")
     held = history.left_by(deciding.bind(number, held), there=place is not None and place.state != "missing")
     if isinstance(check, Check) and check.name == "contains" and check.path is None and not held.holds:
         return history.said(check) if place is None or history.exact else held

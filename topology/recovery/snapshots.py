@@ -62,11 +62,12 @@ class SnapshotStore:
         fold: the form in which the lane's fold has its state (`interfaces.Fold.form`); a snapshot of any other is not
             this lane's. Which version of the fold has made it is not asked: that stands in the block after which it was
             taken, and the lane checks it there (restore.py). So another package's is used wherever it can be read.
+        ledger_id: of the ledger; a snapshot that names another one is not this lane's. Empty: any is.
     """
 
-    def __init__(self, folder: Path, lane: int, lanes: int, fold: str) -> None:
+    def __init__(self, folder: Path, lane: int, lanes: int, fold: str, ledger_id: str = "") -> None:
         self._folder = folder / f"lane-{lane}-of-{lanes}"
-        self._lane, self._lanes, self._fold = lane, lanes, fold
+        self._lane, self._lanes, self._fold, self._ledger_id = lane, lanes, fold, ledger_id
 
     def write(self, tip: ChainHead, offset: int, chunks: Iterable[bytes]) -> str:
         """Keeps a state; only files of this store are touched. It may take seconds: do not call it in an event loop.
@@ -138,6 +139,8 @@ class SnapshotStore:
                 log.warning("a snapshot is not used", path=str(path), reason="it is another lane's")
             elif facts.fold != self._fold:
                 log.info("a snapshot is not used", path=str(path), reason=f"its form is {facts.fold!r}")
+            elif self._ledger_id and facts.tip.ledger_id not in ("", self._ledger_id):
+                log.warning("a snapshot is not used", path=str(path), reason="it is of an earlier ledger")
             elif facts.tip.tree.size != facts.tip.height + 1:
                 log.warning("a snapshot is not used", path=str(path), reason="its tree is not that of its blocks")
             else:

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from ...codecs.errors import Fault
+from ...codecs.not_json import repeated_member
 from ...codecs.records import Emission
 from ..kafka.input_records import Prepared, prepare_read
 
@@ -126,6 +127,8 @@ def _read(number: int, line: bytes, topic: str, now: int, headers: tuple[tuple[s
     read = prepare_read(line, topic, now)
     if isinstance(read, Fault):
         return refusal_of(number, read)
+    if (repeated := repeated_member(line)) is not None:  # readers differ in which of the two they take
+        return Refused(number, "schema", "$", "each member once in an object", f"{repeated[:80]!r} twice")
     prepared, record = read
     statements = len(record.assertions or ()) if isinstance(record, Emission) else 1
     posted: Any = _object.decode(line)

@@ -61,6 +61,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     renamed_from: Annotated[
         str | None, Meta(description="The application's name before: its ledgers are taken over, which they record")
     ] = None
+    new_ledger: Annotated[
+        str | None,
+        Meta(
+            description="Id of an empty ledger topic on which a new ledger may begin, although an earlier one was there"
+        ),
+    ] = None
     origin: Annotated[
         str, Meta(pattern=_ORIGIN_PATTERN, description="What our signatures are bound to: the policy's `origin`")
     ] = DEFAULT_ORIGIN

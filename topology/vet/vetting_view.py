@@ -22,7 +22,7 @@ MOST_LINES = 6
 MOST_TERMS = 8
 MANY = 60
 """Statements from which on a table says of the admitted ones no more than that."""
-CHANGED = UNDECIDED["changed-since"]
+UNCOMMITTED = UNDECIDED["not-committed"]
 _NOT_COMMITTED = " History is no evidence for changes that are not committed: commit them."
 _INNER = str.maketrans("«»", "‹›")
 EVERYWHERE = "all tracked files"
@@ -200,7 +200,7 @@ class Tally:
         self._labels[verdict.label] += 1
         if verdict.status == BELOW_FLOOR and verdict.record is not None:
             self._wanted.add(int(verdict.record.get("k", 0)))
-            self._is_edited = self._is_edited or any(one.reason == CHANGED for one in verdict.missing)
+            self._is_edited = self._is_edited or any(one.reason == UNCOMMITTED for one in verdict.missing)
         if verdict.not_looked_at:
             self._unseen[why_unseen(verdict)] += 1
 

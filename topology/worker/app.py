@@ -286,7 +286,8 @@ def create_app(
         if not (settings.snapshot_interval or settings.standby or settings.hand_over_blocks):
             return None
         folder = Path(settings.state_dir) / topic_name(settings, fold.ledger)
-        store = SnapshotStore(folder, number, settings.partitions, fold.form)
+        ledger_id = known.ledgers.get(fold.ledger, "")
+        store = SnapshotStore(folder, number, settings.partitions, fold.form, ledger_id)
         # A broker without transactions is the embedded one, which keeps nothing.
         every = settings.snapshot_interval or None
         return SnapshotScheduler(store, fold, every, standby, turn=turn, lasting=app.exactly_once)

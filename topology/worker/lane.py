@@ -725,11 +725,11 @@ class Lane:
 
     async def _close_block(self, time: int, mark: int) -> None:
         """Closes one block of what there is; what is there most urgently comes first."""
-        overdue = self._is_due(time, mark) and self._fold.due(self._state, time, mark) > MAX_TIMERS
+        overdue = self._is_due(time, mark) and self._is_overdue(time, mark)
         if self._gaps:  # first of all: the next block's offsets pass over what was lost, and it has to say so
             await self._close_gaps(time, mark, [] if overdue else self._taken())
         elif overdue:
-            await self._commit(self._fold_next(time, mark, []))
+            await self._commit(*self._fold_together(time, mark, lambda: self._is_overdue(time, mark)))
         elif renamed := self._renamed(time):
             log.warning("the application was renamed", was=self._tip.app_id)
             await self._commit(self._fold_next(time, mark, renamed))
@@ -738,7 +738,7 @@ class Lane:
         elif self._checkpoints is not None and self._is_checkpoint_due():
             await self._checkpoint(self._checkpoints)
         elif self._is_closing():
-            await self._commit(*self._fold_what_waits(time, mark))
+            await self._commit(*self._fold_together(time, mark, self._fills_another, self._taken))
         else:
             await self._commit(self._fold_next(time, mark, []))
 
@@ -911,20 +911,35 @@ class Lane:
         except Exception as error:  # noqa: BLE001 -- whatever it is, the next owner begins from the ledger
             log.info("no last checkpoint: the next owner will write one", error=str(error) or repr(error))
 
-    def _fold_what_waits(self, time: int, mark: int) -> list[Folded]:
-        """Seals and folds what waits: one block, and more of them, to be committed with it, where it fills more.
+    def _is_overdue(self, time: int, mark: int) -> bool:
+        """Whether more timers are due than one block fires: then they are settled before records are taken."""
+        return self._fold.due(self._state, time, mark) > MAX_TIMERS
 
-        All are of one time: nothing is awaited, and so nobody can say anything new, before the last of them is folded.
+    def _fills_another(self) -> bool:
+        """Whether what waits fills a block more."""
+        return self.intake.full and not self._unread
+
+    def _fold_together(
+        self, time: int, mark: int, goes_on: Callable[[], bool], take: Callable[[], list[Event]] = list
+    ) -> list[Folded]:
+        """Seals and folds one block, and more of them, to be committed with it.
+
+        All are of one time: nothing is awaited, and so nothing new can be said, before the last of them is folded.
+
+        Args:
+            time, mark: of the blocks, Unix ms.
+            goes_on: whether there is enough for one block more.
+            take: the events of each.
         """
         began = clocks.thread_time()
-        folded = [self._fold_next(time, mark, self._taken())]
+        folded = [self._fold_next(time, mark, take())]
         while (
-            self.intake.full
-            and len(folded) < TOGETHER
+            len(folded) < TOGETHER
             and clocks.thread_time() - began < FOLD_SECONDS
-            and not (self._unread or self._block_sizer.is_careful)
+            and not self._block_sizer.is_careful
+            and goes_on()
         ):
-            folded.append(self._fold_next(time, mark, self._taken(), folded[-1].after))
+            folded.append(self._fold_next(time, mark, take(), folded[-1].after))
         return folded
 
     def _fold_next(self, time: int, mark: int, events: list[Event], head: ChainHead | None = None) -> Folded:

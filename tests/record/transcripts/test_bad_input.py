@@ -262,6 +262,11 @@ def test_nothing_depends_on_how_deep_the_caller_stands() -> None:
             b'{"type": "response_item", "payload": {"type": "agent_words", "content": "So."}}\n',
             "This item is of a kind that is not known, 'agent_words'; it is passed over.",
         ),
+        (
+            codex,
+            b'{"type": "event_msg", "payload": {"type": "a_new_event"}}\n',
+            "This event is of a kind that is not known, 'a_new_event'; it is passed over.",
+        ),
     ],
 )
 def test_what_a_later_version_may_write_is_told(module: Any, line: bytes, sentence: str) -> None:
@@ -278,7 +283,7 @@ def test_what_a_later_version_may_write_is_told(module: Any, line: bytes, senten
             b'{"type": "assistant", "uuid": "b", "message": {"id": "n", "content": [{"type": "thinking"}]}}\n',
         ),
         (codex, b'{"type": "response_item", "payload": {"type": "reasoning"}}\n'),
-        (codex, b'{"type": "event_msg", "payload": {"type": "a_new_event"}}\n'),
+        (codex, b'{"type": "event_msg", "payload": {"type": "token_count"}}\n'),
     ],
 )
 def test_what_holds_neither_words_nor_calls_is_no_problem(module: Any, line: bytes) -> None:

@@ -236,15 +236,43 @@ def test_the_flat_lines_of_early_versions() -> None:
 
 
 def test_a_newer_version_is_read_as_far_as_it_is_known() -> None:
-    """An item of an unknown kind, which may be words or a call, is told."""
+    """An item or event of an unknown kind, which may be words or a call, is told."""
     found = events(
         PROMPT,
         {"timestamp": None, "ordinal": 7, "type": "world_state", "payload": {"type": "function_call"}},
         item("telepathy_call", call_id="t"),
         event_msg("mood", text="good"),
+        event_msg("item_completed", item={"type": "Mood", "text": "good"}),
         message("assistant", "So."),
     )
-    assert [type(each) for each in found] == [TurnBegan, Problem, Message, TurnEnded]
+    assert [type(each) for each in found] == [TurnBegan, Problem, Problem, Problem, Message, TurnEnded]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(
+            "token_count",
+            "task_started",
+            "turn_complete",
+            "agent_reasoning",
+            "agent_message_content_delta",
+            "turn_diff",
+        ),
+        *(
+            "exec_command_begin",
+            "exec_command_output_delta",
+            "patch_apply_end",
+            "collab_agent_spawn_end",
+            "plan_update",
+        ),
+        *("thread_goal_updated", "thread_settings_applied", "hook_completed", "mcp_startup_complete", "item_started"),
+    ],
+)
+def test_an_event_that_holds_neither_words_nor_calls_is_no_problem(kind: str) -> None:
+    assert [type(each) for each in events(PROMPT, event_msg(kind, message="x"), message("assistant", "So."))] == [
+        TurnBegan, Message, TurnEnded,
+    ]  # fmt: skip
 
 
 def test_an_output_without_an_identifier_is_a_problem() -> None:

@@ -171,7 +171,8 @@ def test_the_sdk_in_its_other_shapes() -> None:
     ]
     assert [each.text for each in found if isinstance(each, Message)] == ["So."]
     assert [each.sentence for each in found if isinstance(each, Problem)] == [
-        "A tool result here names no call; it is passed over."
+        "This event is of a kind that is not known, 'EventOfTomorrow'; it is passed over.",
+        "A tool result here names no call; it is passed over.",
     ]
 
 
@@ -183,3 +184,32 @@ def test_a_cut_file_of_a_directory_loses_only_its_event(tmp_path: Path) -> None:
     found = list(open_transcript(tmp_path))
     assert [type(each) for each in found] == [TurnBegan, Problem, ToolCall, TurnEnded]
     assert found[1] == Problem(line=2, sentence="This event is not JSON, or is cut off; it is passed over.")
+
+
+@pytest.mark.parametrize(
+    ("record", "what"),
+    [
+        (action(2, "shout", content="So."), "action is of a kind that is not known, 'shout'"),
+        (action(2, "whisper", "user", content="So."), "action is of a kind that is not known, 'whisper'"),
+        (answered(77, "heard"), "observation is of a kind that is not known, 'heard'"),
+        ({"id": 2, "kind": "SpeechEvent", "text": "So."}, "event is of a kind that is not known, 'SpeechEvent'"),
+        ({"id": 2, "text": "So."}, "event is of a kind that is not known, None"),
+    ],
+)
+def test_what_a_later_version_may_write_is_told(record: dict[str, Any], what: str) -> None:
+    """It counts as not understood, whoever it is of."""
+    found = events(PROMPT, record, action(3, "message", content="So."))
+    assert [each.sentence for each in found if isinstance(each, Problem)] == [f"This {what}; it is passed over."]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        *(action(2, kind) for kind in ("recall", "system", "change_agent_state", "think", "condensation")),
+        *(answered(77, kind) for kind in ("agent_state_changed", "recall", "null", "error", "run", "loop_detection")),
+        *({"id": 2, "kind": kind} for kind in ("ConversationStateUpdateEvent", "Condensation", "TokenEvent")),
+    ],
+)
+def test_what_holds_neither_words_nor_calls_is_no_problem(record: dict[str, Any]) -> None:
+    found = events(PROMPT, record, action(3, "message", content="So."))
+    assert [type(each) for each in found] == [TurnBegan, Message, TurnEnded]

@@ -72,3 +72,12 @@ def test_a_cut_file_loses_only_its_last_step() -> None:
     assert found[2] == Problem(line=7, sentence="This step is not JSON, or is cut off; it is passed over.")
     between = whole[: whole.index(b'"x"') + 8]  # after the first step
     assert [type(each) for each in swe_agent.read([between])] == [TurnBegan, ToolCall, Problem, TurnEnded]
+
+
+def test_a_step_of_another_form_is_told() -> None:
+    """It counts as not understood; one that says nothing in the form that is known does not."""
+    found = events({"utterance": "So."}, {"thought": "", "action": "", "observation": ""}, {"thought": "So."})
+    assert [each.sentence for each in found if isinstance(each, Problem)] == [
+        "This step has no thought, response or action; it is passed over."
+    ]
+    assert [each.text for each in found if isinstance(each, Message)][-1] == "So."

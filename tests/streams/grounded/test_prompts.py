@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
 
@@ -40,7 +40,29 @@ def test_a_prompt_takes_sources_out_of_containers() -> None:
     value = over([get("a"), "x"], get("b"), k={"d": get("c")})
 
     assert [one.source for one in value.retrievals()] == ["a", "b", "c"]
-    assert value.sources()[-1] == PromptTransform(prompt_name="over", model="another", tokens=7)
+    assert value.sources()[-1] == PromptTransform(prompt_name="over", model="another", tokens=7, mixed=True)
+
+
+def test_the_step_of_a_prompt_tells_that_sources_and_none_were_mixed() -> None:
+    """By what the caller gives, in containers as well; a default, a method's object and None are no argument."""
+    get = tool(data="grounded")(lambda name: name)
+
+    class Model:
+        @prompt
+        def over(self, *args: Any, style: str = "brief", **kwargs: Any) -> Grounded[str]:
+            return "a"  # type: ignore[return-value]
+
+    def mixed(*args: Any, **kwargs: Any) -> bool:
+        step = Model().over(*args, **kwargs).sources()[-1]
+        assert isinstance(step, PromptTransform)
+        return step.mixed
+
+    assert not mixed(get("a"))
+    assert not mixed([get("a"), (get("b"),)], more={"c": get("c"), "d": None})
+    assert mixed(get("a"), "what is it?")
+    assert mixed(get("a"), style="long")
+    assert mixed([get("a"), {"b": "plain"}])
+    assert mixed(get("a"), more=0)
 
 
 def test_a_parameter_that_takes_the_wrapper_gets_it() -> None:

@@ -28,6 +28,12 @@ def inner(text):
         ("```\nThe text is this one.\n```", ["The text is this one."]),
         ("“a `b c d e` f”", ["a `b c d e` f"]),
         ('He said “no” and "yes".', ["no", "yes"]),
+        ("<cite>It was so.</cite> x", ["It was so."]),
+        ("He said &quot;it was so&quot;, &#x201c;no&#8221; and &laquo;yes&raquo;.", ["it was so", "no", "yes"]),
+        ("a &amp; b: &ldquo;one\n\n&ldquo;two&quot; x", ["one", "two"]),
+        ('&quot;mixed" and “mixed&quot; &amp; more', ["mixed", "mixed"]),
+        ('“First paragraph.\n\n“Second one." So.', ["First paragraph.", "Second one."]),
+        ("It says 'so it was'.", ["so it was"]),
     ],
 )
 def test_no_way_of_quoting_is_left_out(text, expected):
@@ -44,6 +50,7 @@ def test_no_way_of_quoting_is_left_out(text, expected):
         'a 5" disk\n\nand a 3" disk',
         "<q>never closed",
         "<quote>x</quote>",
+        "a &quot; b &amp; c &unknown; d",
         ">",
     ],
 )
@@ -53,7 +60,10 @@ def test_other_text_quotes_nothing(text):
 
 
 @given(
-    st.lists(st.sampled_from(['"', "`", "<q>", "</q>", "> ", "\n", "\n\n", "a b c ", "“", "”", " ", "x"]), max_size=30)
+    st.lists(
+        st.sampled_from(['"', "`", "<q>", "</q>", "> ", "\n", "\n\n", "a b c ", "“", "”", "&quot;", "'", " ", "x"]),
+        max_size=30,
+    )
 )
 def test_whatever_quotations_there_are_stand_in_one_of_these(parts):
     """Never less than what quotation marks alone give, in order, and none inside another."""

@@ -29,7 +29,7 @@ def test_what_is_staged_moved_or_deleted_stands_so(changelog: Repository, path: 
     true = f"exists({path})" if there else f"missing({path})"
     for name in ("code.read", "grep"):
         assert try_check(changelog, name, true).holds is True
-    expected = (None, None) if path == "loose.py" else (None, "changed-since")
+    expected = (None, None) if path == "loose.py" else (None, "not-committed")
     held = try_check(changelog, "git.log", true)
     assert (held.holds, held.reason) == expected or held.outcome == "unavailable"
 

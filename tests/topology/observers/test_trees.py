@@ -103,7 +103,7 @@ def test_untracked_and_missing_differ_only_for_who_tracks(changelog: Repository)
     assert holds(changelog, "code.read", "exists(loose.txt)") is True
     # HEAD is history: that no commit has it says nothing of what stands.
     for check in ("missing(loose.txt)", "exists(loose.txt)"):
-        assert try_check(changelog, "git.log", check)[1:3] == (None, "changed-since")
+        assert try_check(changelog, "git.log", check)[1:3] == (None, "not-committed")
     changelog.git("rm", "--cached", "--quiet", "loose.txt")
     for ref in (None, "HEAD", "main"):
         given = {} if ref is None else {"ref": ref}
@@ -118,7 +118,7 @@ def test_a_tracked_file_that_was_removed_from_disk_is_missing(changelog: Reposit
     """The work tree is what is looked at; the history has it still."""
     (changelog.path / "CHANGELOG.md").unlink()
     assert holds(changelog, "code.read", "missing(CHANGELOG.md)") is True
-    assert try_check(changelog, "git.log", "exists(CHANGELOG.md)")[1:3] == (None, "changed-since")
+    assert try_check(changelog, "git.log", "exists(CHANGELOG.md)")[1:3] == (None, "not-committed")
     assert holds(changelog, "git.log", "exists(CHANGELOG.md)", ref="HEAD") is True
     # Its folder was written just now: it may have been there when the annotation says.
     assert try_check(changelog, "code.read", "exists(CHANGELOG.md)")[:3] == ("absent", False, "changed-since")

@@ -66,6 +66,18 @@ def test_the_same_state_has_the_same_name(store: SnapshotStore, tmp_path: Path) 
     assert len(files(tmp_path)) == 1
 
 
+@pytest.mark.parametrize(("ledger_id", "is_used"), [("", True), ("new", False), ("old", True)])
+def test_a_snapshot_of_an_earlier_ledger_is_passed_over(tmp_path: Path, ledger_id: str, is_used: bool) -> None:
+    """One that names no ledger is looked at."""
+    for number, name in enumerate(("old", "")):
+        folder = tmp_path / str(number)
+        SnapshotStore(folder, 1, 4, FOLD).write(tip(7)._replace(ledger_id=name), 99, CHUNKS)
+
+        found = list(SnapshotStore(folder, 1, 4, FOLD, ledger_id).found())
+
+        assert bool(found) == (is_used or not name)
+
+
 @pytest.mark.parametrize(
     "other", [("lane", 2, 4, FOLD), ("lanes", 1, 8, FOLD), ("fold", 1, 4, "2 toy")], ids=lambda other: other[0]
 )

@@ -77,6 +77,26 @@ def test_a_refusal_names_the_member_that_is_wrong():
     assert told["got"].startswith("c:0-99 does not lie in a text")
 
 
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("emission_id", b"{", b'{"emission_id": "em-0", '),
+        ("text", b'"text"', b'"\\u0074ext": "No.", "text"'),
+        ("chars", b'"chars"', b'"chars": [0, 2], "chars"'),
+    ],
+)
+def test_a_member_that_occurs_twice_is_refused(name: str, old: bytes, new: bytes):
+    """In any object of a record, however it is spelt: which of the two counts depends on who reads it."""
+    value = {"emission_id": "em-1", "text": "It is so.", "assertions": [{"span": {"chars": [0, 9]}}]}
+    line = json.dumps(value).encode()
+    assert isinstance(read_body(line, "application/json", "emissions", NOW)[0], Taken)
+
+    (refused,) = read_body(line.replace(old, new, 1), "application/json", "emissions", NOW)
+
+    assert isinstance(refused, Refused)
+    assert refused.sentence == f"line 1: $: expected each member once in an object, got '{name}' twice"
+
+
 def test_a_record_of_another_topic_is_refused():
     """An emission that is posted as an observation would only come back as a dead letter."""
     (one,) = read_body(body(GOOD), "application/json", "observations", NOW)

@@ -23,6 +23,7 @@ from sluice.codecs.errors import DoesNotHoldError, SluiceError
 from sluice.codecs.lane_claims import claim_hash, read_claim
 from sluice.codecs.ledger_identity import LedgerIdentity, identity_in
 from sluice.codecs.quarantine import quarantine
+from sluice.streams.adjudication.state import MAX_TIMERS
 from sluice.streams.policy.policy import Admissibility, Policy
 from sluice.topology.kafka.claiming import Member, NotAMemberError
 from sluice.topology.kafka.fetched import Fetched
@@ -276,20 +277,22 @@ class TestTimers:
 
         assert [block.header.watermark for block in world.log.blocks] == [0, 0, 0, 1_500_000]
 
-    async def test_more_than_10000_timers_are_settled_before_records_are_taken(self):
-        """Empty blocks at the same time come first, so no transaction grows without bound."""
+    async def test_more_timers_than_one_block_fires_are_settled_before_records_are_taken(self):
+        """Empty blocks at the same time come first, at most three in a transaction: none grows without bound."""
+        count = 4 * MAX_TIMERS + 1
         async with World().running() as world:
-            world.inputs.send("emissions", *[b"@1000050"] * 10_500)
-            await world.until(lambda: len(world.log.values) == 10_500)
+            world.inputs.send("emissions", *[b"@1000050"] * count)
+            await world.until(lambda: len(world.log.values) == count)
             height = world.log.blocks[-1].header.height
             world.now = 1_000_060
             world.inputs.send("emissions", b"late")
-            await world.until(lambda: len(world.log.values) == 10_501)
+            await world.until(lambda: len(world.log.values) == count + 1)
 
-        empty, last = world.log.blocks[height + 1 :]
-        assert (len(empty.events), empty.header.time) == (0, 1_000_060)
-        assert (len(last.events), last.header.time) == (1, 1_000_060)
-        assert [len(outputs) for outputs in world.log.outputs[height + 1 :]] == [10_000, 501]
+        closed = world.log.blocks[height + 1 :]
+        assert [len(block.events) for block in closed] == [0, 0, 0, 0, 1]
+        assert {block.header.time for block in closed} == {1_000_060}
+        assert [len(outputs) for outputs in world.log.outputs[height + 1 :]] == [*[MAX_TIMERS] * 4, 2]
+        assert world.log.together[-3:] == [3, 1, 1]
 
 
 class TestRecovery:
@@ -541,8 +544,8 @@ class TestInputs:
         """Any block passes over what was lost, so the first one says so; records wait until the timers are settled."""
         world = World()
         async with world.running():
-            world.inputs.send("emissions", *(b"@%d" % (world.now + 10) for _ in range(10_001)))
-            await world.until(lambda: len(world.log.values) == 10_001)
+            world.inputs.send("emissions", *(b"@%d" % (world.now + 10) for _ in range(MAX_TIMERS + 1)))
+            await world.until(lambda: len(world.log.values) == MAX_TIMERS + 1)
         height, world.now = len(world.log.records), world.now + 20
         world.inputs.logs["observations"] += [b"lost", b"kept"]
         world.inputs.first["observations"] = 1
@@ -552,7 +555,7 @@ class TestInputs:
 
         settled = world.log.blocks[height]
         assert [(event.kind, event.offset) for event in settled.events] == [(EventKind.GAP, 0)]
-        assert [one.key for one in world.log.outputs[height]] == [b"fired"] * 10_000  # what one block fires
+        assert [one.key for one in world.log.outputs[height]] == [b"fired"] * MAX_TIMERS
 
     async def test_a_new_ledger_begins_where_its_inputs_begin(self):
         """What retention took before there was a ledger is no loss of this ledger."""
