@@ -63,6 +63,9 @@ INVISIBLE_VERSION, STRIPPED, REPLACED = _load_invisible()
 only who agreed on them can read (private use, noncharacters), which U+FFFD replaces ([V §4.4], docs/security.md)."""
 MAX_MARKS: Final = 8
 """So many combining marks stand in a row. No language needs more than four; a hundred cover the lines around them."""
+BLANK: Final = "\u2800\U00016fe4\U0001d159"
+"""Printable by their category and no default ignorables, but drawn as nothing: a Braille cell without dots, a filler,
+a null notehead. They stay in a text, and whatever shows it to people writes them out."""
 UNKNOWN: Final = "\ufffd"
 """What takes the place of a character of private use, and of a noncharacter."""
 
@@ -88,6 +91,8 @@ def _characters(ranges: tuple[Range, ...]) -> frozenset[str]:
 
 _STRIPPED: Final = _characters(STRIPPED)
 """What [V §4.4] takes out."""
+UNSEEN: Final = _STRIPPED | frozenset(BLANK)
+"""What is drawn as nothing, or not by itself."""
 _INSTEAD: Final[dict[str, str]] = {**dict.fromkeys(sorted(_STRIPPED), ""), **_ASCII_OF}
 """What takes the place of each character that gives way: an ASCII one, or nothing."""
 # Ranges, and beyond the BMP any character: as single ones they would cost every ordinary character 0.5 us.
