@@ -358,6 +358,15 @@ _FAMILIES: Final = (
     frozenset({"Latin", "Han", "Hangul"}),
 )
 """Scripts that stand in one word without mixing it (UTS 39, 5.2, «Highly Restrictive»)."""
+_BESIDE_LATIN: Final = frozenset(
+    {
+        *("Arabic", "Armenian", "Bengali", "Devanagari", "Ethiopic", "Georgian", "Gujarati", "Gurmukhi", "Hebrew"),
+        *("Kannada", "Khmer", "Lao", "Malayalam", "Myanmar", "Oriya", "Sinhala", "Tamil", "Telugu", "Thaana", "Thai"),
+        "Tibetan",
+    }
+)
+"""Scripts that stand in one word with Latin and no third one: languages put their endings behind a Latin name (UTS 39,
+5.2, «Moderately Restrictive», which excepts Greek and Cyrillic)."""
 
 
 def look_alikes_of_words(text: str, among: dict[int, str]) -> dict[int, str]:
@@ -365,8 +374,9 @@ def look_alikes_of_words(text: str, among: dict[int, str]) -> dict[int, str]:
 
     A word is a run of letters, marks and digits. In a word of several scripts (UTS 39, 5.1) or of two kinds of digits
     every look-alike gives way. A word of one script stays, and a single letter of another script is one. Scripts that
-    one language writes with Latin (`_FAMILIES`) mix no word; of these a run gives way that holds nothing but
-    look-alikes and touches a Latin letter. Signs stay; blanks become one of ASCII, and so does the slash of `½`.
+    languages write with Latin (`_FAMILIES`, `_BESIDE_LATIN`) mix no word; of these a run gives way that holds nothing
+    but look-alikes, whatever marks stand on them, and touches a Latin letter. Signs stay; blanks become one of ASCII,
+    and so does the slash of `½`.
 
     Args:
         text: any text in NFKC.
@@ -435,20 +445,26 @@ def _mixed(word: str) -> tuple[int, ...]:
     if len(digits) < 2 and len(systems) < 2:
         return ()
     places = [place for place, character in enumerate(word) if character in ASCII_OF]
-    if len(digits) > 1 or not any(systems <= family for family in _FAMILIES):
+    pair = len(systems) == 2 and "Latin" in systems and not systems.isdisjoint(_BESIDE_LATIN)
+    if len(digits) > 1 or not (pair or any(systems <= family for family in _FAMILIES)):
         return tuple(places)
-    return tuple(place for run in _foreign_runs(word) for place in run)
+    return tuple(place for run in _foreign_runs(word) for place in run if word[place] in ASCII_OF)
+
+
+_JOINED: Final = re.compile("[\u0647\u06be\u06c1](?=[\u0620-\u064a\u0671-\u06d3])")
+"""A heh that is joined to the next letter looks like nothing of ASCII: `APIها`."""
 
 
 def _foreign_runs(word: str) -> list[range]:
-    """The runs without Latin that touch a Latin letter and hold nothing but look-alikes."""
+    """The runs without Latin that touch a Latin letter and hold nothing but look-alikes, and marks on them."""
     found: list[range] = []
     start = 0
     for place in range(len(word) + 1):
         if place < len(word) and not _is_latin(word[place]):
             continue
         touches = place < len(word) or start > 0
-        if place > start and touches and all(character in ASCII_OF for character in word[start:place]):
+        run = word[start:place]
+        if run and touches and all(one in ASCII_OF or _is_mark(one) for one in run) and not _JOINED.search(run):
             found.append(range(start, place))
         start = place + 1
     return found

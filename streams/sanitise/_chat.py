@@ -44,7 +44,7 @@ a remark in parentheses: `1. system:`, `«system»:`, `system (root):`."""
 _SPECIALS: Final = re.compile(_SPECIAL)
 _BRACKETS: Final = re.compile(_BRACKETED, re.I)
 _ROLES: Final = re.compile(_ROLE, re.I | re.M)
-_LINE_ENDS: Final = str.maketrans("\r\u2028\u2029\x85\v\f", "\n\n\n\n\n\n")
+_LINE_ENDS: Final = {ord(character): "\n" for character in "\r\u2028\u2029\x85\v\f"}
 _SIGNS: Final = dict(zip("ǀ\u2329〈⟨❬⟪《\u232a〉⟩❭⟫》❲⟦【〔❳⟧】〕", "|<<<<<<>>>>>>[[[[]]]]", strict=True))
 """What looks like a delimiter and has another look-alike in Unicode's table, or none."""
 _MARKED: Final = re.compile(
