@@ -131,7 +131,7 @@ def cut(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with everything that no reader sees (controls, bidi, zero width) as an escape: `\\u202e`.
+    """The text with everything that no reader sees (controls, bidi, zero width, fillers) as an escape: `\\u202e`.
 
     Sentences quote what strangers wrote, and stand on terminals and in headers; line ends stay. A dead letter's detail
     is one, so the table is ours (Unicode 14.0) and not the interpreter's: a ledger folds to the same bytes everywhere.

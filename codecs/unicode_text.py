@@ -27,6 +27,7 @@ unicodedata2: Any = _unicodedata2
 UNICODE_VERSION: Final = cast(str, unicodedata2.unidata_version)
 _normalize = cast("Callable[[str, str], str]", unicodedata2.normalize)
 _category = cast("Callable[[str], str]", unicodedata2.category)
+_name = cast("Callable[[str, str], str]", unicodedata2.name)
 
 
 def _rows(name: str) -> tuple[str, list[list[str]]]:
@@ -41,7 +42,8 @@ def _load_confusables() -> tuple[str, dict[str, str]]:
     return version, {chr(int(source, 16)): chr(int(to, 16)) for to, sources in rows for source in sources.split()}
 
 
-CONFUSABLES_VERSION, _ASCII_OF = _load_confusables()
+CONFUSABLES_VERSION, ASCII_OF = _load_confusables()
+"""The version of the table, and what can be taken for a character of ASCII, each with that character [V §4.3]."""
 
 Range = tuple[int, int]
 
@@ -63,6 +65,9 @@ INVISIBLE_VERSION, STRIPPED, REPLACED = _load_invisible()
 only who agreed on them can read (private use, noncharacters), which U+FFFD replaces ([V §4.4], docs/security.md)."""
 MAX_MARKS: Final = 8
 """So many combining marks stand in a row. No language needs more than four; a hundred cover the lines around them."""
+BLANK: Final = "\u2800\U00016fe4\U0001d159"
+"""Printable by their category and no default ignorables, but drawn as nothing: a Braille cell without dots, a filler,
+a null notehead. They stay in a text, and whatever shows it to people writes them out."""
 UNKNOWN: Final = "\ufffd"
 """What takes the place of a character of private use, and of a noncharacter."""
 
@@ -88,7 +93,9 @@ def _characters(ranges: tuple[Range, ...]) -> frozenset[str]:
 
 _STRIPPED: Final = _characters(STRIPPED)
 """What [V §4.4] takes out."""
-_INSTEAD: Final[dict[str, str]] = {**dict.fromkeys(sorted(_STRIPPED), ""), **_ASCII_OF}
+UNSEEN: Final = _STRIPPED | frozenset(BLANK)
+"""What is drawn as nothing, or not by itself."""
+_INSTEAD: Final[dict[str, str]] = {**dict.fromkeys(sorted(_STRIPPED), ""), **ASCII_OF}
 """What takes the place of each character that gives way: an ASCII one, or nothing."""
 # Ranges, and beyond the BMP any character: as single ones they would cost every ordinary character 0.5 us.
 _LOW: Final = _joined([ord(one) for one in _INSTEAD if one <= "\uffff"])
@@ -104,7 +111,7 @@ class _Names(dict[str, str]):
         return f"U+{ord(character):04X}"
 
 
-CODE_POINTS: Final = _Names({character: f"U+{ord(character):04X}" for character in (*_STRIPPED, *_ASCII_OF)})
+CODE_POINTS: Final = _Names({character: f"U+{ord(character):04X}" for character in (*_STRIPPED, *ASCII_OF)})
 """`U+202E`: how a record names a character that must not stand in it."""
 
 _ASCII_BYTES: Final = bytes(range(0x80))
@@ -186,13 +193,13 @@ def suspects(text: str, others: str | None = None) -> dict[int, str]:
 
 def look_alikes(among: dict[int, str]) -> dict[str, str]:
     """Those of the `suspects` that can be taken for a character of ASCII, each with that character [V §4.3]."""
-    to = _ASCII_OF
+    to = ASCII_OF
     return {character: to[character] for character in set(among.values()) if character in to}
 
 
 def invisible(among: dict[int, str]) -> dict[str, str]:
     """Those of the `suspects` that are never shown, each with the nothing that takes its place [V §4.4]."""
-    return {character: "" for character in set(among.values()) if character not in _ASCII_OF}
+    return {character: "" for character in set(among.values()) if character not in ASCII_OF}
 
 
 def give_way(text: str, instead: dict[str, str]) -> str:
@@ -246,7 +253,7 @@ def _is_mark(character: str) -> bool:
 
 def find_confusables(text: str) -> list[tuple[int, str, str]]:
     """Position, character and ASCII look-alike of each character that can be taken for one of ASCII [V §4.3]."""
-    to = _ASCII_OF
+    to = ASCII_OF
     return [(position, character, to[character]) for position, character in suspects(text).items() if character in to]
 
 
@@ -271,6 +278,16 @@ def find_unknown(text: str) -> list[tuple[int, str]]:
 def replace_unknown(text: str) -> str:
     """The text with U+FFFD for each character of `REPLACED`."""
     return text if text.isascii() else _UNKNOWN.sub(UNKNOWN, text)
+
+
+def category_of(character: str) -> str:
+    """The General_Category of a character, by our tables and not the interpreter's."""
+    return _category(character)
+
+
+def name_of(character: str) -> str:
+    """The name of a character by our tables; empty where it has none."""
+    return _name(character, "")
 
 
 # ---------------------------------------------------------------- scripts
@@ -341,6 +358,15 @@ _FAMILIES: Final = (
     frozenset({"Latin", "Han", "Hangul"}),
 )
 """Scripts that stand in one word without mixing it (UTS 39, 5.2, «Highly Restrictive»)."""
+_BESIDE_LATIN: Final = frozenset(
+    {
+        *("Arabic", "Armenian", "Bengali", "Devanagari", "Ethiopic", "Georgian", "Gujarati", "Gurmukhi", "Hebrew"),
+        *("Kannada", "Khmer", "Lao", "Malayalam", "Myanmar", "Oriya", "Sinhala", "Tamil", "Telugu", "Thaana", "Thai"),
+        "Tibetan",
+    }
+)
+"""Scripts that stand in one word with Latin and no third one: languages put their endings behind a Latin name (UTS 39,
+5.2, «Moderately Restrictive», which excepts Greek and Cyrillic)."""
 
 
 def look_alikes_of_words(text: str, among: dict[int, str]) -> dict[int, str]:
@@ -348,8 +374,9 @@ def look_alikes_of_words(text: str, among: dict[int, str]) -> dict[int, str]:
 
     A word is a run of letters, marks and digits. In a word of several scripts (UTS 39, 5.1) or of two kinds of digits
     every look-alike gives way. A word of one script stays, and a single letter of another script is one. Scripts that
-    one language writes with Latin (`_FAMILIES`) mix no word; of these a run gives way that holds nothing but
-    look-alikes and touches a Latin letter. Signs stay; blanks become one of ASCII, and so does the slash of `½`.
+    languages write with Latin (`_FAMILIES`, `_BESIDE_LATIN`) mix no word; of these a run gives way that holds nothing
+    but look-alikes, whatever marks stand on them, and touches a Latin letter. Signs stay; blanks become one of ASCII,
+    and so does the slash of `½`.
 
     Args:
         text: any text in NFKC.
@@ -360,16 +387,16 @@ def look_alikes_of_words(text: str, among: dict[int, str]) -> dict[int, str]:
     if not _LATIN.search(text) and len(scripts(text)) < 2 and not any(map(_is_digit, set(among.values()))):
         # A sentence of one script: a third of what its words take.
         return {
-            position: _ASCII_OF[character]
+            position: ASCII_OF[character]
             for position, character in among.items()
-            if character == FRACTION_SLASH or _ASCII_OF.get(character) == " "
+            if character == FRACTION_SLASH or ASCII_OF.get(character) == " "
         }
     for position, character in among.items():
-        if position < end or character not in _ASCII_OF:
+        if position < end or character not in ASCII_OF:
             continue
         if not _is_of_word(character):
-            if _ASCII_OF[character] == " " or character == FRACTION_SLASH:
-                given[position] = _ASCII_OF[character]
+            if ASCII_OF[character] == " " or character == FRACTION_SLASH:
+                given[position] = ASCII_OF[character]
             continue
         start, last = position, position + 1
         while start > end and _is_of_word(text[start - 1]):
@@ -379,7 +406,7 @@ def look_alikes_of_words(text: str, among: dict[int, str]) -> dict[int, str]:
         end = last
         word = text[start:last]
         for offset in _mixed(word) if len(word) <= _LONG_WORD else _mixed.__wrapped__(word):
-            given[start + offset] = _ASCII_OF[word[offset]]
+            given[start + offset] = ASCII_OF[word[offset]]
     return given
 
 
@@ -417,21 +444,27 @@ def _mixed(word: str) -> tuple[int, ...]:
             systems.add(name)
     if len(digits) < 2 and len(systems) < 2:
         return ()
-    places = [place for place, character in enumerate(word) if character in _ASCII_OF]
-    if len(digits) > 1 or not any(systems <= family for family in _FAMILIES):
+    places = [place for place, character in enumerate(word) if character in ASCII_OF]
+    pair = len(systems) == 2 and "Latin" in systems and not systems.isdisjoint(_BESIDE_LATIN)
+    if len(digits) > 1 or not (pair or any(systems <= family for family in _FAMILIES)):
         return tuple(places)
-    return tuple(place for run in _foreign_runs(word) for place in run)
+    return tuple(place for run in _foreign_runs(word) for place in run if word[place] in ASCII_OF)
+
+
+_JOINED: Final = re.compile("[\u0647\u06be\u06c1](?=[\u0620-\u064a\u0671-\u06d3])")
+"""A heh that is joined to the next letter looks like nothing of ASCII: `APIها`."""
 
 
 def _foreign_runs(word: str) -> list[range]:
-    """The runs without Latin that touch a Latin letter and hold nothing but look-alikes."""
+    """The runs without Latin that touch a Latin letter and hold nothing but look-alikes, and marks on them."""
     found: list[range] = []
     start = 0
     for place in range(len(word) + 1):
         if place < len(word) and not _is_latin(word[place]):
             continue
         touches = place < len(word) or start > 0
-        if place > start and touches and all(character in _ASCII_OF for character in word[start:place]):
+        run = word[start:place]
+        if run and touches and all(one in ASCII_OF or _is_mark(one) for one in run) and not _JOINED.search(run):
             found.append(range(start, place))
         start = place + 1
     return found
@@ -446,7 +479,7 @@ def _is_latin(character: str) -> bool:
 # [V §4.3] rejects a confusable that maps to an *unexpected* character: a letter or a digit of another script, which
 # no typesetter puts into a Latin word. Quotes, dashes, spaces and signs stand in all good prose.
 _UNEXPECTED = frozenset(
-    character for character in _ASCII_OF if _category(character)[0] in "LN" and script(character) not in (None, "Latin")
+    character for character in ASCII_OF if _category(character)[0] in "LN" and script(character) not in (None, "Latin")
 )
 
 

@@ -1,9 +1,10 @@
 """Hosts that no reader of a stranger's URI should be sent to: those of its own machine and of the network around it.
 
-A client that fetches a cited work would ask them on the attacker's behalf. Every spelling counts that some client
-understands: decimal, octal and hexadecimal numbers, fewer than four parts, IPv6 with an IPv4 address in it, a dot at
-the end. The ranges are written down here: those of the standard library depend on its version, and what becomes of a
-record must not.
+A client that fetches a cited work would ask them on the attacker's behalf. A name without a dot is one of them: no
+public host has such a name, and a resolver completes it with the domain of its own network. Every spelling counts that
+some client understands: decimal, octal and hexadecimal numbers, fewer than four parts, IPv6 with an IPv4 address in it,
+a dot at the end. The ranges are written down here: those of the standard library depend on its version, and what
+becomes of a record must not.
 """
 
 from __future__ import annotations
@@ -13,8 +14,13 @@ from ipaddress import AddressValueError, IPv6Address
 from typing import Final
 
 _NAMES: Final = re.compile(
-    r"(?:.*\.)?(?:localhost|local|localdomain|internal|intranet|lan|home\.arpa)|ip6-(?:localhost|loopback)"
+    r"(?:.*\.)?(?:localhost|local|localdomain|internal|intranet|private|corp|home|lan|svc|home\.arpa"
+    r"|localtest\.me|lvh\.me|(?:nip|sslip|xip)\.io)"
 )
+"""Special names (RFC 6761, RFC 6762 appendix G), a cluster's services, and public names that lead to addresses of the
+reader's network."""
+_LABEL: Final = r"(?!-)[A-Za-z0-9_-]{1,63}+(?<!-)"
+_HOST: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*+\.?")
 _NUMBER: Final = re.compile(r"0[xX][0-9A-Fa-f]*|[0-9]+")
 
 
@@ -35,6 +41,12 @@ _PRIVATE_6: Final = ((0xFC00, 7), (0xFE80, 10), (0xFEC0, 10), (0xFF00, 8))
 """Unique local, link-local, site-local, multicast: the first 16 bits, and how many of them count."""
 
 
+def is_host(host: str) -> bool:
+    """Whether a host is a name that DNS knows (RFC 1123, with `_`): RFC 3986 lets it also be
+    `a.example;b.example`, which is shown as one host and read as another."""
+    return len(host) <= 254 and _HOST.fullmatch(host) is not None
+
+
 def is_private(host: str) -> bool:
     """Whether a host, as it stands in a URI, is loopback, private or link-local, or may be one for some reader.
 
@@ -48,7 +60,7 @@ def is_private(host: str) -> bool:
         return True
     last = host.rpartition(".")[2]
     if not _NUMBER.fullmatch(last):
-        return not host
+        return "." not in host
     readings = _readings(host)
     # What ends in a number and is no address is refused as well: who knows what a client makes of it.
     return not readings or any(low <= reading <= high for reading in readings for low, high in _PRIVATE)

@@ -14,7 +14,7 @@ import re
 from typing import Final, Literal
 
 from ...codecs import unicode_text
-from ._chat import find_markers
+from ._chat import find_delimiters, find_markers, is_delimited
 from ._markup import Piece, find_html, find_links, may_be_html, may_be_link, still_html
 from ._trace import Trace
 from ._uri import bare_uris, harden_uri, may_hold_uri
@@ -229,12 +229,14 @@ def settle_markup(text: str, field: str, treatment: Treatment, trace: Trace) -> 
         text = collapse_links(strip_html(text, field, trace), field, trace)
         text = strip_schemes(neutralise(text, field, trace), field, trace)
         if text == before:
+            if not (may_be_html(text) and still_html(text)):
+                return text
             break
         text = resettle(text, field, treatment, trace)
     if (
         (may_be_html(text) and (find_html(text) or still_html(text)))
         or (may_be_link(text) and find_links(text))
-        or any(text[one.start] != ":" for one in find_markers(text))
+        or is_delimited(text)
     ):
         text = resettle(blunt(text, field, trace), field, treatment, trace)
     # Without `<` and `]` only roles and schemes can come to light, and each round takes a colon away.
@@ -322,10 +324,11 @@ def collapse_links(text: str, field: str, trace: Trace) -> str:
 
 
 def blunt(text: str, field: str, trace: Trace) -> str:
-    """Takes every `<` and `]` out: the end of a text that hides markup behind markup behind markup."""
-    places = (position for position, character in enumerate(text) if character in "<]")
-    trace.markup(field, [Piece(position, position + 1, "delimiter") for position in places])
-    return text.replace("<", "").replace("]", "")
+    """Takes every `<` and `]` out, and what is read as one: the end of a text that hides markup behind markup behind
+    markup."""
+    pieces = [Piece(position, position + 1, "delimiter") for position in find_delimiters(text)]
+    trace.markup(field, pieces)
+    return _without(text, pieces)
 
 
 def unexpected_confusables(text: str, cap: int | None = None, by: By = "letter") -> bool:

@@ -17,7 +17,7 @@ from ...codecs.unicode_text import UNICODE_VERSION
 from ._markup import Link, Piece
 
 SANITATION_VERSION: Final = "0.1"
-SANITATION_REVISION: Final = 2
+SANITATION_REVISION: Final = 3
 """Of the rules by which the version is fulfilled: a change of any output is a new one (docs/security.md)."""
 MAX_ENTRIES: Final = 5000
 """So many entries a list has, one a change; what comes after them is counted, `{field, omitted}`, one entry for each

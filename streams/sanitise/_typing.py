@@ -210,10 +210,23 @@ _ESCAPES: Final = {
 }
 # A few bytes of text between what no text holds.
 _SAID = re.compile(rb"[\t\n\r -~]{90,}")
+_SAID_BY_BASE32 = re.compile(rb"[\t\n\r -~]{72,}")
 _DIGITS: Final = b"0123456789"
 _UPPER: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _NOT_BASE64: Final = bytes(one for one in range(256) if not (chr(one).isalnum() and one < 128) and one not in b"+/-_")
+_NOT_BASE32: Final = bytes(one for one in range(256) if not (chr(one).isalpha() and one < 128) and one not in b"234567")
+_TO_BASE_32: Final = bytes.maketrans(
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz234567", 2 * b"0123456789abcdefghijklmnop" + b"qrstuv"
+)
+"""From the digits of base32 to those that `int` reads, in either case."""
+_BASE32_PAIR = re.compile(rb"[A-Za-z][2-7]")
+"""In prose hardly any digit stands behind a letter."""
 _HEX_GROUPS = re.compile(r"(?<![0-9A-Za-z])(?:(?:0x|\\x)?(?:[0-9A-Fa-f]{2}){1,32}[\s,:;-]{1,2}){12,}+")
+# Numbers one behind the other, whatever stands around each of them.
+_NUMBERS = re.compile(r"(?<![0-9A-Za-z])(?:(?:0[xob]|[xuU]|cha?r)?+[(+#]?+[0-9A-Fa-f]{2,}+[hH]?+[^0-9A-Za-z]{0,3}+)++")
+_DIGITS_OF: Final = re.compile(r"(?:0[xob]|[xuU])?+([0-9A-Fa-f]{2,}+)")
+_SHORTEST: Final = 40
+"""So many characters that numbers spell are a payload, 128 of the text or more."""
 _ASCII85 = re.compile(r"[!-~]{128,}+")
 # What mail and PEM do to base64: line after line of it, broken at 48 to 76 columns; the last one may be shorter.
 _LINE = re.compile(r"[ \t]*+([A-Za-z0-9+/_-]{48,}+)={0,2}[ \t]*+")
@@ -280,15 +293,25 @@ def _split(text: str, is_dense: bool) -> str | None:
     # More than a third of base64 are capitals, a tenth of prose: 0.4 us for 300 characters.
     if len(raw) - len(raw.translate(None, _UPPER)) >= 32:
         digits = raw.translate(None, _NOT_BASE64).translate(_URL_SAFE)
-        for phase in range(4):
-            part = digits[phase:]
+        # Signs of the alphabet may also be what breaks it; a payload of text has hardly any.
+        for part in {digits[phase:] for digits in (digits, digits.translate(None, b"+/")) for phase in range(4)}:
             if _SAID.search(binascii.a2b_base64(part[: len(part) // 4 * 4])):
                 return "holds a base64-encoded payload"
     if len(raw) - len(raw.translate(None, _DIGITS)) >= 40:
         for match in _HEX_GROUPS.finditer(text):
             digits = re.sub(r"0x|[^0-9A-Fa-f]", "", match[0])
             if len(digits) >= _RUN and len(set(digits)) >= 8 and len(set(digits.lower()) & _HEX_LETTERS) > 1:
-                return "holds a hex-encoded payload"
+                return f"holds a {_HEX}"
+        for match in _NUMBERS.finditer(text):
+            if len(match[0]) >= _RUN:
+                for what, read in _spelled(_DIGITS_OF.findall(match[0])):
+                    if _reads(read):
+                        return f"holds a {what}"
+    if len(raw) - len(raw.translate(None, b"234567")) >= 20 and len(_BASE32_PAIR.findall(raw)) >= 8:
+        bits = int(raw.translate(_TO_BASE_32, _NOT_BASE32), 32)
+        size = bits.bit_length() // 8 + 1
+        if any(_SAID_BY_BASE32.search((bits >> phase).to_bytes(size, "big")) for phase in range(8)):
+            return "holds a base32-encoded payload"
     for match in _ASCII85.finditer(text) if is_dense else ():
         for decode in (base64.a85decode, base64.b85decode):
             try:
@@ -300,6 +323,39 @@ def _split(text: str, is_dense: bool) -> str | None:
     return None
 
 
+def _spelled(numbers: list[str]) -> Iterator[tuple[str, bytes]]:
+    """What numbers spell: each a character in base 2, 8, 10 or 16, or all together the bits or bytes of a text."""
+    digits = "".join(numbers)
+    used = set(digits)
+    for base, alphabet in _BASES.items():
+        if used <= alphabet:
+            values = [int(number, base) if len(number) < 12 else 0 for number in numbers]
+            read = bytes(value for value in values if 0 < value < 127)
+            # A list of measurements is one of decimal numbers as well; hardly any has the number of the blank.
+            if len(read) == len(values) and (base != 10 or read.count(32) * 16 >= len(read)):
+                yield _HEX if base == 16 else _NUMBERED, read
+    if used <= _BASES[2]:
+        for size in (7, 8):
+            yield _NUMBERED, bytes(int(digits[at : at + size], 2) for at in range(0, len(digits) - size + 1, size))
+    else:
+        yield _HEX, bytes.fromhex(digits[: len(digits) // 2 * 2])
+
+
+def _reads(read: bytes) -> bool:
+    """Whether it is text: nearly all of it letters and blanks, of some variety."""
+    letters = read.translate(None, _NO_LETTERS)
+    return len(read) >= _SHORTEST and len(letters) * 100 >= len(read) * 85 and len(set(letters)) >= 12
+
+
+_HEX: Final = "hex-encoded payload"
+_NUMBERED: Final = "payload of numbers of characters"
+_BASES: Final = {
+    2: frozenset("01"),
+    8: frozenset("01234567"),
+    10: frozenset("0123456789"),
+    16: frozenset("0123456789abcdefABCDEF"),
+}
+_NO_LETTERS: Final = bytes(point for point in range(256) if not (chr(point).isalpha() and point < 128) and point != 32)
 _HEX_LETTERS: Final = frozenset("abcdef")
 """Groups of decimal digits are numbers."""
 _DECODED: Final = 2_500

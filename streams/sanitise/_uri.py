@@ -15,8 +15,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import unquote, unquote_to_bytes
 
+from ...codecs.dids import normalised
 from ...codecs.unicode_text import find_invisible, settle
-from ._host import is_private
+from ._chat import find_markers
+from ._host import is_host, is_private
 from ._markup import may_be_html, may_be_link
 
 if TYPE_CHECKING:
@@ -44,7 +46,9 @@ _CHARACTERS = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2
 _NOBODY = re.compile(r"https://@", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 # Most URIs are as plain as these, a small part of RFC 3986 that needs no parser: 0.6 us instead of 20.
-_PLAIN = re.compile(r"https://((?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*)(?::[0-9]{1,4})?(?:/[A-Za-z0-9._~/-]*)?")
+_PLAIN = re.compile(
+    r"https://((?:(?!-)[a-z0-9-]{1,63}+(?<!-)\.)*+[a-z][a-z0-9-]{0,62}+(?<!-))(?::[0-9]{1,4})?(?:/[A-Za-z0-9._~/-]*)?"
+)
 _PLAIN_NAME = re.compile(r"(?:(urn):(?:doi|isbn|pmid)|(arxiv)):[A-Za-z0-9][A-Za-z0-9._/-]*")
 
 
@@ -128,7 +132,8 @@ def _refuse_scheme(uri: str, parsed: URIReference) -> UriRefusal | None:
     path = parsed.path or ""
     if scheme == "https":
         # A reader decides by the host, so there must be one, written out: `%65xample.org` reads as something else.
-        return None if parsed.host and "%" not in parsed.host else "host"
+        host = parsed.host or ""
+        return None if is_host(host) or (host[:1] == "[" and "%" not in host) else "host"
     if parsed.authority is not None:
         return "not-rfc3986"
     if scheme == "urn":
@@ -147,6 +152,8 @@ def _refuse_host(uri: str, parsed: URIReference) -> UriRefusal | None:
     if parsed.userinfo is not None:
         return "userinfo"
     web = _DID_WEB.match(uri)
+    if web and normalised(uri) is None:
+        return "host"  # it is shown as one
     host = _host_of_did(web[1]) if web else parsed.host
     return "private-host" if host and is_private(host) else None
 
@@ -172,7 +179,7 @@ def _refuse_encoded(uri: str) -> UriRefusal | None:
         if _CONTROL.search(decoded):
             return "encoded-control"
         seen = settle(decoded)
-        if may_be_html(seen) or may_be_link(seen):
+        if may_be_html(seen) or may_be_link(seen) or find_markers(seen):
             return "encoded-markup"
         text = decoded
 

@@ -313,6 +313,11 @@ WORDS = [
     ("1\u09ea5", "185"),  # two kinds of digits
     ("G\u3007\u3007gle", "GOOgle"),  # nothing but look-alikes beside Latin
     ("a\u30ce", "a/"),
+    ("passw\u3007\u0302rd", "passwO\u0302rd"),  # also with a mark on it
+    ("he\u05d5\u05b0\u05d5o", "hel\u05b0lo"),
+    ("he\u05d5\u05d5o", "hello"),  # a run of look-alikes of a script that may stand beside Latin
+    ("f\u0647", "fo"),
+    ("\u0570API\u05d5", "hAPIl"),  # of two such scripts
     ("a\u2028b\u2800c", "a b c"),  # blanks
     ("\u1438script\u1433", "<script>"),  # signs of a script are letters of it
 ]
@@ -321,6 +326,13 @@ STAYING = [
     "Москва",
     "API-интерфейс",
     "APIノード",
+    "الـAPI",
+    "APIها",
+    "הAPI",
+    "APIի",
+    "APIს",
+    "APIका",
+    "ใช้APIของเรา",
     "Kafka는",
     "२०१",
     "८",

@@ -11,18 +11,10 @@ from unicodedata import category
 
 from markupsafe import Markup, escape
 
-from ...codecs.unicode_text import STRIPPED
+from ...codecs.unicode_text import MAX_MARKS, UNSEEN
 
-BLANK: Final = frozenset("\u2800\U0001d159\U00016fe4")
-"""Printable by their category and no default ignorables, but drawn as nothing: a Braille cell without dots, a null
-notehead, a filler."""
-UNSEEN: Final = BLANK | {chr(point) for first, last in STRIPPED for point in range(first, last + 1)}
-"""Besides what is not printable; the table is `codecs/data/invisible.txt`."""
 MOST: Final = 20_000
 """Characters of one text that a page shows."""
-STACKED: Final = 8
-"""So many combining marks in a row are drawn on one letter, which is more than scripts need. Hundreds of them are drawn
-over the lines around, or are one letter that is wider than the page."""
 
 
 class Mark(NamedTuple):
@@ -45,16 +37,16 @@ class Piece(NamedTuple):
 def inert(text: object) -> Markup:
     """The text as HTML: every character that is not seen as `U+…`, and nothing that a browser would run.
 
-    Combining marks past `STACKED` stand there as `U+…` too, and those at the beginning: they would go on with the
+    Combining marks past `MAX_MARKS` stand there as `U+…` too, and those at the beginning: they would go on with the
     letter of the text before.
     """
     shown = str(text)
     cut = len(shown) > MOST
     out: list[str] = []
-    stacked = STACKED
+    stacked = MAX_MARKS
     for one in shown[:MOST]:
         stacked = stacked + 1 if not one.isascii() and category(one)[0] == "M" else 0
-        if one == "\n" or (_shows(one) and stacked <= STACKED):
+        if one == "\n" or (_shows(one) and stacked <= MAX_MARKS):
             out.append(str(escape(one)))
         else:
             out.append(f'<span class="unseen">U+{ord(one):04X}</span>')

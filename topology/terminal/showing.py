@@ -1,7 +1,7 @@
 """Records of output topics for people and pipes: filtered, and with nothing in them that a terminal would obey.
 
-Text that strangers wrote stays theirs: control, format and bidirectional characters are shown as `\\uXXXX`, so that no
-assertion can move the cursor, hide a word or turn a line round. Of a decision, what was checked comes first
+Text that strangers wrote stays theirs: what a terminal obeys and what nothing is drawn for are shown as `\\uXXXX`, so
+that no assertion can move the cursor, hide a word or turn a line round. Of a decision, what was checked comes first
 (showing_checks.py). A reader tests `valid_until` itself: while a lane is down, nobody writes its decays. No clock is
 read here.
 """
@@ -27,26 +27,41 @@ DECIDED = OUTPUT_TOPICS[:4]
 _CLOSING = frozenset({"decayed-to-uncertainty", "contradicted", "rejected"})
 """The words on `admitted` after which an assertion is admitted no more."""
 
-_NOT_PLAIN = re.compile(r"[^\x20-\x7e]")
-_OBEYED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Unicode categories that act instead of being seen: controls, format characters (bidi, zero width), separators."""
+_NOT_PLAIN = re.compile(r"[^\x20-\x7e]+")
+_OBEYED = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
+"""Unicode categories that act instead of being seen: controls, format characters (bidi, zero width), separators; and
+private use, which only those see who agreed on it."""
+_EMOJI = "\ufe0f"
 _LINE_ENDS = re.compile(r"[\r\n\t]+")
 
 
 def escaped(text: str) -> str:
-    """The text with every character that acts instead of being seen as `\\uXXXX`; in JSON text this changes nothing.
+    """The text with every character as `\\uXXXX` that acts instead of being seen, or for which nothing is drawn.
 
-    (In JSON such characters stand within strings only, and an escape there means the same character.)
+    So are combining marks past the eighth of a row, and those at the beginning of the text. The one variation selector
+    behind an emoji stays. In JSON text this changes nothing: such characters stand within strings only, and an escape
+    there means the same character.
     """
     return _NOT_PLAIN.sub(_escape, text)
 
 
 def _escape(match: re.Match[str]) -> str:
-    character = match[0]
-    if unicodedata.category(character) not in _OBEYED:
-        return character
-    units = character.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{int.from_bytes(units[at : at + 2], 'big'):04x}" for at in range(0, len(units), 2))
+    # Read when there is something to escape: the tables take a good part of a command's start.
+    from ...codecs.unicode_text import MAX_MARKS, UNSEEN
+
+    run, out = match[0], []
+    category = unicodedata.category(match.string[match.start() - 1]) if match.start() else "M"
+    marks = 0 if match.start() else MAX_MARKS
+    for at, character in enumerate(run):
+        before, category = category, unicodedata.category(character)
+        marks = marks + 1 if category[0] == "M" else 0
+        is_emoji = character == _EMOJI and (before[0] == "S" or run[at + 1 : at + 2] == "\u20e3")
+        if is_emoji or (category not in _OBEYED and character not in UNSEEN and marks <= MAX_MARKS):
+            out.append(character)
+        else:
+            units = character.encode("utf-16-be", "surrogatepass")
+            out += (f"\\u{int.from_bytes(units[at : at + 2], 'big'):04x}" for at in range(0, len(units), 2))
+    return "".join(out)
 
 
 class Record(Protocol):

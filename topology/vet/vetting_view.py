@@ -24,7 +24,8 @@ MANY = 60
 """Statements from which on a table says of the admitted ones no more than that."""
 UNCOMMITTED = UNDECIDED["not-committed"]
 _NOT_COMMITTED = " History is no evidence for changes that are not committed: commit them."
-_INNER = str.maketrans("«»", "‹›")
+_INNER = str.maketrans("«»≪≫《》⟪⟫", "‹›‹›‹›‹›")
+"""The marks of a quotation, and what looks like them."""
 EVERYWHERE = "all tracked files"
 """Where an observer looked that was told no path."""
 

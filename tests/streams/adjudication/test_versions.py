@@ -40,7 +40,7 @@ def grep_and_log(name: str) -> list[tuple[str, Any]]:
 
 def test_what_ledgers_name_is_never_changed() -> None:
     """Blocks that are there name it; other data make another version, with a number of its own."""
-    data = "vocabulary=1.0 unicode=18.0.0 confusables=18.0.0 sanitation=0.1+2"
+    data = "vocabulary=1.0 unicode=18.0.0 confusables=18.0.0 sanitation=0.1+3"
     assert {5: f"5 {data}"} == FOLD_VERSIONS
     assert fold_version("crc32", "0a1b2c3d") == f"{FOLD_VERSIONS[5]} partitioner=crc32 privacy=0a1b2c3d"
 

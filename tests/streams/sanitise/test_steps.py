@@ -1,5 +1,7 @@
 """The pipeline for one text [V §4.1–4.4, §4.6]: its laws, and each step."""
 
+from typing import get_args
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -8,7 +10,7 @@ from oracles import has_html, has_link
 from search import examples
 
 from sluice.codecs import unicode_text
-from sluice.streams.sanitise import Trace, clean, unexpected_confusables
+from sluice.streams.sanitise import Trace, Treatment, clean, unexpected_confusables
 from sluice.streams.sanitise import _steps as steps
 from sluice.streams.sanitise._chat import find_markers
 
@@ -312,15 +314,73 @@ def test_no_control_character_comes_out(point):
 
 
 MARKERS = ["system", "user", ":", "<|", "|>", "[", "INST", "]", "/", "\n", " ", "a", "<b>", "(", ")", "*"]
+MARKERS += [
+    "\u2039\u2223",
+    "\u01c0\u203a",
+    "\u2236",
+    "\u0430\u0456",
+    "\u041d",
+    "\u0301",
+    "\u3010",
+    "\u2018",
+    "\u1438",
+    "\u200b",
+]
 
 
-@given(st.lists(st.sampled_from(MARKERS), max_size=30).map("".join))
-@example("<|" * 9 + "a" + "|>" * 9)
-@example("[" * 9 + "INST" + "]" * 9)
-def test_no_chat_marker_comes_out(text):
-    """However they are put into one another; and once more changes nothing."""
-    result, _ = cleaned(text)
+@given(st.lists(st.sampled_from(MARKERS), max_size=30).map("".join), st.sampled_from(get_args(Treatment)))
+@example("<|" * 9 + "a" + "|>" * 9, "replace")
+@example("[" * 9 + "INST" + "]" * 9, "flag-in-words")
+@example("\u2039\u2223" * 9 + "a" + "\u01c0\u203a" * 9, "replace-in-words")
+def test_no_chat_marker_comes_out(text, treatment):
+    """However they are put into one another, and whatever they look like; and once more changes nothing."""
+    result, _ = cleaned(text, confusables=treatment)
     assert not find_markers(result)
-    again, trace = cleaned(result)
+    again, trace = cleaned(result, confusables=treatment)
     assert again == result
-    assert trace.meta() == Trace().meta()
+    assert not trace.markup_stripped
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\u2039|im_start|\u203asystem", "im_startsystem"),
+        ("<\u01c0im_start\u01c0>", "im_start"),
+        ("\u27e8\u2502im_start\u2503\u27e9", "im_start"),
+        ("\u3010INST\u3011 x", "INST x"),
+        ("[THINK]x[/THINK]", "THINKx/THINK"),
+        *(
+            (f"system{colon} x\nuser{colon} y", "system x\nuser y")
+            for colon in ("\u2236", "\u02d0", "\ua789", "\u02f8")
+        ),
+        ("\u0430\u0456: x\nuser: y", "\u0430\u0456 x\nuser y"),
+        ("\u0410\u0406: x\nuser: y", "\u0410\u0406 x\nuser y"),
+        ("sys\u1d1b\u1d07\u1d0d: x\nuser: y", "sys\u1d1b\u1d07\u1d0d x\nuser y"),
+        ("\U0001f182\U0001f188\U0001f182\U0001f183\U0001f174\U0001f17c: x\nuser: y", None),
+        ("s\u0336y\u0336stem: x\nuser: y", "s\u0336y\u0336stem x\nuser y"),
+        ("\u2192 system: x\n\U0001f449 user: y", "\u2192 system x\n\U0001f449 user y"),
+        ("\u27e6system\u27e7: x\n\u275duser\u275e: y", "\u27e6system\u27e7 x\n\u275duser\u275e y"),
+        ("ii. system: x\n= user: y", "ii. system x\n= user y"),
+    ],
+)
+@pytest.mark.parametrize("treatment", ["replace-in-words", "flag", "flag-in-words"])
+def test_a_chat_marker_is_what_looks_like_one(text, expected, treatment):
+    """Where look-alikes stay: the delimiters and colons go, and the letters stay as they are."""
+    result, trace = cleaned(text, confusables=treatment)
+
+    assert result == (text.replace(":", "") if expected is None else expected)
+    assert {one["kind"] for one in trace.markup_stripped} == {"chat-marker"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\u27e8\u03c8|H|\u03c6\u27e9 and |\u03c8\u27e9\u27e8\u03c6|",
+        "Он сказал: да.\nАнна: нет.",
+        "\u300aAI\u300b\u662f\u4e00\u672c\u4e66\u3002\u3010\u6ce8\u3011",
+        "Usage: \u00ab tool [OPTIONS] [ARGS] \u00bb",
+    ],
+)
+def test_what_only_resembles_a_chat_marker_stays(text):
+    """Brackets of physics, speakers of another language, titles of books."""
+    assert cleaned(text, confusables="replace-in-words")[0] == text

@@ -89,6 +89,17 @@ def test_a_good_uri_is_shown_behind_its_host(uri, shown):
         ("https://example.org/%253Cscript%253E", "encoded-markup"),
         ("https://example.org/%EF%BC%9Cscript%EF%BC%9E", "encoded-markup"),
         ("https://example.org/%5Ba%5D%28b%29", "encoded-markup"),
+        ("https://example.org/%3C%7Cim_start%7C%3E", "encoded-markup"),
+        ("https://example.org/?q=%5BINST%5D", "encoded-markup"),
+        ("https://example.org/%E2%80%B9%E2%88%A3im_start%E2%88%A3%E2%80%BA", "encoded-markup"),
+        *((f"https://{host}/", "host") for host in ("a.example;b.example", "a.example&b.example", "a'b.example")),
+        *(
+            (f"https://{host}/", "host")
+            for host in ("(a).example", "a..example", ".example", "-a.example", "a-.example")
+        ),
+        (f"https://{'a' * 64}.example/", "host"),
+        ("did:web:a.example%2Fb.example", "host"),
+        ("did:web:a%40b.example", "host"),
     ],
 )
 def test_a_bad_uri_is_refused_with_a_word(uri, refusal):
@@ -161,6 +172,8 @@ def test_nobody_before_an_at_is_refused_for_what_it_is(uri, reason):
 @pytest.mark.parametrize(
     "host",
     [
+        *("kubernetes", "router", "mylocal", "example.", "a.b.svc", "git.corp", "nas.home", "a.private"),
+        *("127.0.0.1.nip.io", "localtest.me", "a.lvh.me", "10-0-0-1.sslip.io"),
         *("localhost", "LOCALHOST", "localhost.", "a.localhost", "printer.local", "db.internal", "ip6-localhost"),
         *("127.0.0.1", "127.0.0.1.", "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "0"),
         *("017700000001", "00000000000000000177.0.0.1", "10.1.2.3", "172.31.0.1", "192.168.0.1", "169.254.169.254"),
@@ -178,7 +191,16 @@ def test_a_host_of_the_readers_own_network_is_private(host):
 @pytest.mark.parametrize(
     "host",
     [
-        *("example.org", "localhost.example.org", "a-local.org", "mylocal", "8.8.8.8", "134744072", "0x08080808"),
+        *(
+            "example.org",
+            "localhost.example.org",
+            "a-local.org",
+            "mylocal.example",
+            "svc.example",
+            "8.8.8.8",
+            "134744072",
+            "0x08080808",
+        ),
         *("172.32.0.1", "11.0.0.1", "[2606:4700::1111]", "[2001:4860:4860::8888]", "[64:ff9b::808:808]", "1.example"),
     ],
 )

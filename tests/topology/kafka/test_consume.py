@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from sluice.codecs.unicode_text import UNSEEN
 from sluice.topology.brokers import EmbeddedBroker
 from sluice.topology.cli import consume_command as consume_cli
 from sluice.topology.cli import main
@@ -39,13 +40,16 @@ def shown(key: bytes = b"k", **value: Any) -> Shown:
 
 @given(st.text())
 def test_nothing_that_a_terminal_would_obey_is_left(text: str):
-    """No control, format, separator or surrogate character comes through, and everything else does as it is."""
+    """No control, format, separator, private or surrogate character comes through, none that nothing is drawn for, and
+    everything else but a mark does as it is."""
+    acts = ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
     out = escaped(text)
 
-    assert all(unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp") for character in out)
-    assert re.sub(r"\\u[0-9a-f]{4}", "", out) == "".join(
-        c for c in re.sub(r"\\u[0-9a-f]{4}", "", text) if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
-    )
+    assert all(unicodedata.category(c) not in acts and (c not in UNSEEN or c == "\ufe0f") for c in out)
+    seen = [c for c in text if unicodedata.category(c) not in acts and c not in UNSEEN]
+    assert [c for c in re.sub(r"\\u[0-9a-f]{4}", "", out) if unicodedata.category(c)[0] != "M"] == [
+        c for c in re.sub(r"\\u[0-9a-f]{4}", "", "".join(seen)) if unicodedata.category(c)[0] != "M"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -60,11 +64,18 @@ def test_nothing_that_a_terminal_would_obey_is_left(text: str):
         ("\u2028", r"\u2028"),
         ("\U000e0041", r"\udb40\udc41"),
         ("é", "é"),
+        ("a\ufe0f\U000e0149", r"a\ufe0f\udb40\udd49"),
+        ("\u034f\u115f\u3164\u180b\u2800", r"\u034f\u115f\u3164\u180b\u2800"),
+        ("\U0001d159\ue000", r"\ud834\udd59\ue000"),
+        ("\u0301a", r"\u0301a"),
+        ("e" + "\u0301" * 9, "e" + "\u0301" * 8 + r"\u0301"),
         ("𝔸", "𝔸"),
+        ("\u26a0\ufe0f\ufe0f 1\ufe0f\u20e3", "\u26a0\ufe0f\\ufe0f 1\ufe0f\u20e3"),
     ],
 )
 def test_each_kind_of_character_that_acts_is_escaped(character: str, expected: str):
-    """Escape and C1 sequences, bidi overrides and isolates, zero width, line separators, tags."""
+    """Escape and C1 sequences, bidi overrides and isolates, zero width, line separators, tags; variation selectors,
+    which spell hidden messages, but for the one behind an emoji; fillers and blanks; many marks in a row."""
     assert escaped(character) == expected
 
 
