@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from ...codecs.errors import UsageError
-from ...streams.policy.policy import Policy
+from ...streams.policy.policy import DEFAULT_POLICY, Policy
 from ..settings.settings import Settings, load_settings
 from .ending import INTERRUPTED, run_to_its_end
 from .filter_commands import read_policy
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from ..demo.board import Board
 
-OUR_END = 15_000
+OUR_END = 50_000
 """Milliseconds: with a horizon longer than that, what nobody bears out is named after the demo's end."""
 
 
@@ -68,7 +69,7 @@ def demo(
     obj = obj or {}
     base = load_settings(obj.get("config_file"), {"broker": broker})
     lines = read_emissions(emissions)
-    rules, looked_at = _policy(policy), _roots(repo, roots)
+    rules, looked_at = _policy(policy, is_example=emissions is None), _roots(repo, roots)
     connect.quiet()
     with tempfile.TemporaryDirectory(prefix="sluice-demo-", ignore_cleanup_errors=True) as state:
         settings = settings_for(base, base.broker if broker is not None else None, looked_at, state)
@@ -106,13 +107,21 @@ def _show_answer(settings: Settings) -> None:
     present(table, lines)
 
 
-def _policy(name: str | None) -> Policy:
+def _policy(name: str | None, *, is_example: bool) -> Policy:
+    """The policy that was named, or the examples'; for emissions of the user's own with the default windows.
+
+    The examples' evidence of git ends within seconds, so that the demo can show an admission that ends.
+    """
     from ..demo.demo import DEMO_POLICY, examples
 
     if name is not None:
         return read_policy(name)
     folder = examples()
-    return DEMO_POLICY if folder is None else read_policy(str(folder / "policy.toml"))
+    policy = DEMO_POLICY if folder is None else read_policy(str(folder / "policy.toml"))
+    if is_example:
+        return policy
+    windows = msgspec.structs.replace(policy.admissibility, window=DEFAULT_POLICY.admissibility.window)
+    return msgspec.structs.replace(policy, admissibility=windows)
 
 
 def _roots(repo: str | None, given: tuple[str, ...]) -> str:
