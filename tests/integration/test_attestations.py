@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
-from aiokafka.errors import KafkaError
 from builders import attestation_value
 from commands import run
 from lanes_on_kafka import Workers, ended, read
@@ -69,7 +68,7 @@ def grounded(offset: int) -> Output:
 
 
 async def begins_at(settings: Settings, lane: int = 0) -> dict[str, int]:
-    """Where the first block of the lane's ledger begins. Whoever wrote as the lane before is fenced by that."""
+    """Where the first block of the lane's ledger begins."""
     ledger = ledger_of(settings, FrameAttestations(), lane)
     await ledger.open()
     try:
@@ -85,21 +84,6 @@ async def test_a_new_ledger_begins_where_the_group_stood(settings: Settings):
             await frame_as_before(settings, producer, [grounded(number)], number + 3)
             assert await begins_at(settings) == {"attestations": number + 3}
     assert await begins_at(settings, lane=1) == {}
-
-
-async def test_the_first_owner_of_a_ledger_fences_a_lane_without_one(settings: Settings):
-    """From then on the former one writes nothing, and what it had not committed is not there."""
-    async with former(settings) as producer:
-        await frame_as_before(settings, producer, [grounded(0)], 1)
-        await producer.begin_transaction()
-        await producer.send_and_wait(settings.topic_prefix + "grounded", grounded(1).value, partition=0)
-
-        assert await begins_at(settings) == {"attestations": 1}
-        place = TopicPartition(settings.topic_prefix + "attestations", 0)
-        with pytest.raises(KafkaError):
-            await producer.send_offsets_to_transaction({place: 2}, f"{settings.app_id}-frame")
-    assert await begins_at(settings) == {"attestations": 1}
-    assert len((await read(settings, "grounded"))[0]) == 1
 
 
 async def forget(settings: Settings) -> None:

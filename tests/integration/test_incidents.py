@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from scripted_lane import World
 
 from sluice.codecs.blocks import EventKind, Output, unseal
+from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.record_batches import pack_records
 from sluice.topology.brokers import RealBroker
 from sluice.topology.kafka.batches.packing import Packed
@@ -102,7 +103,9 @@ async def test_quix_1017_a_ledger_that_ends_with_markers(settings: Settings):
         place = TopicPartition(settings.topic_prefix + "ledger", 0)
         async with open_admin(settings) as admin:
             await admin.delete_records({place: RecordsToDelete(before_offset=-1)})
-        assert [data async for _, data in chain.blocks()] == []
+        assert [data async for _, data in chain.blocks(4)] == []
+        with pytest.raises(DoesNotHoldError, match="head was deleted"):  # there is no snapshot
+            await anext(aiter(chain.blocks()))
     await chain.close()
 
 

@@ -235,7 +235,7 @@ async def positions_before(settings: Settings, fold: Fold, lane: int) -> Mapping
     Args:
         settings: the broker, prefix and delivery.
         fold: with one input, and an output whose records have a `source`: its first. The group has its name.
-        lane: the partition number. Its former owner is fenced already.
+        lane: the partition number. No worker of an earlier package may run any more: its lanes are not fenced.
 
     Returns:
         The next offset to read, by logical topic. Nothing, where nobody has left anything: all of it is to be read.

@@ -160,6 +160,7 @@ class Fleet:
             settings,
             logs,
             SLUICE_STATE_DIR=str(disk.folder),
+            SLUICE_KEY_FILE=str(folder / "keys" / "signing.key"),  # all workers of a ledger sign with one key
             SLUICE_SNAPSHOT_INTERVAL=str(SNAPSHOT_SECONDS),
             SLUICE_STANDBY="1",
             COLUMNS="200",
