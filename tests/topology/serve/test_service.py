@@ -3,6 +3,8 @@
 import asyncio
 import json
 import time
+import tracemalloc
+from typing import ClassVar
 
 import pytest
 
@@ -11,7 +13,7 @@ from sluice.topology.client import AsyncEmitter, RefusedError
 from sluice.topology.client.ports import Stored
 from sluice.topology.mcp import door
 from sluice.topology.mcp.tokens import revoke
-from sluice.topology.serve import gate
+from sluice.topology.serve import bodies, gate
 from sluice.topology.serve import record_intake as intake_module
 from sluice.topology.serve.shares import Shares
 
@@ -506,3 +508,84 @@ async def test_a_body_with_a_coding_is_told_so(service, coding, status):
     async with service() as client:
         answer = await client.post("/v1/emissions", json=GOOD, headers={"content-encoding": coding})
     assert answer.status_code == status
+
+
+async def test_a_refusal_early_in_a_large_request_is_told(service, outlet, by_hand):
+    """Other requests run while its records are handed on; what fails meanwhile is not acknowledged."""
+
+    async def refusing(record):
+        sent = asyncio.get_running_loop().create_future()
+        if b'"em-0"' in record.value:
+            sent.set_exception(RefusedError("the record is too large"))
+        else:
+            sent.set_result(Stored(0, 0, 0))
+        return sent
+
+    outlet.send = refusing
+    records = [GOOD | {"emission_id": f"em-{number}"} for number in range(2000)]
+    async with service(by_hand) as client:
+        answer = await client.post("/v1/emissions", content=lines(*records), headers=LINES)
+
+    assert answer.status_code == 503
+    assert "the record is too large" in answer.json()["error"]
+
+
+async def test_a_large_request_lets_others_run():
+    """Its records are handed to Kafka some at a time."""
+    turns = 0
+
+    async def turning():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    class Keeping:
+        handed: ClassVar = []
+
+        async def open(self):
+            pass
+
+        async def send(self, record):
+            self.handed.append(turns)
+            sent = asyncio.get_running_loop().create_future()
+            sent.set_result(Stored(0, 0, 0))
+            return sent
+
+        async def close(self):
+            pass
+
+    others = asyncio.create_task(turning())
+    async with AsyncEmitter(outlet=Keeping(), buffer=100_000) as emitter:
+        intake = intake_module.Intake(lambda: emitter)
+        intake._emitter = emitter
+        records = [{"emission_id": f"em-{number}", "text": "It is out."} for number in range(1000)]
+        await intake.take(bodies.read_body(lines(*records), "", "emissions", 1_795_000_000_000))
+    others.cancel()
+
+    assert len(set(Keeping.handed)) >= 1000 // intake_module.AT_ONCE
+
+
+async def test_what_is_stored_is_remembered_without_its_text(service, outlet, by_hand):
+    """A record is known again by its digest: its bytes are let go of."""
+    size, count = 500_000, 20
+
+    async def storing(record):
+        sent = asyncio.get_running_loop().create_future()
+        sent.set_result(Stored(0, 0, 0))
+        return sent
+
+    outlet.send = storing
+    async with service(by_hand, rate=10_000.0, burst=20_000) as client:
+        await client.post("/v1/emissions", json=GOOD)
+        tracemalloc.start()
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(count):
+            text = {"emission_id": f"large-{number}", "contexts": {"c": "x" * size}}
+            assert (await client.post("/v1/emissions", json=GOOD | text)).status_code == 202
+        after, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        again = await client.post("/v1/emissions", json=GOOD | text)
+
+    assert after - before < 4 * size
+    assert (again.status_code, again.json()["repeated"]) == (202, 1)
