@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import os
-import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -13,7 +11,6 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from itertools import chain
-from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +22,7 @@ from ..checkpoints.trust import TrustedKey
 from ..kafka.connect import quiet
 from ..ledger.interfaces import Logs
 from ..ledger.log_reader import open_logs
+from ..settings.child_processes import bind_to_parent
 from ..settings.memory import Collector
 from ..settings.settings import Settings
 from .bound_marks import find_marks
@@ -209,22 +207,8 @@ class _Queues(NamedTuple):
 def _begin(queues: _Queues) -> None:
     global _queues
     _queues = queues
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to us all: who started us ends us, in one word
-    # A fork has what its program does about other signals, up to the pipe that its event loop hears of them by.
-    signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    # Each process holds the pipe open that it is asked by, so none would hear of a parent that was killed. Started
-    # here, in the child: whoever has a thread is not forked.
-    threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
+    bind_to_parent()
     quiet()
-
-
-def _end_with_parent() -> None:
-    """Waits for the end of the process that started this one, and ends this one."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
 
 
 def _work(settings: Settings, folder: Path | None, number: int, lane: int) -> list[LaneReport]:

@@ -29,6 +29,8 @@ from .preparing import AnyAttestation, AnyEmission, AnyObservation, AnyReview, A
 BUFFER_RECORDS = 1000
 BUFFER_BYTES = 16_000_000
 """Sixteen of the greatest records; of usual ones the number is what bounds."""
+AT_ONCE = 100
+"""So many records are handed to the producer before other tasks run."""
 DELIVERY_SECONDS = 120.0
 """How long the broker may acknowledge nothing, as Kafka's own `delivery.timeout.ms`. An idempotent producer itself
 tries for ever: giving up on a batch would leave a hole in its sequence numbers."""
@@ -193,8 +195,12 @@ class AsyncEmitter:
 
     async def _pump(self) -> None:
         """Hands records to the producer in their order, as fast as it has room."""
+        since = 0
         while True:
             while self._waiting:
+                since += 1
+                if since % AT_ONCE == 0:
+                    await asyncio.sleep(0)  # a producer that has room for all of them does not wait
                 record, delivery = self._waiting.popleft()
                 try:
                     sent = await self._outlet.send(record)

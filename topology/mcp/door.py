@@ -224,8 +224,16 @@ def _bound(door: Door) -> socket.socket:
 
 
 def headers_of(scope: Scope) -> dict[str, str]:
-    """The headers of an ASGI request, with their names in small letters; of several with one name, the last."""
-    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+    """The headers of an ASGI request, with their names in small letters.
+
+    Several of one name are one list (RFC 9110, section 5.3), so two tokens or origins are neither of them.
+    """
+    headers: dict[str, str] = {}
+    for raw_name, raw_value in scope["headers"]:
+        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+        between = "; " if name == "cookie" else ", "
+        headers[name] = headers[name] + between + value if name in headers else value
+    return headers
 
 
 def without_port(host: str) -> str:

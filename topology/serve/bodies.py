@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from hashlib import sha256
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -87,17 +88,16 @@ def read_body(
     """
     taken: list[Taken] = []
     refused: list[Refused] = []
-    count = 0
-    for number, line in _records(body, media_type):
-        count += 1
-        if count > MAX_RECORDS:
-            return [Refused(number, "oversize", "$", f"at most {MAX_RECORDS} records in a request", "more")]
+    records = list(islice(_records(body, media_type), MAX_RECORDS + 1))
+    if len(records) > MAX_RECORDS:
+        return [Refused(records[-1][0], "oversize", "$", f"at most {MAX_RECORDS} records in a request", "more")]
+    for number, line in records:
         one = _read(number, line, topic, now, headers)
         if isinstance(one, Taken):
             taken.append(one)
         else:
             refused.append(one)
-    if not count:
+    if not records:
         return [Refused(1, "not-json", "$", "a JSON object, or a line of JSON for each record", "nothing")]
     return refused or taken
 

@@ -48,6 +48,7 @@ _POSTED: Final = {
     202: "Kafka has every record; their ids",
     409: "an emission of this id and attempt was taken with another content",
     413: "the body is too large",
+    415: "the body has a Content-Encoding",
     422: "not valid: path, expected and got of each line; nothing was sent",
     503: "Kafka did not acknowledge in time: post the same again",
     **_TURNED,

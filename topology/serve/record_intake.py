@@ -23,8 +23,10 @@ ROOM_BYTES: Final = 32_000_000
 ACK_SECONDS: Final = 10.0
 """So long a request waits for Kafka; its records go on."""
 RETRY_SECONDS: Final = 2.0
+AT_ONCE: Final = 100
+"""So many records are handed on before the event loop answers anything else."""
 REMEMBERED: Final = 100_000
-"""Records by their identity; 96 bytes each."""
+"""Records by their identity: some 300 bytes each, whatever they hold."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -66,9 +68,11 @@ class Denied(NamedTuple):
 Outcome = Stored | Conflict | Busy | Away | Denied
 
 
-class _Known(NamedTuple):
-    digest: bytes
-    delivery: Delivery
+class _Given(NamedTuple):
+    """The records of a request at the emitter: what is under way of them, and how many it had before."""
+
+    deliveries: set[Delivery]
+    repeated: int
 
 
 class Intake:
@@ -92,8 +96,9 @@ class Intake:
     ) -> None:
         self._open, self._room, self._room_bytes, self._seconds = open_emitter, room, room_bytes, seconds
         self._emitter: AsyncEmitter | None = None
-        self._broken = asyncio.Event()
-        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._broken, self._order = asyncio.Event(), asyncio.Lock()
+        self._known: OrderedDict[bytes, bytes] = OrderedDict()  # the digest, by identity: nothing of the record
+        self._under_way: dict[bytes, Delivery] = {}
         self.held = self.held_bytes = 0
         self.why = "no broker has answered yet"
 
@@ -119,14 +124,36 @@ class Intake:
 
     async def take(self, records: Sequence[Taken]) -> Outcome:
         """Sends records and waits until Kafka has them. All are taken or none."""
+        async with self._order:
+            given = await self._put(records)
+        if not isinstance(given, _Given):
+            return given
+        if not given.deliveries:
+            return Stored([one.id for one in records], given.repeated)
+        done, pending = await asyncio.wait(given.deliveries, timeout=self._seconds)
+        for delivery in done:
+            error = delivery.exception()
+            if isinstance(error, RefusedError | UsageError):
+                return Denied(error.what)
+            if error is not None:
+                return Away(error.what if isinstance(error, SluiceError) else str(error))
+        if pending:
+            return Away(f"the broker has not acknowledged it within {self._seconds:g} s")
+        return Stored([one.id for one in records], given.repeated)
+
+    async def _put(self, records: Sequence[Taken]) -> _Given | Conflict | Busy | Away:
+        """Hands records to the emitter, but for those that it had before."""
         fresh: dict[bytes, Taken] = {}
+        deliveries: set[Delivery] = set()
         for one in records:
             known = self._known.get(one.identity)
-            digest = known.digest if known else one.digest
+            digest = one.digest if known is None else known
             if one.identity in fresh:
                 digest = fresh[one.identity].digest
             elif known is None:
                 fresh[one.identity] = one
+            elif one.identity in self._under_way:
+                deliveries.add(self._under_way[one.identity])
             if digest != one.digest:
                 return Conflict(one.id)
         emitter = self._emitter
@@ -140,8 +167,10 @@ class Intake:
         waiting = list(reversed(fresh.values()))
         try:
             while waiting:
-                # Without a wait in between, or another request could take the same record: the emitter has more room.
+                if len(waiting) % AT_ONCE == 0:
+                    await asyncio.sleep(0)  # other requests and probes; no record comes between these, `_order` is held
                 delivery = await emitter.put(waiting[-1].prepared)
+                deliveries.add(delivery)
                 self._remember(waiting.pop(), delivery, emitter)
         except SluiceError as error:
             self._broken.set()
@@ -149,23 +178,15 @@ class Intake:
         finally:
             for one in waiting:
                 self._release(one)
-        deliveries = {self._known[one.identity].delivery for one in records if one.identity in self._known}
-        done, pending = await asyncio.wait(deliveries, timeout=self._seconds)
-        for delivery in done:
-            error = delivery.exception()
-            if isinstance(error, RefusedError | UsageError):
-                return Denied(error.what)
-            if error is not None:
-                return Away(error.what if isinstance(error, SluiceError) else str(error))
-        if pending:
-            return Away(f"the broker has not acknowledged it within {self._seconds:g} s")
-        return Stored([one.id for one in records], len(records) - len(fresh))
+        return _Given(deliveries, len(records) - len(fresh))
 
     def _remember(self, one: Taken, delivery: Delivery, emitter: AsyncEmitter) -> None:
-        self._known[one.identity] = _Known(one.digest, delivery)
+        self._known[one.identity] = one.digest
+        self._under_way[one.identity] = delivery
 
         def ended(delivery: Delivery) -> None:
             self._release(one)
+            self._under_way.pop(one.identity, None)
             if delivery.cancelled() or delivery.exception() is not None:
                 self._known.pop(one.identity, None)
                 if emitter.is_broken:

@@ -5,9 +5,7 @@ A handler asks for its scope, hands the request's parts to a plain function, and
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -20,7 +18,8 @@ from starlette.routing import BaseRoute, Route
 from ...codecs.errors import UnreachableError
 from ..settings.clock import now_ms
 from .access import Principal, Scope
-from .bodies import Refused, Taken, read_body, refusal_body
+from .bodies import Refused, Taken, refusal_body
+from .body_reader import BodyReader
 from .gate import CHARGE, PRINCIPAL, ROUTE
 from .metering import Fate, ServiceMetrics
 from .openapi import document
@@ -29,30 +28,11 @@ from .record_intake import Away, Busy, Conflict, Denied, Intake, Stored
 PROMETHEUS: Final = "text/plain; version=0.0.4; charset=utf-8"
 TRACE_HEADERS: Final = ("traceparent", "tracestate")
 """Of a request, passed on with an emission: outputs carry them on."""
-READ_AT_ONCE: Final = 16_384
-"""Bytes of a body that is read on the event loop: what they may hold takes some milliseconds at the most."""
 INTAKE: Final = ("emissions", "attestations", "observations")
 
 Handler = Callable[[Request], Awaitable[Response]]
 Ready = Callable[[], Awaitable[str]]
 """An empty text, or what the service waits for."""
-
-
-class BodyReader:
-    """Reads bodies: small ones at once, others in a thread, one after the other, so that no body holds up the probes
-    and the other requests."""
-
-    def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="sluice-bodies")
-
-    async def read(
-        self, body: bytes, media_type: str, topic: str, now: int, headers: tuple[tuple[str, bytes], ...]
-    ) -> list[Taken] | list[Refused]:
-        """As `read_body`."""
-        asked = (body, media_type, topic, now, headers)
-        if len(body) <= READ_AT_ONCE:
-            return read_body(*asked)
-        return await asyncio.get_running_loop().run_in_executor(self._pool, read_body, *asked)
 
 
 class Parts(NamedTuple):
@@ -149,14 +129,17 @@ def posting(parts: Parts, topic: str) -> Handler:
     """The intake of one topic."""
 
     async def post(request: Request) -> Response:
+        coding = request.headers.get("content-encoding", "identity")
+        if coding.lower() != "identity":
+            return json_response({"error": "a body is taken as it is: post it without a Content-Encoding"}, 415)
         headers = tuple(
             (name, value.encode("latin-1")) for name in TRACE_HEADERS if (value := request.headers.get(name))
         )
         media_type = request.headers.get("content-type", "")
         found = await parts.reader.read(await request.body(), media_type, topic, parts.now(), headers)
         taken = [one for one in found if isinstance(one, Taken)]
-        request.scope.get(CHARGE, _free)(sum(one.statements for one in taken))
         refused = [one for one in found if isinstance(one, Refused)]
+        request.scope.get(CHARGE, _free)(sum(one.statements for one in taken) + len(refused))
         if refused:
             parts.meter.records(topic, "invalid", len(refused))
             return json_response(refusal_body(refused), 422)

@@ -24,8 +24,10 @@ from ..mcp.tokens import Tokens
 from ..mcp.view_follower import Following
 from ..settings import logs
 from ..settings.clock import now_ms
+from ..settings.memory import SERVICE, seldom_collected
 from ..settings.settings import Settings
 from .access import is_secure
+from .body_reader import BodyReader
 from .console import Console, console
 from .desk import Desk, reviewing
 from .gate import MAX_REQUESTS, Gate
@@ -97,7 +99,8 @@ def run_service(settings: Settings, service: Service) -> None:
     """
     logs.configure(settings.log_level, sys.stderr)
     connect.quiet()
-    uvloop.run(run(settings, service))
+    with seldom_collected(SERVICE):
+        uvloop.run(run(settings, service))
 
 
 async def run(settings: Settings, service: Service, stop: asyncio.Event | None = None) -> None:
@@ -145,7 +148,9 @@ async def run(settings: Settings, service: Service, stop: asyncio.Event | None =
     walks = Walks(settings)
     site = console(Console(desk, sessions, tokens, service.verifiers, people, walks, service.audit, LaneTips(settings)))
     more = [*reading(sight, streams="verdicts" in TOPICS), *reviewing(desk), *site]
-    gate = Gate(routes(Parts(intake, meter, ready), more), door, meter, sessions.of)
+    reader = BodyReader()
+    reader.start()
+    gate = Gate(routes(Parts(intake, meter, ready, reader=reader), more), door, meter, sessions.of)
     following = Following(settings, service.view, ServiceView, hub.wake)
     log.info("the service serves HTTP", host=door.host, port=door.port, tls=door.certificate is not None)
     work: list[asyncio.Task[object]] = [
@@ -160,6 +165,7 @@ async def run(settings: Settings, service: Service, stop: asyncio.Event | None =
         await until_stopped(work, stop, outbox.close)
     finally:
         walks.close()
+        reader.close()
         earlier.cancel()
         await asyncio.gather(earlier, return_exceptions=True)
         readers.close()

@@ -222,6 +222,25 @@ def test_every_form_is_among_those_that_are_tried():
     assert named == {path for path in POSTS if not path.startswith("/v1/")}
 
 
+@pytest.mark.parametrize("doubled", ["authorization", "origin"])
+@pytest.mark.parametrize("good_first", [True, False])
+async def test_a_header_that_comes_twice_opens_nothing(service, tokens, doubled, good_first):
+    """A proxy in front may have looked at the other one."""
+    token, _ = tokens("read")
+    headers = {"authorization": f"Bearer {token}", "origin": "http://localhost"}
+    other = {"authorization": b"Bearer other", "origin": b"https://evil.example"}[doubled]
+    pair = [(doubled.encode(), headers.pop(doubled).encode()), (doubled.encode(), other)]
+    pairs = [
+        *((name.encode(), value.encode()) for name, value in headers.items()),
+        *(pair if good_first else pair[::-1]),
+    ]
+    async with service(tokens=tokens.file) as client, over_sockets(client.gate) as port:
+        head = b"".join(name + b": " + value + b"\r\n" for name, value in pairs)
+        answer = await sent(port, b"GET /v1/emissions/em-1 HTTP/1.1\r\nhost: localhost\r\n" + head + b"\r\n")
+
+    assert answer.split()[1] == {"authorization": b"401", "origin": b"403"}[doubled]
+
+
 async def test_a_cookie_alone_posts_nothing(service, view, tokens):
     """A request with a session's cookie that does not say which page sent it is of no page of ours."""
     review, _ = tokens("read", "review")
