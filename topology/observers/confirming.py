@@ -78,8 +78,9 @@ class Confirming:
         if not everything.whole or everything.may_hide(parts[-1]):
             return False
         count = 0
-        for path, file in everything.holding(parts[-1]):
-            source = file.source(path) if file.may_name(parts[-1]) else None
+        # A file that defines it names its owner too, and owners are rarer than what they own.
+        for path, file in everything.holding(parts[0]):
+            source = file.source(path) if all(map(file.may_name, parts)) else None
             index = None if source is None else self._parser.code(source)
             if index is None:
                 continue
