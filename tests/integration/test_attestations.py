@@ -6,26 +6,20 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import pytest
-from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer
 from builders import attestation_value
 from commands import run
 from lanes_on_kafka import Workers, ended, read
-from msgspec.structs import astuple
 
-from sluice.codecs.blocks import EventKind, Output, unseal
 from sluice.codecs.errors import Fault
 from sluice.streams.sanitise import AttestationRules, frame_attestation
-from sluice.topology.kafka import partition_reader
 from sluice.topology.kafka.topics import create_topics
-from sluice.topology.ledger.folds import FrameAttestations
-from sluice.topology.ledger.ledger import ledger_of
 from sluice.topology.settings.settings import Settings, bootstrap
 
 
@@ -35,80 +29,6 @@ async def settings(kafka: str, prefix: str) -> Settings:
     settings = Settings(broker=kafka, topic_prefix=prefix, app_id=prefix.rstrip("."), transaction_timeout=8.0)
     await create_topics(settings)
     return settings
-
-
-# ---------------------------------------------------------------- lanes of before, without a ledger
-
-
-@asynccontextmanager
-async def former(settings: Settings, lane: int = 0) -> AsyncIterator[AIOKafkaProducer]:
-    """What a framing lane of an earlier package wrote with: no blocks, and its positions as a consumer group's."""
-    producer = AIOKafkaProducer(
-        bootstrap_servers=bootstrap(settings), transactional_id=f"{settings.app_id}-frame-{lane}", acks="all"
-    )
-    await producer.start()
-    try:
-        yield producer
-    finally:
-        await producer.stop()
-
-
-async def frame_as_before(settings: Settings, producer: AIOKafkaProducer, outputs: list[Output], at: int) -> None:
-    """Outputs and the position behind them, as one."""
-    async with producer.transaction():
-        for output in outputs:
-            name = settings.topic_prefix + output.topic
-            await producer.send(name, output.value, key=output.key, headers=output.headers, partition=0)
-        place = TopicPartition(settings.topic_prefix + "attestations", 0)
-        await producer.send_offsets_to_transaction({place: at}, f"{settings.app_id}-frame")
-
-
-def grounded(offset: int) -> Output:
-    return Output("grounded", b"0xab", b'{"source":"attestations/0/%d"}' % offset, [])
-
-
-async def begins_at(settings: Settings, lane: int = 0) -> dict[str, int]:
-    """Where the first block of the lane's ledger begins."""
-    ledger = ledger_of(settings, FrameAttestations(), lane)
-    await ledger.open()
-    try:
-        return dict(await ledger.positions())
-    finally:
-        await ledger.close()
-
-
-async def test_a_new_ledger_begins_where_the_group_stood(settings: Settings):
-    """At once after the last commit, whatever the last output was; and of another lane nothing is known."""
-    for number in range(6):
-        async with former(settings) as producer:
-            await frame_as_before(settings, producer, [grounded(number)], number + 3)
-            assert await begins_at(settings) == {"attestations": number + 3}
-    assert await begins_at(settings, lane=1) == {}
-
-
-async def forget(settings: Settings) -> None:
-    """Deletes the lane group's offsets, as the broker does after seven days of silence."""
-    from confluent_kafka.admin import AdminClient
-
-    admin = AdminClient({"bootstrap.servers": bootstrap(settings)})
-    for done in admin.delete_consumer_groups([f"{settings.app_id}-frame"], request_timeout=10).values():
-        await asyncio.to_thread(done.result, 10)
-
-
-async def test_a_forgotten_group_goes_on_behind_the_last_output(settings: Settings, monkeypatch: pytest.MonkeyPatch):
-    """Though markers, records that were aborted and dead letters came after it."""
-    monkeypatch.setattr(partition_reader, "TAIL", 1)  # the last offset is a marker: the stretch has to grow
-    async with former(settings) as producer:
-        await frame_as_before(settings, producer, [grounded(3), grounded(11)], 12)
-        await frame_as_before(settings, producer, [Output("dead-letters", None, b"raw", [])], 14)
-        for offset in range(20, 30):
-            await producer.begin_transaction()
-            await producer.send_and_wait(settings.topic_prefix + "grounded", grounded(offset).value, partition=0)
-            await producer.abort_transaction()
-    assert await begins_at(settings) == {"attestations": 14}
-    await forget(settings)
-
-    assert await begins_at(settings) == {"attestations": 12}
 
 
 # ---------------------------------------------------------------- workers
@@ -267,48 +187,6 @@ async def test_every_attestation_has_one_fate_though_the_worker_is_killed(settin
     consumed = await asyncio.to_thread(run, settings, "consume", "grounded")
     shown = [json.loads(line) for line in consumed.stdout.splitlines()]
     assert sorted(map(json.dumps, shown)) == sorted(json.dumps(json.loads(record.value)) for record in good)
-
-
-async def test_a_worker_takes_over_from_one_without_a_ledger(settings: Settings, tmp_path: Path):
-    """The first block begins where the former lane's group stood: none is framed twice, and none is passed over."""
-    good = [number for number in range(120) if number % 10 > 4]
-    async with former(settings) as producer:
-        for number in good[:30]:
-            key, value, headers = sent(number)
-            await producer.begin_transaction()
-            await producer.send(settings.topic_prefix + "attestations", value, key=key, headers=headers, partition=0)
-            await producer.commit_transaction()
-        inputs = [record for source, record in _inputs(await read(settings, "attestations"))]
-        done = [
-            Output(
-                "grounded",
-                record.key,
-                msgspec.json.encode({"source": f"attestations/0/{record.offset}", "by": "before"}),
-                [],
-            )
-            for record in inputs[:20]
-        ]
-        await frame_as_before(settings, producer, done, inputs[19].offset + 1)
-
-    with Workers(settings, tmp_path) as workers:
-        first = workers.start()
-        await workers.until_taken_over(first)
-        found = await until_fates(settings, 30)
-        first.kill()  # between blocks: the next one goes on from the ledger, whatever the group says
-        await forget(settings)
-        second = workers.start()
-        await workers.until_taken_over(second)
-        await load(settings, range(120, 160))
-        found = await until_fates(settings, 30 + 40)
-        assert "the lane had no ledger before" in workers.said(first)
-        assert "the lane had no ledger before" not in workers.said(second)
-
-    assert {source: len(records) for source, records in found.items()} == dict.fromkeys(found, 1)
-    kept = [unseal(one.value) for one in (await read(settings, "frame-ledger"))[0]]
-    assert astuple(kept[0].header.sources[0])[:3] == ("attestations", inputs[19].offset + 1, inputs[19].offset + 1)
-    assert [event.offset for block in kept for event in block.events if event.kind == EventKind.RECORD][:10] == [
-        record.offset for record in inputs[20:]
-    ]
 
 
 async def test_an_old_word_does_not_come_back_after_a_restart(settings: Settings, tmp_path: Path):

@@ -41,6 +41,7 @@ from sluice.topology.worker.worker import Worker
 POLICY = """
 [admissibility]
 horizon = "1s"
+late_horizon = "1s"
 [disposition]
 unverified-inference = "review"
 below-floor = "review"
@@ -101,7 +102,7 @@ async def test_an_assertion_is_closed_though_nothing_else_comes(lanes: tuple[Set
             await asyncio.sleep(0.1)
             found = [one for lane in (await read(settings, "inadmissible")).values() for one in lane]
 
-    assert json.loads(found[0].value)["reason"] == "no-corroboration"
+    assert json.loads(found[0].value)["reason"] == "not-looked-at"
     await producer.stop()
 
 

@@ -147,9 +147,6 @@ class ToyLedger:
         for offset, data in enumerate(self.log.records[start or 0 :], start or 0):
             yield offset, data
 
-    async def positions(self) -> Mapping[str, int]:
-        return {}
-
     async def write(self, block: bytes, outputs: Sequence[Output]) -> Written:
         return (await self.write_together([(block, outputs)]))[0]
 

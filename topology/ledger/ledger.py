@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from functools import partial
 from typing import Final, Protocol
 
-import msgspec
-import structlog
 from aiokafka import TopicPartition
 from aiokafka.errors import CorruptRecordException
 
@@ -17,8 +14,8 @@ from ...codecs.errors import DoesNotHoldError
 from ...codecs.lane_claims import is_claim, read_claim
 from ..kafka.claiming import Member
 from ..kafka.client_pool import ClientPool
-from ..kafka.connect import open_consumer, open_reader
-from ..kafka.partition_reader import HangsError, last_record, read_to_end
+from ..kafka.connect import open_reader
+from ..kafka.partition_reader import HangsError, read_to_end
 from ..kafka.stored_records import unreadable
 from ..kafka.topics import topic_name
 from ..kafka.transactions import GRACE_SECONDS, FencedError, LaneProducer, Written
@@ -72,13 +69,6 @@ class Ledger(Protocol):
         """
         ...
 
-    async def positions(self) -> Mapping[str, int]:
-        """Where the first block of a new ledger begins to read: the next offset, by logical topic.
-
-        Of an input that is not named all is to be read that the broker holds.
-        """
-        ...
-
     async def write(self, block: bytes, outputs: Sequence[Output]) -> Written:
         """Commits a block and its outputs together. After any error the ledger must be closed and read anew.
 
@@ -123,7 +113,6 @@ class KafkaLedger:
         topic: the logical name of the ledger; each group of lanes has one of its own.
         fold: the name of the lane group.
         ledger_id: of the ledger; empty: its topic's full name.
-        before: asked where a lane that kept no ledger has left its inputs; None: there was none such.
         clients: that the worker's lanes share; None: the lane has one of its own.
     """
 
@@ -134,10 +123,9 @@ class KafkaLedger:
         topic: str = "ledger",
         fold: str = "adjudicate",
         ledger_id: str = "",
-        before: Callable[[], Awaitable[Mapping[str, int]]] | None = None,
         clients: ClientPool | None = None,
     ) -> None:
-        self._settings, self._lane, self._before = settings, lane, before
+        self._settings, self._lane = settings, lane
         self._topic = topic_name(settings, topic)
         self._claimed = 0  # behind the claim that was written last
         name = producer_of(ledger_id or self._topic, fold)
@@ -173,9 +161,6 @@ class KafkaLedger:
             except CorruptRecordException as error:
                 raise unreadable(error, partition) from None
 
-    async def positions(self) -> Mapping[str, int]:
-        return {} if self._before is None else await self._before()
-
     async def write(self, block: bytes, outputs: Sequence[Output]) -> Written:
         written = await self._producer.commit(block, outputs)
         assert written is not None
@@ -200,8 +185,7 @@ def ledger_of(
         ledger_id: of the ledger; empty: its topic's full name.
         clients: that the worker's lanes share; None: the lane has one of its own.
     """
-    before = partial(positions_before, settings, fold, lane) if fold.ledger == "frame-ledger" else None
-    return KafkaLedger(settings, lane, fold.ledger, fold.name, ledger_id, before, clients)
+    return KafkaLedger(settings, lane, fold.ledger, fold.name, ledger_id, clients)
 
 
 def _application(claim: bytes | None) -> str:
@@ -210,51 +194,3 @@ def _application(claim: bytes | None) -> str:
         return read_claim(claim).claim.app_id or ""
     except DoesNotHoldError:
         return ""
-
-
-# ---------------------------------------------------------------- where a lane without a ledger stood
-
-log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-
-
-class _Placed(msgspec.Struct, gc=False):
-    source: str
-
-
-_placed = msgspec.json.Decoder(_Placed)
-
-
-async def positions_before(settings: Settings, fold: Fold, lane: int) -> Mapping[str, int]:
-    """Where a framing lane of an earlier package, which kept no ledger, has left its input.
-
-    That lane kept its positions as a consumer group's. They are read before the ledger's first block, never written.
-
-    Kafka forgets the offsets of a group that is silent for `offsets.retention.minutes` (seven days). Then the last
-    output tells, which names the place of its original; only dead letters behind it can come twice.
-
-    Args:
-        settings: the broker, prefix and delivery.
-        fold: with one input, and an output whose records have a `source`: its first. The group has its name.
-        lane: the partition number. No worker of an earlier package may run any more: its lanes are not fenced.
-
-    Returns:
-        The next offset to read, by logical topic. Nothing, where nobody has left anything: all of it is to be read.
-    """
-    topic = fold.inputs[0]
-    place = TopicPartition(topic_name(settings, topic), lane)
-    isolation = "read_committed" if settings.delivery == "exactly-once" else "read_uncommitted"
-    group = f"{settings.app_id}-{fold.name}"
-    # Without a subscription it is no member of the group: it only asks.
-    async with open_consumer(settings, isolation_level=isolation, fetch_max_wait_ms=50, group_id=group) as consumer:
-        consumer.assign([place])
-        consumer.pause(place)
-        committed = await consumer.committed(place)
-    if committed is not None:
-        log.info("the lane had no ledger before: its first block begins where its group stood", offset=committed)
-        return {topic: committed}
-    last = await last_record(settings, TopicPartition(topic_name(settings, fold.outputs[0]), lane), lambda _: True)
-    if last is None:
-        return {}
-    at = int(_placed.decode(last.value or b"").source.rpartition("/")[2])
-    log.warning("the group's offsets are gone: going on behind the last output's original", offset=at)
-    return {topic: at + 1}

@@ -489,8 +489,6 @@ class Lane:
             checkpoints.hold(found.tip)
         self._state, self._tip, self._tip_offset = found
         self.held = max(self.held, self._tip.height)
-        if self._tip.height < 0:
-            self._tip = self._tip._replace(positions=await self._ledger.positions())
         self._gaps, self._due = [], fold.next_due(self._state)
         self._watermark = Watermark(fold.inputs, self._tip.watermark)
         before, named = self._tip.fold, fold.named(self._state, self._tip.fold)

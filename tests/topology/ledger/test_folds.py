@@ -84,8 +84,7 @@ def test_every_output_topic_has_a_writer():
     assert [topic for topic in set(outputs) if outputs.count(topic) > 1] == ["dead-letters"]
 
 
-def test_framing_has_one_input_and_its_first_output_names_sources():
-    """By both its ledger's first block finds where a lane without a ledger stood (ledger.py, `positions_before`)."""
+def test_framing_has_one_input_and_two_outputs():
     frame = FrameAttestations()
 
     assert list(frame.inputs) == ["attestations"]
