@@ -28,13 +28,13 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from confluent_kafka import IsolationLevel, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 from contestants import SLUICE, Course, environment_with, sluice_environment
 from latency import percentile
@@ -262,9 +262,10 @@ def _await(course: Course, process: subprocess.Popen[bytes], log: Path, wanted: 
     admin, until = open_admin(course.address), time.monotonic() + SECONDS
     ends = {TopicPartition(course.prefix + "observations", n): OffsetSpec.latest() for n in range(course.partitions)}
     while True:
-        found = admin.list_offsets(ends, isolation_level=IsolationLevel.READ_COMMITTED)
-        if sum(one.result().offset for one in found.values()) >= wanted:
-            return
+        with suppress(KafkaException):  # a topic that was just made may have no leader yet
+            told = admin.list_offsets(ends, isolation_level=IsolationLevel.READ_COMMITTED)
+            if sum(end.result().offset for end in told.values()) >= wanted:
+                return
         if process.poll() is not None or time.monotonic() > until:
             raise SystemExit(f"sluice observe does not come to its end: {last_line(log)}")
         time.sleep(0.1)

@@ -19,6 +19,7 @@ from typing import Any
 from lanes_on_kafka import Workers
 from msgspec.structs import replace
 
+from sluice.topology.checkpoints.signing import load_or_make_signer
 from sluice.topology.settings.settings import Settings
 
 from .disk import Disk
@@ -147,6 +148,9 @@ class Fleet:
     ) -> None:
         self.wanted, self._tell = count, tell
         self._barred, self._stack = False, ExitStack()
+        self._key = folder / "keys" / "signing.key"  # all workers of a ledger sign with one key
+        self._key.parent.mkdir()
+        load_or_make_signer(self._key, f"sluice/{settings.app_id}")
         self.slots = [
             self._slot(place, replace(settings, broker=proxied) if place == 0 else settings, folder, mounts)
             for place in range(count + 1)
@@ -160,7 +164,7 @@ class Fleet:
             settings,
             logs,
             SLUICE_STATE_DIR=str(disk.folder),
-            SLUICE_KEY_FILE=str(folder / "keys" / "signing.key"),  # all workers of a ledger sign with one key
+            SLUICE_KEY_FILE=str(self._key),
             SLUICE_SNAPSHOT_INTERVAL=str(SNAPSHOT_SECONDS),
             SLUICE_STANDBY="1",
             COLUMNS="200",
