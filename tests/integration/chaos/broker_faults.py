@@ -53,6 +53,7 @@ class BrokerFaults:
             "leader": self._kill_leader,
             "take-over": self._kill_in_take_over,
             "frozen-leader": self._freeze_leader,
+            "frozen-take-over": self._kill_beside_frozen,
             "follower": self._kill_follower,
             "slow-follower": self._slow_follower,
             "group": self._kill_group_coordinator,
@@ -183,6 +184,20 @@ class BrokerFaults:
         async with self._frozen(node):
             await asyncio.sleep(fault.seconds)
             await self._moved(f"leader of ledger/{lane}", node, lambda: self._leader("ledger", lane))
+
+    async def _kill_beside_frozen(self, fault: Fault) -> None:
+        """A worker is killed while a node stands still, until others have its lanes; how long those took is kept."""
+        async with self._fleet.claim(fault.pick, lambda slot: slot.lanes) as slot:
+            lanes = slot.lanes
+            node = await self._leader("ledger", fault.pick % self._lanes)
+            self._told.begins("frozen-take-over", f"SIGSTOP of node {node}, and SIGKILL of {slot.name}")
+            async with self._frozen(node):
+                since = self._fleet.take_overs()
+                slot.kill()
+                complaint = f"nobody has all lanes of {slot.name}"
+                await self._told.until(lambda: self._fleet.have_moved(lanes, slot) == len(lanes), complaint)
+                self._told.take_overs += since()
+                await asyncio.sleep(fault.seconds)
 
     async def _elect(self, fault: Fault) -> None:
         """In order, as an operator balances a cluster: nothing is away, and everybody must find the new leaders."""

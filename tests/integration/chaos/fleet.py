@@ -84,6 +84,11 @@ class Slot:
         return frozenset(held)
 
     @property
+    def take_overs(self) -> list[float]:
+        """The seconds that each take-over of its present worker took, in order."""
+        return [said["seconds"] for said in self._said() if said["event"] == TAKEN_OVER]
+
+    @property
     def claims(self) -> list[tuple[str, int]]:
         """The lanes that its present worker has claimed, in order."""
         return [(said["fold"], said["lane"]) for said in self._said() if said["event"] == CLAIMED]
@@ -193,6 +198,11 @@ class Fleet:
         """How many of a worker's lanes others say to have."""
         others = [slot.lanes for slot in self.running if slot is not away]
         return len(lanes.intersection(frozenset().union(*others)))
+
+    def take_overs(self) -> Callable[[], list[float]]:
+        """Begins to count take-overs of the workers that run; the result gives the seconds of those that came since."""
+        before = {slot.process: len(slot.take_overs) for slot in self.running}
+        return lambda: [seconds for slot in self.running for seconds in slot.take_overs[before.get(slot.process, 0) :]]
 
     # ------------------------------------------------------------ keeping up the number
 

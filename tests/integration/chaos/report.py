@@ -20,6 +20,13 @@ class RunReport(NamedTuple):
     good: bool
 
 
+def _spread(seconds: list[float]) -> dict[str, float]:
+    """How many there are, and their middle, 99th percentile and greatest, in seconds."""
+    ranked = sorted(seconds) or [0.0]
+    at = {"p50": len(ranked) // 2, "p99": min(len(ranked) - 1, len(ranked) * 99 // 100), "max": -1}
+    return {"count": len(seconds), **{name: round(ranked[place], 2) for name, place in at.items()}}
+
+
 def write_report(
     path: Path, arguments: Mapping[str, Any], began: str, seconds: float, told: Told, verdict: Verdict
 ) -> RunReport:
@@ -45,6 +52,7 @@ def write_report(
         "complaints": complaints,
         "kinds": {name: {"count": told.done[name], "what": kind.what} for name, kind in KINDS.items()},
         "figures": verdict.figures,
+        "take_overs_beside_a_frozen_node": _spread(told.take_overs),
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document, indent=1) + "\n", "utf-8")

@@ -50,6 +50,7 @@ KINDS: Mapping[str, Kind] = {
     "leader": Kind("brokers", "SIGKILL of the leader of a ledger under load", 8, 1, (2, 6), (1, 1), 14),
     "take-over": Kind("brokers", "SIGKILL of a ledger's leader while its lane is taken over", 5, 1, (2, 6), (1, 1), 18),
     "frozen-leader": Kind("brokers", "the leader of a ledger stands still and wakes up", 5, 1, (5, 10), (5, 5), 16),
+    "frozen-take-over": Kind("brokers", "a worker is killed while a node stands still", 5, 1, (1, 3), (1, 1), 30),
     "follower": Kind("brokers", "SIGKILL of a follower of a ledger", 3, 0, (2, 6), (1, 1), 14),
     "slow-follower": Kind("brokers", "a follower of a ledger runs a fifth of the time", 3, 0, (5, 10), (4, 4), 12),
     "group": Kind("brokers", "SIGKILL of the group's coordinator", 3, 1, (2, 6), (1, 1), 14),

@@ -118,6 +118,7 @@ def test_a_run_is_good_only_where_nothing_is_lost_doubled_or_missed(
     """A fault that did not show what it should have makes a run as bad as a loss does; the report says which it was."""
     told = Told(1, lambda _: None)
     told.begins("leader", "a leader is killed")
+    told.take_overs += [3.0, 1.0, 2.0]
     if complaint:
         told.complain(complaint)
     given = {"seed": 7, "minutes": 1, "workers": 3, "rate": 1.0, "short": True}
@@ -127,6 +128,7 @@ def test_a_run_is_good_only_where_nothing_is_lost_doubled_or_missed(
     assert report == (f"faults=1 lost={lost} doubled={doubled}", good)
     kept = json.loads(path.read_text())
     assert kept["kinds"]["leader"]["count"] == 1
+    assert kept["take_overs_beside_a_frozen_node"] == {"count": 3, "p50": 2.0, "p99": 3.0, "max": 3.0}
     assert kept["complaints"] == ([complaint] if complaint else [])
     assert (kept["lost"], kept["doubled"], kept["seed"]) == (lost, doubled, 7)
 

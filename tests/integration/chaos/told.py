@@ -14,7 +14,8 @@ LOOK_SECONDS: Final = 0.2
 
 
 class Told:
-    """`done` counts faults by kind; `complaints` is what a fault should have shown, and did not.
+    """`done` counts faults by kind; `complaints` is what a fault should have shown, and did not; `take_overs` are the
+    seconds of lanes that were taken over while one node stood still.
 
     Args:
         planned: how many faults there are to be.
@@ -25,6 +26,7 @@ class Told:
         self._planned, self.tell = planned, tell
         self.done: Counter[str] = Counter()
         self.complaints: list[str] = []
+        self.take_overs: list[float] = []
 
     def begins(self, kind: str, what: str) -> None:
         """A fault is done now."""
