@@ -236,9 +236,11 @@ class Fleet:
             among: those of which this is true; waits until it is of any.
         """
         free: list[Slot] = []
-        while self._barred or not free:
+        unclaimed: list[Slot] = []
+        while self._barred or not free or len(unclaimed) < 2:  # another one has to take over what this one loses
             await asyncio.sleep(LOOK_SECONDS)
-            free = [slot for slot in self.running if not slot.claimed and among(slot)]
+            unclaimed = [slot for slot in self.running if not slot.claimed]
+            free = [slot for slot in unclaimed if among(slot)]
         slot = free[pick % len(free)]
         slot.claimed = True
         try:
