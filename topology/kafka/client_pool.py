@@ -19,7 +19,7 @@ from aiokafka import AIOKafkaProducer
 
 from .aiokafka_inside import SharedClient, real_client_of, replace_client
 
-MAX_CLIENTS: Final = 12
+MAX_CLIENTS: Final = 10
 """Two sockets each for every broker; the consumer and the readers of ledgers have others."""
 
 

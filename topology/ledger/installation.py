@@ -35,6 +35,8 @@ ASK_SECONDS: Final = 30.0
 FETCH_BYTES: Final = 65_536
 HIDDEN_SECONDS: Final = 3.0
 """A lane's first record is waited for so long."""
+ENDS_SECONDS: Final = 10.0
+"""Leaders of topics that were just made answer so late: a broker takes 6 s for 2,700 partitions."""
 LEDGER: Final = "ledger"
 
 
@@ -174,16 +176,25 @@ async def _first_named(
     settings: Settings, consumer: AIOKafkaConsumer, name: str
 ) -> tuple[TopicPartition, LedgerIdentity] | None:
     """A lane of a ledger that has records, and what its first record names: a claim or a block; None: none has any."""
-    for lane in await partitions_of(consumer, settings, name):
-        place = TopicPartition(name, lane)
+    places = [TopicPartition(name, lane) for lane in await partitions_of(consumer, settings, name)]
+    for place in await _filled(consumer, places):
         # What no leader answers for, or a transaction hides, is left to the lanes, which look again.
         with suppress(TimeoutError, KafkaError):
             async with asyncio.timeout(HIDDEN_SECONDS):
                 if (record := await _first_record(settings, consumer, place)) is None:
                     continue
-                if (identity := identity_of(record, f"/{name}/{lane}")) is not None:
+                if (identity := identity_of(record, f"/{name}/{place.partition}")) is not None:
                     return place, identity
     return None
+
+
+async def _filled(consumer: AIOKafkaConsumer, places: Sequence[TopicPartition]) -> Sequence[TopicPartition]:
+    """The partitions that have records, asked for together; all of them where a leader does not answer in time."""
+    with suppress(TimeoutError, KafkaError):
+        async with asyncio.timeout(ENDS_SECONDS):
+            first, end = await consumer.beginning_offsets(places), await consumer.end_offsets(places)
+            return [place for place in places if first[place] < end[place]]
+    return places
 
 
 async def _newest_claim(settings: Settings, place: TopicPartition) -> LedgerIdentity | None:
