@@ -97,6 +97,7 @@ async def test_a_broker_that_goes_away_stops_nothing_for_good(prefix: str, tmp_p
         with Workers(settings, tmp_path) as workers:
             processes = [workers.start(), workers.start()]
             await workers.until_said(processes[0], "lane taken over")
+            await workers.until_said(processes[1], "worker started")  # one that is starting may end without a broker
             async with loading(settings) as sent:
                 await until_all_write(settings)
                 if way == "killed":
