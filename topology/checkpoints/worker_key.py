@@ -16,7 +16,7 @@ from ...codecs.checkpoints import parse_checkpoint
 from ...codecs.errors import DoesNotHoldError, UsageError, cut
 from ...codecs.notes import Note, Signer, parse_note, signers_of
 from ...streams.policy.policy import Policy
-from ..kafka.connect import open_consumer, partitions_of
+from ..kafka.connect import holding_records, open_consumer, partitions_of
 from ..kafka.partition_reader import last_record
 from ..kafka.topics import topic_name
 from ..ledger.policies import document_of, in_force
@@ -90,8 +90,7 @@ async def _places(settings: Settings) -> list[TopicPartition]:
     name = topic_name(settings, TOPIC)
     async with open_consumer(settings) as consumer:
         places = [TopicPartition(name, lane) for lane in await partitions_of(consumer, settings, name)]
-        firsts, ends = await consumer.beginning_offsets(places), await consumer.end_offsets(places)
-    return [one for one in places if firsts[one] < ends[one]]
+        return await holding_records(consumer, places)
 
 
 async def _newest(settings: Settings, place: TopicPartition, wanted: Callable[[bytes | None], bool]) -> bytes | None:

@@ -217,6 +217,16 @@ async def partitions_of(client: AIOKafkaProducer | AIOKafkaConsumer, settings: S
     raise UsageError(f"the broker has no topic {topic}", path=settings.broker, hint="`sluice topics create` makes them")
 
 
+async def holding_records(consumer: AIOKafkaConsumer, places: Sequence[TopicPartition]) -> list[TopicPartition]:
+    """Those of some partitions that hold records, in their order; where they begin and end is asked of all together.
+
+    Raises:
+        KafkaError: a leader does not answer.
+    """
+    first, end = await consumer.beginning_offsets(places), await consumer.end_offsets(places)
+    return [place for place in places if first[place] < end[place]]
+
+
 class Crc32Partitioner:
     """The partitioner of librdkafka's `consistent`: CRC-32 of the key, modulo the number of partitions."""
 

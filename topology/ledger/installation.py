@@ -18,7 +18,7 @@ from aiokafka.errors import KafkaError
 from ...codecs.errors import UnreachableError, UsageError
 from ...codecs.lane_claims import is_claim
 from ...codecs.ledger_identity import LedgerIdentity
-from ..kafka.connect import open_consumer, partitions_of
+from ..kafka.connect import holding_records, open_consumer, partitions_of
 from ..kafka.partition_reader import last_record
 from ..kafka.passing import PassingReader
 from ..kafka.requests import topic_ids
@@ -177,7 +177,10 @@ async def _first_named(
 ) -> tuple[TopicPartition, LedgerIdentity] | None:
     """A lane of a ledger that has records, and what its first record names: a claim or a block; None: none has any."""
     places = [TopicPartition(name, lane) for lane in await partitions_of(consumer, settings, name)]
-    for place in await _filled(consumer, places):
+    with suppress(TimeoutError, KafkaError):  # where a leader does not answer, each is asked for itself
+        async with asyncio.timeout(ENDS_SECONDS):
+            places = await holding_records(consumer, places)
+    for place in places:
         # What no leader answers for, or a transaction hides, is left to the lanes, which look again.
         with suppress(TimeoutError, KafkaError):
             async with asyncio.timeout(HIDDEN_SECONDS):
@@ -186,15 +189,6 @@ async def _first_named(
                 if (identity := identity_of(record, f"/{name}/{place.partition}")) is not None:
                     return place, identity
     return None
-
-
-async def _filled(consumer: AIOKafkaConsumer, places: Sequence[TopicPartition]) -> Sequence[TopicPartition]:
-    """The partitions that have records, asked for together; all of them where a leader does not answer in time."""
-    with suppress(TimeoutError, KafkaError):
-        async with asyncio.timeout(ENDS_SECONDS):
-            first, end = await consumer.beginning_offsets(places), await consumer.end_offsets(places)
-            return [place for place in places if first[place] < end[place]]
-    return places
 
 
 async def _newest_claim(settings: Settings, place: TopicPartition) -> LedgerIdentity | None:
