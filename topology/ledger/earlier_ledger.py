@@ -91,13 +91,12 @@ async def demand_no_earlier(
     if (not written and not has_snapshots) or await _written(settings, consumer, name):
         return  # asked last: another worker's lanes may have begun this ledger meanwhile
     checkpoints = topic_name(settings, fold.checkpoints)
-    ids = [await _named(settings, place) for place in written if place.topic == checkpoints]
-    left = Left(
-        list(dict.fromkeys(place.topic for place in written)),
-        folder if has_snapshots else None,
-        next(filter(None, ids), ""),
-    )
-    demand_none(left, name, topic_id, settings.new_ledger)
+    ledger_id = ""
+    for place in written:
+        if place.topic == checkpoints and (ledger_id := await _newest_named(settings, place)):
+            break
+    left_on = list(dict.fromkeys(place.topic for place in written))
+    demand_none(Left(left_on, folder if has_snapshots else None, ledger_id), name, topic_id, settings.new_ledger)
 
 
 async def _written(settings: Settings, consumer: AIOKafkaConsumer, topic: str) -> Collection[TopicPartition]:
@@ -106,20 +105,18 @@ async def _written(settings: Settings, consumer: AIOKafkaConsumer, topic: str) -
     return [place for place, end in (await consumer.end_offsets(places)).items() if end]
 
 
-async def _named(settings: Settings, place: TopicPartition) -> str:
+async def _newest_named(settings: Settings, place: TopicPartition) -> str:
     """The id of the ledger that the newest checkpoint of a partition names; empty where none names one."""
-    ids: list[str] = []
-
-    def names(value: bytes | None) -> bool:
-        try:
-            origin = parse_checkpoint(parse_note(value or b"").text).origin
-        except DoesNotHoldError:
-            return False
-        ids.append(origin.partition("/")[0])
-        return True
-
     try:
-        await last_record(settings, place, lambda one: names(one.value), goes_on=True)
+        newest = await last_record(settings, place, lambda record: _ledger_in(record.value) is not None, goes_on=True)
     except DoesNotHoldError:
         return ""  # a transaction hangs over it: the ledger stays without a name
-    return ids[0] if ids else ""
+    return "" if newest is None else _ledger_in(newest.value) or ""
+
+
+def _ledger_in(value: bytes | None) -> str | None:
+    """The id of the ledger that a checkpoint names; None for what is no checkpoint."""
+    try:
+        return parse_checkpoint(parse_note(value or b"").text).origin.partition("/")[0]
+    except DoesNotHoldError:
+        return None
