@@ -67,8 +67,9 @@ def verify_defines(view: View) -> Held:
 
 def _is_constant(view: View, one: Definition) -> bool:
     """Whether a variable of a module is never changed, in a language that has no word for constants."""
-    alone = [each.path for each in view.index.definitions].count(one.path) == 1
-    return view.language.unmarked and "variable" in one.kinds and len(one.path) == 1 and alone and _is_kept(view, one)
+    if not view.language.unmarked or "variable" not in one.kinds or len(one.path) != 1:
+        return False
+    return sum(each.path == one.path for each in view.index.definitions) == 1 and _is_kept(view, one)
 
 
 def is_made(view: View, parts: tuple[str, ...]) -> bool:

@@ -69,7 +69,7 @@ _BY_NAME: Final[Mapping[str, Format]] = {
     ".gitmodules": "ini",
 }
 _ENV: Final = re.compile(r"\.env\.[\w-]+")
-_NOT_BY_LINE: Final = frozenset(("json", "toml", "yaml", "markdown"))
+_BY_LINE: Final = frozenset(("ini", "conf", "env", "properties", "make"))
 _UNENCODABLE: Final = re.compile("[\0\ud800-\udfff]")
 _KINDS: Final[Mapping[Format | None, Mapping[str, tuple[str, ...]]]] = {
     "make": {"target": ("target",), "variable": ("variable",), "": ("target", "variable")},
@@ -118,9 +118,9 @@ def _read(known: Format, original: str, rows: Rows) -> None:
     if _UNENCODABLE.search(original):
         raise Unreadable("syntax-error")
     text = original.replace("\r\n", "\n")
-    if "\r" in text and (known == "markdown" or known not in _NOT_BY_LINE):
+    if "\r" in text and (known == "markdown" or known in _BY_LINE):
         raise Unreadable("syntax-error")  # a line end to some readers, and not to those that count lines
-    if known not in _NOT_BY_LINE and text.count("\n") > MAX_LINES:
+    if known in _BY_LINE and text.count("\n") > MAX_LINES:
         raise Unreadable("too-large")
     match known:
         case "json" | "toml":

@@ -74,8 +74,11 @@ def ties(tokens: Sequence[Token]) -> frozenset[int]:
     """The tokens of phrases that only tie a sentence to its neighbours, with the commas that set them off."""
     keys = tuple(token.key for token in tokens)
     last = len(keys) - (keys[-1:] == (".",))
+    there = set(keys)
     taken: set[int] = set()
     for words, _ in TIES:
+        if words[0] not in there:  # most sentences have none
+            continue
         for at in range(last - len(words) + 1):
             end = at + len(words)
             if keys[at:end] != words:

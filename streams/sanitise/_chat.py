@@ -106,8 +106,6 @@ def find_markers(text: str) -> list[Piece]:
 
 def find_delimiters(text: str) -> list[int]:
     """The places of every `<` and `]`, and of what is read as one: without these there is no delimiter."""
-    if text.isascii():
-        return [place for place, character in enumerate(text) if character in "<]"]
     return [place for place, character in enumerate(text) if _SEEN[ord(character)] in ("<", "]")]
 
 
