@@ -90,10 +90,10 @@ class Retrieval(Step, frozen=True, gc=False, tag="retrieval"):
 
 
 class PromptTransform(Step, frozen=True, gc=False, tag="prompt-transform"):
-    """A model call: inherits the sources of its arguments, is none itself.
+    """A model call: it has the sources of its arguments, and adds no source.
 
     Attributes:
-        mixed: of its arguments some had sources, and some had none [C §3].
+        mixed: of its arguments some had sources, and others had no source [C §3].
     """
 
     prompt_name: str = ""

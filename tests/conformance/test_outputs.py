@@ -239,8 +239,8 @@ def test_outputs_are_cloud_events_in_binary_mode(adjudicate, whole_story):
 
 
 def test_the_header_tells_what_holds_from_what_does_not(adjudicate, whole_story, emission, nothing_discarded):
-    """`ce_type` says the status of each record; what has no validity and nothing verified is none of the two that
-    hold."""
+    """`ce_type` has the status of each record. A record without validity, or with nothing verified, has neither of the
+    two statuses that hold."""
     policy = nothing_discarded.replace('unannotated = "review"', 'unannotated = "refuse"')
     refused = [emission(0, "em-8", kind="refusal"), emission(0, "em-9", annotations=[])]
     lines = adjudicate([*refused, *whole_story], policy, until=3700.001).lines_on("admitted")

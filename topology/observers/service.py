@@ -393,7 +393,7 @@ class ObserverService(ConsumerRebalanceListener):
                 result = await self._handled(place, record, held)
                 break
             except StoppedError:
-                return  # not done: it is the next reader looks at it again
+                return  # it is not done: the next reader looks at it again
             except UnreachableError:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever it is, it must not end the observers
