@@ -13,6 +13,7 @@ import re
 import time
 from collections.abc import Callable
 from hashlib import sha256
+from itertools import groupby
 from typing import Any, Final, NamedTuple, get_args
 
 import msgspec
@@ -111,6 +112,15 @@ def check_result(result: str, cap: int, confusables: str, cut: bool, slow: Oracl
 _MARKS: Final = re.compile("M{9}")
 _WORDS: Final = re.compile("[LMN]+")
 _WITH_LATIN: Final = ("Han", "Hiragana", "Katakana", "Bopomofo", "Hangul")
+_RECOMMENDED: Final = frozenset(
+    {
+        *("Arabic", "Armenian", "Bengali", "Devanagari", "Ethiopic", "Georgian", "Gujarati", "Gurmukhi", "Hebrew"),
+        *("Kannada", "Khmer", "Lao", "Malayalam", "Myanmar", "Oriya", "Sinhala", "Tamil", "Telugu", "Thaana", "Thai"),
+        "Tibetan",
+    }
+)
+"""The other scripts of UAX 31, table 5, but for Greek and Cyrillic: one of them may stand in a word with Latin
+(UTS 39, 5.2, level 4)."""
 
 
 def _by_kind(text: str) -> str:
@@ -119,15 +129,40 @@ def _by_kind(text: str) -> str:
 
 
 def mixed_look_alikes(text: str) -> list[int]:
-    """The places of look-alikes in words of several scripts, but of those that stand beside Latin in one language."""
+    """The places of look-alikes in words of several scripts, but of those that stand beside Latin in one language.
+
+    Of the latter only those are meant that stand between Latin letters with nothing but other look-alikes.
+    """
     alike = {position for position, _, _ in unicode_text.find_confusables(text)}
     found: list[int] = []
     for match in _WORDS.finditer(_by_kind(text)):
         word = text[match.start() : match.end()]
-        scripts = {"Latin" if one.isascii() and one.isalpha() else unicode_text.script(one) for one in word} - {None}
-        if len(scripts) > 1 and scripts.isdisjoint(_WITH_LATIN):
-            found += [place for place in range(match.start(), match.end()) if place in alike]
+        scripts = set(map(_script, word)) - {None}
+        places = range(match.start(), match.end())
+        if len(scripts) == 2 and "Latin" in scripts and not scripts.isdisjoint(_RECOMMENDED):
+            found += [place for run in _disguised_runs(text, places, alike) for place in run if place in alike]
+        elif len(scripts) > 1 and scripts.isdisjoint(_WITH_LATIN):
+            found += [place for place in places if place in alike]
     return found
+
+
+def _script(character: str) -> str | None:
+    return "Latin" if character.isascii() and character.isalpha() else unicode_text.script(character)
+
+
+_JOINED: Final = re.compile("[\u0647\u06be\u06c1][\u0620-\u06d3]")
+"""A heh that is joined to the next letter looks like nothing of ASCII."""
+
+
+def _disguised_runs(text: str, places: range, alike: set[int]) -> list[list[int]]:
+    """The runs of a word's look-alikes, and of marks on them, between two Latin letters or one and the word's end."""
+    runs = [list(run) for latin, run in groupby(places, lambda place: _script(text[place]) == "Latin") if not latin]
+    return [
+        run
+        for run in runs
+        if all(place in alike or unicodedata2.category(text[place])[0] == "M" for place in run)
+        and not _JOINED.search(text[run[0] : run[-1] + 1])
+    ]
 
 
 def invisible(text: str) -> bool:

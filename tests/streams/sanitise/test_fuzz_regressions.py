@@ -13,7 +13,7 @@ import laws
 import oracles
 import pytest
 import uris
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sluice.codecs import canonical, unicode_text
@@ -141,6 +141,30 @@ def test_a_look_alike_that_a_cut_uncovers_is_a_finding(monkeypatch):
     monkeypatch.setattr(sanitise, "unexpected_confusables", lambda text, cap, by: asked(text, by=by))
     with pytest.raises(laws.Finding, match="reject refuses what replace replaces"):
         check_text(text)
+
+
+MIXING = st.text(
+    "aI1\u01c3\u0251\u0301\u0f74\u0f0b\u05d5\u05e1\u05d0\u0627\u0647\u0628\u0661\u0430\u03bf\u4e00\u30fb\u1104 ",
+    max_size=8,
+)
+
+
+@given(MIXING)
+@example("\u0f74\u0f74\u0301\u01c3")
+def test_words_that_mix_scripts_keep_every_law(text):
+    """Latin beside a script of UTS 39, 5.2, level 4, beside one that it excepts, and beside two."""
+    check_text(text, "replace-in-words")
+    check_text(text, "flag-in-words")
+
+
+def test_a_disguised_run_beside_latin_is_a_finding(monkeypatch):
+    """Where a Hebrew letter between Latin ones passes for `l`."""
+    check_text("pa\u05d5pal", "replace-in-words")
+    monkeypatch.setattr(unicode_text, "_foreign_runs", lambda word: [])
+    unicode_text._mixed.cache_clear()
+    with pytest.raises(laws.Finding, match="no look-alike of a mixed word"):
+        check_text("pa\u05d5pal", "replace-in-words")
+    unicode_text._mixed.cache_clear()
 
 
 def test_a_flood_keeps_every_law():
