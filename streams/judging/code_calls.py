@@ -65,7 +65,8 @@ def verify_uses(view: View) -> Held:
     used = view.check.text("used")
     parts = view.language.parts(used)
     if not parts or not _NAMED.search(parts[-1]) or _has_arguments(used):
-        return _expressed(view, one, used, parts, _ENDS if _has_arguments(used) else _CLOSES)
+        held = _expressed(view, one, used, parts, _ENDS if _has_arguments(used) else _CLOSES)
+        return held if held.holds is not None else _stated(view, one, used) or held
     for at in view.occurrences(parts[-1], one.body):
         own = view.is_other(at)
         if view.is_cut(at, parts[-1]) or (own and used[:1] not in ("@", "$")):
@@ -112,6 +113,44 @@ def _expressed(view: View, one: Definition, text: str, parts: tuple[str, ...], c
             return Held(True, lines=(line, view.line(end - 1)), under=under.texts, narrowed=under.narrowed)
     named = bool(parts) and _NAMED.search(parts[-1]) is not None
     return _missing(view, one, parts) if named else NOT_FOUND
+
+
+def _stated(view: View, one: Definition, text: str) -> Held | None:
+    """What shows that a number or a string stands in the body as it is written, or that a string there has that text;
+    never exactly false."""
+    wanted = tight(text)
+    if not one.body or not wanted:
+        return None
+    if _NUMBER.fullmatch(wanted):
+        pattern = rb"(?<![\w.\x80-\xff])" + re.escape(wanted.encode()) + rb"(?![\w\x80-\xff]|\.\w)"
+        for match in re.compile(pattern).finditer(view.data, *one.body):
+            negative = view.data[: match.start()][-40:].rstrip().endswith(b"-")
+            if not negative and not view.is_text(match.start()) and view.is_direct(one, match.start()):
+                return _shown(view, one, view.line(match.start()), match.start())
+        return None
+    for extent in view.index.texts:
+        if not view.is_direct(one, extent[0]) or view.is_comment(extent[0]):
+            continue
+        written = view.written(extent)
+        content = _STRING.sub(r"\2", written)
+        if flat(text) in (written, content) or (_PROSE.fullmatch(text) and re.search(_apart(flat(text)), content)):
+            return _shown(view, one, view.line(extent[0]), extent[0])
+    return None
+
+
+_NUMBER: Final = re.compile(r"0[xXoObB][\da-fA-F_]+|\d[\d_]*(?:\.\d+)?")
+_STRING: Final = re.compile(r"^\w{0,3}#*(\"{3}|'{3}|[\"'`])(.*)\1#*$", re.DOTALL)
+_PROSE: Final = re.compile(r"[^\W\d]+(?: [^\W\d]+){2,}")
+"""Three words or more: a part of a message. Less may be code that a string holds."""
+
+
+def _apart(text: str) -> str:
+    return rf"(?<!\w){re.escape(text)}(?!\w)"
+
+
+def _shown(view: View, one: Definition, line: int, at: int) -> Held | None:
+    under = view.under(at, one)
+    return Held(True, lines=(line, line), under=under.texts, narrowed=under.narrowed) if view.has_line(line) else None
 
 
 def verify_reaches(view: View) -> Held:
@@ -165,8 +204,11 @@ def _calls(view: View, one: Definition, parts: tuple[str, ...]) -> Iterator[Call
 
 
 def _takes(view: View, call: Call, argument: str) -> bool:
+    """Whether a call has that argument, or those arguments in a row, with commas between them."""
     wanted = tight(argument)
-    return any(tight(view.written(extent)) == wanted for extent in call.arguments)
+    written = [tight(view.written(extent)) for extent in call.arguments]
+    runs = range(1, wanted.count(",") + 2)
+    return any(",".join(written[at : at + size]) == wanted for size in runs for at in range(len(written)))
 
 
 # ---------------------------------------------------------------- what a name means
@@ -183,6 +225,7 @@ def _means(view: View, one: Definition, receiver: str, parts: tuple[str, ...], *
         mention: a mention is asked about, which may be of any definition; else a call.
     """
     name = parts[-1]
+    own = (one.receiver,) if one.receiver else view.language.own
     if len(parts) > 1 and view.mentions(view.language.making):
         return False
     if receiver in ("", "new") and _is_bound(view, one, name, parts):
@@ -193,9 +236,8 @@ def _means(view: View, one: Definition, receiver: str, parts: tuple[str, ...], *
     if len(parts) == 1:
         if receiver == "new":
             return mention and _is_plain(view, one, name)
-        return mention and _is_only_member(view, name)
+        return mention and (_is_only_member(view, name) or (receiver in own and _is_free(view, one, name)))
     owner = _type_of(view, one)
-    own = (one.receiver,) if one.receiver else view.language.own
     if receiver in view.language.parent:
         target = None if owner is None else _inherited(view, owner, name, mention)
     elif receiver in own:
@@ -220,6 +262,15 @@ def _is_only_member(view: View, name: str) -> bool:
     there = {each.at for each in view.index.by_name.get(name, ()) if len(each.path) > 1}
     bound = any(name in each.binds for each in view.index.imports)
     return not bound and all(at in there or _is_member(view, at) for at, _ in view.roles(name) if not view.is_text(at))
+
+
+def _is_free(view: View, one: Definition, name: str) -> bool:
+    """Whether a plain name means nothing in a method: no definition around it, no import and no variable of its own."""
+    there = [each.path for each in view.index.by_name.get(name, ())]
+    around = any(len(path) < len(one.path) and path[:-1] == one.path[: len(path) - 1] for path in there)
+    bound = any(name in each.binds for each in view.index.imports)
+    inner = [at for at, role in view.roles(name) if role in (Role.BIND, Role.WRITE) and not _is_member(view, at)]
+    return not (around or bound or any(one.extent[0] <= at < one.extent[1] for at in inner))
 
 
 def _is_named(view: View, target: Definition, parts: tuple[str, ...], mention: bool) -> bool:
@@ -388,16 +439,14 @@ def _of_type(view: View, one: Definition, receiver: str, name: str, mention: boo
 
 
 def _is_imported(view: View, one: Definition, receiver: str, parts: tuple[str, ...]) -> bool:
-    """Whether the receiver is written as the check has it, and begins with an imported name."""
+    """Whether the receiver is written as the check has it, and begins with an imported name or a value of the file."""
     if view.language.parts(receiver) != parts[:-1]:
         return False
     root = parts[0]
     bound = any(root in each.binds and _reaches(view, one, each.extent[0]) for each in view.index.imports)
-    return (
-        (bound or re.fullmatch(view.language.ambient, root) is not None)
-        and view.is_steady(root, one)
-        and not any(each.path == (root,) for each in view.index.by_name.get(root, ()))
-    )
+    bound = bound or re.fullmatch(view.language.ambient, root) is not None
+    sorts = [each.sort for each in view.index.by_name.get(root, ()) if each.path == (root,)]
+    return view.is_steady(root, one) and (sorts == ["value"] if sorts else bound)
 
 
 def _is_global(view: View, at: int) -> bool:

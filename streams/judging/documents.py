@@ -71,6 +71,7 @@ _BY_NAME: Final[Mapping[str, Format]] = {
 _ENV: Final = re.compile(r"\.env\.[\w-]+")
 _BY_LINE: Final = frozenset(("ini", "conf", "env", "properties", "make"))
 _UNENCODABLE: Final = re.compile("[\0\ud800-\udfff]")
+_KEYS: Final = ("mapping", "list", "value", "alias")
 _KINDS: Final[Mapping[Format | None, Mapping[str, tuple[str, ...]]]] = {
     "make": {"target": ("target",), "variable": ("variable",), "": ("target", "variable")},
     "markdown": {"section": ("section",), "": ("section",)},
@@ -223,7 +224,7 @@ def _meets(document: Document, row: int, lines: tuple[int, int]) -> bool:
 
 
 def _defines(check: Check, document: Document, named: Named, text: str) -> Held:
-    kinds = _KINDS.get(document.format, {"": ("mapping", "list", "value", "alias"), "section": ("mapping", "list")})
+    kinds = _KINDS.get(document.format, {"": _KEYS, "variable": _KEYS, "section": ("mapping", "list")})
     kind = check.text("kind")
     if kind not in kinds:
         return Held(None, "unlisted-language")

@@ -61,6 +61,57 @@ class C(B):
 + calls(C.n, B.x)
 ? calls(C.n, C.x)
 
+class C:
+    def __init__(self, _name): self._name = _name
+    def own(self): return self._name
+    def shadowed(self, _name): return self._name
+    def others(self, other): return other._name
+def outside(_name): return {"_name": _name}
++ uses(C.own, _name)
+? uses(C.shadowed, _name)
+? uses(C.others, _name)
+
+def f(a, b):
+    """Uses 41 and the words of a document."""
+    # 42, "a comment"
+    if a == 36 or a[0] != '{' or a < -7 or b.x3 > 1.5:
+        raise ValueError("invalid UUID format")
+    return "no_key", f"age {a} > {b} seconds", "return a now please"
++ uses(f, 36)
++ uses(f, 1.5)
++ uses(f, "'{'")
++ uses(f, "invalid UUID format")
++ uses(f, "age {a} > {b} seconds")
++ uses(f, "\\"no_key\\"")
+? uses(f, "'no_key'")
++ uses(f, "return a now")
+? uses(f, 7)
+? uses(f, 3)
+? uses(f, 5)
+? uses(f, 41)
+? uses(f, 42)
+? uses(f, "a comment")
+? uses(f, "words of a document")
+? uses(f, "UUID format")
+? uses(f, no_key)
+? uses(f, "return a")
+
+lock = make()
+def f(a, b): lock.take(a, b, 3)
+def g(lock): lock.take(1)
+def h(other): other.lock.take(1)
++ calls(f, lock.take)
++ calls(f, lock.take, argument="a, b")
++ calls(f, lock.take, argument="a,b,3")
+? calls(f, lock.take, argument="a, 3")
+? calls(g, lock.take)
+? calls(h, lock.take)
+
+lock = make()
+def swap(): global lock; lock = other()
+def f(): lock.take()
+? calls(f, lock.take)
+
 class B:
     def x(self): pass
 class C(Other, B):

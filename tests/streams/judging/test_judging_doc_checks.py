@@ -428,7 +428,7 @@ TABLES: dict[tuple[str, str], dict[str, str]] = {
         "defines(second)": "not-found",
         "defines(tool:pytest, section)": "12-16",
         "defines(nowhere)": "no",
-        "defines(top, variable)": "unlisted-language",
+        "defines(top, variable)": "2",
         "members(tool:pytest, [addopts, empty, flag, path])": "12-16",
     },
     (".env.example", ENV): {
