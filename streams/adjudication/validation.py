@@ -82,13 +82,14 @@ MAX_SPANNED: Final = 4_000_000
 
 
 def overlapping(emission: Emission) -> Fault | None:
-    """`schema` where spans lie over one another so often that a megabyte of text would become a gigabyte of state."""
+    """`schema` where spans lie over one another so often that a megabyte of text would become a gigabyte of state, or
+    their quotations would take seconds to compare."""
     total = 0
     for assertion in emission.assertions or ():
         chars = None if assertion.span is None else assertion.span.chars
         total += chars[1] - chars[0] if chars is not None else len(assertion.assertion or "")
     if total <= MAX_SPANNED:
-        return None
+        return grounding.too_much_cited(emission)
     return schema_fault("$.assertions", f"spans of at most {MAX_SPANNED} characters together", str(total))
 
 
