@@ -337,7 +337,7 @@ class _Folding:
         newer_known, waits = False, False
         if first is not None:
             return self.repeated(emission, first, digest)
-        fault = validation.overlapping(emission)
+        fault = validation.too_much_text(emission)
         if fault is not None:
             return fault
         if emission.attempt:

@@ -22,7 +22,7 @@ from ..policy.identifiers import looks_like
 from ..policy.keys import Key, counted, is_signed, what_came
 from ..policy.policy import Policy
 from . import corroboration, grounding
-from .emission_state import AssertionState, EmissionState, Phase
+from .emission_state import AssertionState, EmissionState, Phase, json_of
 from .state import State
 
 
@@ -80,17 +80,23 @@ def wrong_partition(key: str, lane: int, lanes: int, partitioner: Partitioner) -
 MAX_SPANNED: Final = 4_000_000
 """Characters that the assertions of one emission may have together: four times what a record holds."""
 
+MAX_CHAINED: Final = 200_000
+"""Bytes that the chains of one emission may have together, as JSON: each text of them is sanitised for every output."""
 
-def overlapping(emission: Emission) -> Fault | None:
-    """`schema` where spans lie over one another so often that a megabyte of text would become a gigabyte of state, or
-    their quotations would take seconds to compare."""
-    total = 0
+
+def too_much_text(emission: Emission) -> Fault | None:
+    """`schema` where an emission would cost far more than its megabyte: spans that lie over one another become a
+    gigabyte of state, sanitised chains an output that no broker takes, and quotations take minutes to compare."""
+    total = chained = 0
     for assertion in emission.assertions or ():
         chars = None if assertion.span is None else assertion.span.chars
         total += chars[1] - chars[0] if chars is not None else len(assertion.assertion or "")
-    if total <= MAX_SPANNED:
-        return grounding.too_much_cited(emission)
-    return schema_fault("$.assertions", f"spans of at most {MAX_SPANNED} characters together", str(total))
+        chained += len(json_of(assertion.chain) or b"")
+    if total > MAX_SPANNED:
+        return schema_fault("$.assertions", f"spans of at most {MAX_SPANNED} characters together", str(total))
+    if chained > MAX_CHAINED:
+        return schema_fault("$.assertions", f"chains of at most {MAX_CHAINED} bytes together", str(chained))
+    return grounding.too_much_cited(emission)
 
 
 def skewed(state: State, path: str, instant: int | None) -> Fault | None:
