@@ -12,9 +12,9 @@ import msgspec
 
 from ...codecs.blocks import Event
 from ...codecs.canonical import assertion_hash
-from ...codecs.errors import DeadLetterReason, Fault, schema_fault
+from ...codecs.errors import DeadLetterReason, Fault, schema_fault, too_many
 from ...codecs.partition import PARTITIONERS, Partitioner
-from ...codecs.records import Assertion, Emission, Emitter, Observation, Retrieval, Review, Sighting
+from ...codecs.records import MAX_ASSERTIONS, Assertion, Emission, Emitter, Observation, Retrieval, Review, Sighting
 from ...codecs.sightings import decode_sighting
 from ...codecs.signatures import domain_of
 from ...codecs.times import format_time, parse_time
@@ -332,6 +332,25 @@ def out_of_order(known: EmissionState | None, attempt: int, max_attempts: int) -
     if attempt <= most:
         return None
     return Fault("attempt-out-of-order", f"$.attempt: expected {most} at most, got {attempt}")
+
+
+MAX_REMEMBERED: Final = 5 * MAX_ASSERTIONS
+"""Attempts of one emission, and assertions of all of them: each record on `verdicts` tells all that are remembered."""
+
+
+def too_many_remembered(known: EmissionState, emission: Emission) -> Fault | None:
+    """`too-many-annotations` where the attempts of an emission would hold so much together that its record on
+    `verdicts` is larger than a broker takes, and every timer moves it all.
+
+    Args:
+        known: the emission's state, without this attempt.
+        emission: the attempt that came.
+    """
+    held = sum(1 + len(attempt.assertions) + len(attempt.closed) for attempt in known.attempts)
+    count = 1 + len(emission.assertions or ()) + held
+    if not known.attempts or count <= MAX_REMEMBERED:
+        return None
+    return too_many("$.assertions", "attempts and assertions of all attempts", MAX_REMEMBERED, count)
 
 
 class _Carrier(msgspec.Struct, gc=False):
