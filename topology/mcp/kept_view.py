@@ -149,7 +149,13 @@ class KeptView:
         self._db.execute("RELEASE record")
 
     def refuse(self, topic: str, partition: int, record: Arrived, why: str) -> None:
-        """Counts and tells a record that is not fit to be shown."""
+        """Counts and tells a record that is not fit to be shown.
+
+        Args:
+            topic, partition: where it stands.
+            record: the record.
+            why: it is not, for the log.
+        """
         self.refused[topic] += 1
         log.warning("a record is not fit to be shown", topic=topic, partition=partition, offset=record.offset, why=why)
 
