@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Mapping
-from decimal import Decimal
 from hashlib import sha256
 from operator import attrgetter
 from typing import Any, Literal, NoReturn, cast
@@ -283,9 +282,14 @@ def _float(literal: str) -> float:
     number = float(literal)
     if number in (float("inf"), float("-inf")):
         raise CanonicalError(f"the number {_shown(literal)[1:-1]} is too large to be finite")
-    if abs(number) > _SAFE_INTEGER and Decimal(literal) != Decimal(repr(number)):
+    if abs(number) > _SAFE_INTEGER and _digits(literal) != _digits(repr(number)):
         raise CanonicalError(f"the number {_shown(literal)[1:-1]} is beyond 2^53 and would be rounded to {number!r}")
     return number
+
+
+def _digits(literal: str) -> str:
+    """Those that count; two literals that are rounded to one double, and have the same, are one number."""
+    return literal.lower().partition("e")[0].lstrip("-").replace(".", "").strip("0")
 
 
 def _not_finite(literal: str) -> NoReturn:

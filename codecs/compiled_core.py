@@ -13,7 +13,7 @@ from typing import Final
 
 from .compiled_layout import LAYOUT
 
-VERSION: Final = 35
+VERSION: Final = 36
 """Raised together with `native/version.h`, whenever what the compiled core does changes."""
 
 

@@ -19,6 +19,7 @@ from msgspec.structs import force_setattr
 from . import inline, records, times
 from .errors import Fault, cut, schema_fault, too_many
 from .identifier_characters import check_names
+from .json_decoding import decode_any, decoder_of
 from .nesting import MAX_NESTING, deeper_than
 from .not_json import why_not_json
 from .records import AnyStep, Assertion, Derived, Emission, Observation, Retrieval, Review
@@ -47,7 +48,7 @@ def decode_json(data: bytes | None, decoder: msgspec.json.Decoder[R]) -> R | Fau
 def _not_json(data: bytes) -> Fault | None:
     """The typed decoder stops at the first wrong shape: what comes after it may not even be JSON."""
     try:
-        msgspec.json.decode(data)
+        decode_any(data)
     except msgspec.ValidationError:
         return None  # JSON, with a number that nothing can hold
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -98,7 +99,7 @@ _STEP_OF_PATH = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 def _value_at(data: bytes, path: str) -> object:
     """What stands at a path of msgspec's (`$.a[0].b`); a dictionary's members it only calls `[...]`."""
     try:
-        value: Any = msgspec.json.decode(data)
+        value: Any = decode_any(data)
     except msgspec.ValidationError:
         return "another value"
     for name, place in _STEP_OF_PATH.findall(path):
@@ -109,8 +110,8 @@ def _value_at(data: bytes, path: str) -> object:
     return "another value" if "[...]" in path else value
 
 
-_emissions = msgspec.json.Decoder(Emission)
-_observations = msgspec.json.Decoder(Observation)
+_emissions = decoder_of(Emission)
+_observations = decoder_of(Observation)
 _reviews = msgspec.json.Decoder(Review)
 
 
@@ -279,7 +280,7 @@ _NOTHING: Final = object()  # where None is a value: JSON's null
 def _structured(text: str) -> Any:
     data = text.encode()
     try:
-        return _NOTHING if deeper_than(MAX_NESTING, data) else msgspec.json.decode(data)
+        return _NOTHING if deeper_than(MAX_NESTING, data) else decode_any(data)
     except msgspec.DecodeError:
         return _NOTHING
 

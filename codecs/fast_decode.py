@@ -16,6 +16,7 @@ import msgspec
 from .decode import decode_emission, decode_observation, normalise_emission, normalise_observation, too_annotated
 from .digests import LENGTH, is_digest
 from .errors import Fault
+from .json_decoding import decoder_of
 from .nesting import MAX_NESTING, deeper_than
 from .records import MAX_ASSERTIONS, Annotation, Assertion, Emission, Emitter, Observation, Subject
 from .spans import IDENTIFIER_CHARACTERS
@@ -58,8 +59,8 @@ class _Emission(Emission, frozen=True, gc=False, kw_only=True):
     )
 
 
-_fold_emissions = msgspec.json.Decoder(_Emission).decode
-_fold_observations = msgspec.json.Decoder(_Observation).decode
+_fold_emissions = decoder_of(_Emission).decode
+_fold_observations = decoder_of(_Observation).decode
 
 
 def read_emission(data: bytes | None) -> Emission | Fault:

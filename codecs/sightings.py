@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
 from . import times
 from .decode import decode_json
 from .errors import Fault, schema_fault
 from .identifier_characters import check_names
+from .json_decoding import decoder_of
 from .records import Citation, Sighting
 from .spans import span_key
 
@@ -21,8 +20,8 @@ MAX_CONTENT_BYTES: Final = 64_000
 MAX_TEXT: Final = 20_000
 """Characters of a sentence that a citation has, as observers read it (docs/observing.md)."""
 
-_sightings = msgspec.json.Decoder(Sighting)
-_citations = msgspec.json.Decoder(Citation)
+_sightings = decoder_of(Sighting)
+_citations = decoder_of(Citation)
 
 
 def decode_sighting(data: bytes | None) -> Sighting | Fault:

@@ -927,6 +927,7 @@ static void emission_pack(Folder *self, const Emission *emission, Before *before
 }
 
 #define MOST_SPANNED 4000000
+#define MOST_CHAINED 200000
 
 static int emitted(Folder *self, const Place *place, const Emission *emission, View record, View traceparent)
 {
@@ -951,10 +952,14 @@ static int emitted(Folder *self, const Place *place, const Emission *emission, V
     }
     if (emission->attempt > self->max_attempts)
         return PYTHON; /* it may have come out of order */
-    uint64_t spanned = 0;
-    for (size_t i = 0; i < emission->count; i++)
-        if ((spanned += emission->assertions[i].text.length) > MOST_SPANNED)
-            return PYTHON; /* validation.py, `overlapping`; characters are no more than bytes */
+    uint64_t spanned = 0, chained = 0;
+    for (size_t i = 0; i < emission->count; i++) {
+        const AssertionState *assertion = &emission->assertions[i];
+        spanned += assertion->text.length;
+        chained += assertion->has_chain ? assertion->chain.length : 0;
+    }
+    if (spanned > MOST_SPANNED || chained > MOST_CHAINED)
+        return PYTHON; /* validation.py, `too_much_text`; characters are no more than bytes */
     done = assertions_fill(self, emission, &before, traceparent, &uncounted);
     if (done != DONE)
         return done;

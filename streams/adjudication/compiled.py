@@ -16,6 +16,7 @@ import msgspec
 from ...codecs.blocks import Block
 from ...codecs.canonical import assertion_hash
 from ...codecs.decode import check_chain
+from ...codecs.json_decoding import decoder_of
 from ...codecs.records import EFFECTS, AnyStep, Assertion, Effect
 from ...codecs.times import LATEST
 from ..judging.checks import parse_check
@@ -223,8 +224,8 @@ def _claim_hash(text: str, kind: str) -> bytes:
     return assertion_hash(text, kind).encode()
 
 
-_chains = msgspec.json.Decoder(list[AnyStep])
-_objects = msgspec.json.Decoder(dict[str, Any])
+_chains = decoder_of(list[AnyStep])
+_objects = decoder_of(dict[str, Any])
 
 
 def _chain_of(raw: bytes) -> KeptChain | None:

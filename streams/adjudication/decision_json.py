@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from ...codecs.blocks import Block
 from ...codecs.canonical import assertion_hash
 from ...codecs.errors import Fault
+from ...codecs.json_decoding import decode_any
 from ...codecs.records import AnyStep, Basis, Effect, Reason, RequestEnd, Status
 from ...codecs.spans import Span, parse_span_key
 from ...codecs.times import format_time
@@ -247,7 +248,7 @@ class DecisionWriter:
 
     def _attestation(self, attestation: bytes, place: int, trace: Trace) -> dict[str, Any] | None:
         rules = attestation_rules(self._policy)
-        body = msgspec.json.decode(attestation, type=dict[str, Any])
+        body = decode_any(attestation)
         framed = frame_attestation(body, rules, trace=trace, within=f"attestations[{place}].")
         if isinstance(framed, Fault):  # mistyped: it is not returned [V §3]; the observation stands without it
             trace.reject_attestation(framed.reason)

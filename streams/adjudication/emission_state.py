@@ -20,6 +20,7 @@ from typing import Any, Final, get_args
 
 import msgspec
 
+from ...codecs.json_decoding import decoder_of
 from ...codecs.records import AnyStep, Basis, CoverageLevel, Disposition, Effect, Kind, Reason
 from ...codecs.vocabulary import CLASSES_1_0
 from .timers import TIME, WATERMARK
@@ -493,7 +494,7 @@ class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_lik
         seen.id = self.ids.index(kept)
 
 
-_chains = msgspec.json.Decoder(list[AnyStep])
+_chains = decoder_of(list[AnyStep])
 
 
 def steps_of(state: AssertionState) -> list[AnyStep] | None:

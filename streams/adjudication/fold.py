@@ -337,7 +337,7 @@ class _Folding:
         newer_known, waits = False, False
         if first is not None:
             return self.repeated(emission, first, digest)
-        fault = validation.overlapping(emission)
+        fault = validation.too_much_text(emission)
         if fault is not None:
             return fault
         if emission.attempt:
@@ -345,6 +345,9 @@ class _Folding:
             if fault is not None:
                 return fault
         if known is not None:
+            fault = validation.too_many_remembered(known, emission)
+            if fault is not None:
+                return fault
             newer_known, waits = known.newest() > emission.attempt, state.waits(emission_id)
             self.supersede(known, emission.attempt)
         attempt = Attempt(number=emission.attempt, emitted_at=emitted_at, digest=digest, order=state.next_order())

@@ -7,10 +7,18 @@ grounding, a quote that is not in its context, and a confidence below the floor 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 
+from ...codecs.decode import assertion_text
+from ...codecs.errors import Fault, schema_fault
 from ...codecs.records import AnyStep, Assertion, Derived, Emission, Retrieval, Severed
 from ...codecs.times import parse_time
 from ..judging.cited import cited_spans
+
+MAX_CITING: Final = 100_000
+"""Characters that the strictly cited assertions of one emission may have together: each is read for quotations."""
+MAX_COMPARED: Final = 100_000_000
+"""Characters of contexts that their quotations may be looked for in, counted once for each quotation."""
 
 
 def steps(chain: Sequence[AnyStep] | None) -> Iterator[AnyStep]:
@@ -89,3 +97,28 @@ def citation_violation(emission: Emission, assertion: Assertion, text: str) -> t
         if text[start:end] not in context:
             return start, end
     return None
+
+
+def too_much_cited(emission: Emission) -> Fault | None:
+    """`schema` where the strict citations of an emission would take seconds to compare: its text may quote a thousand
+    times what stands at the end of a long context, and its assertions may lie over one another.
+
+    Args:
+        emission: in the JSON form.
+    """
+    cited = [
+        (assertion_text(emission, assertion), len(emission.contexts.get(assertion.cites.context, "")))
+        for assertion in emission.assertions or ()
+        if assertion.cites is not None and assertion.cites.strictly
+    ]
+    length = sum(len(text) for text, _ in cited)
+    if length > MAX_CITING:
+        expected = f"strictly cited assertions of at most {MAX_CITING} characters together"
+        return schema_fault("$.assertions", expected, str(length))
+    if sum(len(text) * size for text, size in cited) <= MAX_COMPARED:
+        return None  # nearly always: a text has fewer quotations than characters
+    compared = sum(len(cited_spans(text)) * size for text, size in cited)
+    if compared <= MAX_COMPARED:
+        return None
+    expected = f"quotations times characters of their contexts of at most {MAX_COMPARED} together"
+    return schema_fault("$.assertions", expected, str(compared))

@@ -12,9 +12,9 @@ import msgspec
 
 from ...codecs.blocks import Event
 from ...codecs.canonical import assertion_hash
-from ...codecs.errors import DeadLetterReason, Fault, schema_fault
+from ...codecs.errors import DeadLetterReason, Fault, schema_fault, too_many
 from ...codecs.partition import PARTITIONERS, Partitioner
-from ...codecs.records import Assertion, Emission, Emitter, Observation, Retrieval, Review, Sighting
+from ...codecs.records import MAX_ASSERTIONS, Assertion, Emission, Emitter, Observation, Retrieval, Review, Sighting
 from ...codecs.sightings import decode_sighting
 from ...codecs.signatures import domain_of
 from ...codecs.times import format_time, parse_time
@@ -22,7 +22,7 @@ from ..policy.identifiers import looks_like
 from ..policy.keys import Key, counted, is_signed, what_came
 from ..policy.policy import Policy
 from . import corroboration, grounding
-from .emission_state import AssertionState, EmissionState, Phase
+from .emission_state import AssertionState, EmissionState, Phase, json_of
 from .state import State
 
 
@@ -80,16 +80,23 @@ def wrong_partition(key: str, lane: int, lanes: int, partitioner: Partitioner) -
 MAX_SPANNED: Final = 4_000_000
 """Characters that the assertions of one emission may have together: four times what a record holds."""
 
+MAX_CHAINED: Final = 200_000
+"""Bytes that the chains of one emission may have together, as JSON: each text of them is sanitised for every output."""
 
-def overlapping(emission: Emission) -> Fault | None:
-    """`schema` where spans lie over one another so often that a megabyte of text would become a gigabyte of state."""
-    total = 0
+
+def too_much_text(emission: Emission) -> Fault | None:
+    """`schema` where an emission would cost far more than its megabyte: spans that lie over one another become a
+    gigabyte of state, sanitised chains an output that no broker takes, and quotations take minutes to compare."""
+    total = chained = 0
     for assertion in emission.assertions or ():
         chars = None if assertion.span is None else assertion.span.chars
         total += chars[1] - chars[0] if chars is not None else len(assertion.assertion or "")
-    if total <= MAX_SPANNED:
-        return None
-    return schema_fault("$.assertions", f"spans of at most {MAX_SPANNED} characters together", str(total))
+        chained += len(json_of(assertion.chain) or b"")
+    if total > MAX_SPANNED:
+        return schema_fault("$.assertions", f"spans of at most {MAX_SPANNED} characters together", str(total))
+    if chained > MAX_CHAINED:
+        return schema_fault("$.assertions", f"chains of at most {MAX_CHAINED} bytes together", str(chained))
+    return grounding.too_much_cited(emission)
 
 
 def skewed(state: State, path: str, instant: int | None) -> Fault | None:
@@ -325,6 +332,25 @@ def out_of_order(known: EmissionState | None, attempt: int, max_attempts: int) -
     if attempt <= most:
         return None
     return Fault("attempt-out-of-order", f"$.attempt: expected {most} at most, got {attempt}")
+
+
+MAX_REMEMBERED: Final = 5 * MAX_ASSERTIONS
+"""Attempts of one emission, and assertions of all of them: each record on `verdicts` tells all that are remembered."""
+
+
+def too_many_remembered(known: EmissionState, emission: Emission) -> Fault | None:
+    """`too-many-annotations` where the attempts of an emission would hold so much together that its record on
+    `verdicts` is larger than a broker takes, and every timer moves it all.
+
+    Args:
+        known: the emission's state, without this attempt.
+        emission: the attempt that came.
+    """
+    held = sum(1 + len(attempt.assertions) + len(attempt.closed) for attempt in known.attempts)
+    count = 1 + len(emission.assertions or ()) + held
+    if not known.attempts or count <= MAX_REMEMBERED:
+        return None
+    return too_many("$.assertions", "attempts and assertions of all attempts", MAX_REMEMBERED, count)
 
 
 class _Carrier(msgspec.Struct, gc=False):

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ...codecs.json_decoding import decode_any
 from ...codecs.sightings import MAX_CONTENT_BYTES
 from ...codecs.times import parse_time
 from .checks import TABLE, Check, Unknown
@@ -98,7 +99,7 @@ class _Seen:
 
     def _in_json(self, check: Check) -> Held:
         try:
-            value: Any = msgspec.json.decode(str(self._content).encode())
+            value: Any = decode_any(str(self._content).encode())
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             return Held(None, "not-found")
         return verify_json_value(check, value)

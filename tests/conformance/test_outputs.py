@@ -613,3 +613,18 @@ def test_spans_are_bounded_together(adjudicate, emission, claim):
     assert outputs.dead == ["schema"]
     few = [emission(0, text=text, claims=[claim(span=span) for span in spans[:10]])]
     assert adjudicate(few).dead == []
+
+
+def test_what_is_strictly_cited_is_bounded_together(adjudicate, emission, claim):
+    """Quotations that stand at the end of a long context took minutes to compare, and the lane stood still."""
+    quotes = [f'"aab{n}"' for n in range(5_000)]
+    text, context = " ".join(quotes), "a" * 750_000 + " ".join(quotes).replace('"', "")
+    cites = {"context": "c", "strictly": True}
+
+    def dead(*spans):
+        claims = [claim(span={"chars": list(span)}, cites=cites) for span in spans]
+        return adjudicate([emission(0, text=text, claims=claims, fields={"contexts": {"c": context}})]).dead
+
+    assert dead((0, len(text))) == ["schema"]  # too much to compare
+    assert dead(*[(n, len(text) - n) for n in range(20)]) == ["schema"]  # too much to read
+    assert dead((0, len(" ".join(quotes[:100])))) == []

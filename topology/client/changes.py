@@ -12,11 +12,12 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from ...codecs.json_decoding import decoder_of
 from ...codecs.records import Admitted as AdmittedRecord
 from ...codecs.records import CheckCount, CoverageLevel, UntrustedAssertion
 from ...codecs.times import parse_time
 
-_decode = msgspec.json.Decoder(AdmittedRecord).decode
+_decode = decoder_of(AdmittedRecord).decode
 _encode = msgspec.json.Encoder().encode
 _FIRST = ("@type", "warning", "rendered", "assertion")
 T = TypeVar("T")

@@ -13,6 +13,7 @@ from typing import Any, Final, Unpack
 
 import msgspec
 
+from ...codecs.json_decoding import decoder_of
 from ...codecs.records import MissingCheck, ReEmissionRequest, SeenInstead
 from ...codecs.times import parse_time
 from ..settings.settings import Settings
@@ -27,7 +28,7 @@ MOST_ATTEMPTS: Final = 10_000
 
 _LINE_ENDS: Final = {end: f"\\u{end:04x}" for end in (0x7F, 0x85, 0x2028, 0x2029)}
 
-_decode = msgspec.json.Decoder(ReEmissionRequest).decode
+_decode = decoder_of(ReEmissionRequest).decode
 _encode = msgspec.json.Encoder().encode
 
 

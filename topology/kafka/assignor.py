@@ -36,6 +36,8 @@ from typing import Any, NamedTuple
 import msgspec
 import structlog
 
+from ...codecs.decode import decode_json
+from ...codecs.errors import Fault
 from .aiokafka_inside import (
     AbstractPartitionAssignor,
     ConsumerProtocolMemberAssignment,
@@ -326,9 +328,8 @@ class LaneAssignor(AbstractPartitionAssignor):
 
     def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:
         """Takes up what this member is to follow."""
-        try:
-            found = _to_follow.decode(assignment.user_data or b"[]")
-        except msgspec.MsgspecError:
+        found = decode_json(assignment.user_data or b"[]", _to_follow)
+        if isinstance(found, Fault):
             found = ToFollow()
         if isinstance(found, str):
             self._refused(found)
@@ -340,7 +341,5 @@ class LaneAssignor(AbstractPartitionAssignor):
 
 
 def _read(user_data: bytes) -> MemberState:
-    try:
-        return _claim.decode(user_data)
-    except msgspec.MsgspecError:
-        return MemberState()
+    state = decode_json(user_data, _claim)
+    return MemberState() if isinstance(state, Fault) else state

@@ -9,14 +9,12 @@ from collections.abc import Sequence
 from typing import ClassVar, Final
 
 import msgspec
-import structlog
 
 from .entries import AdmittedEntry, GroundedEntry, Refused, admitted_entry, grounded_entry
 from .kept_view import BEHIND, Arrived, Batch, InUse, KeptView, Place
 from .view_file import ASSERTION_WORDS, TOKENIZER, about_view
 
 TOPICS: Final = ("admitted", "grounded")
-log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -59,16 +57,9 @@ class View(KeptView):
             else:
                 self._decide(record.key or b"", partition, admitted_entry(record.value))
         except Refused as refusal:
-            self.refused[topic] += 1
+            self.refuse(topic, partition, record, str(refusal))
             if topic == "admitted":
                 self._drop(record.key or b"")  # whatever held before, this was a later word on it
-            log.warning(
-                "a record is not fit to be shown",
-                topic=topic,
-                partition=partition,
-                offset=record.offset,
-                why=str(refusal),
-            )
 
     def _attest(self, entry: GroundedEntry) -> None:
         db, domain = self._db, self._domain(entry.consensus_domain)

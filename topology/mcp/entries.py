@@ -17,6 +17,7 @@ import msgspec
 from msgspec import UNSET
 
 from ...codecs.errors import Fault
+from ...codecs.json_decoding import decoder_of
 from ...codecs.records import Admitted, FramedAttestation, Grounded, SanitationMeta
 from ...codecs.times import parse_time
 from ...codecs.unicode_text import settle
@@ -40,8 +41,8 @@ _IDENTIFIER = re.compile(r"[A-Za-z0-9._~:/+=@%-]{1,2048}")
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _META_TEXT = re.compile(r"[\x20-\x7e]{0,512}")
 _UNCHANGED: Final = Trace().meta()
-_grounded = msgspec.json.Decoder(Grounded)
-_admitted = msgspec.json.Decoder(Admitted)
+_grounded = decoder_of(Grounded)
+_admitted = decoder_of(Admitted)
 
 
 class Refused(Exception):

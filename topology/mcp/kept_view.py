@@ -16,12 +16,21 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, ClassVar, Final, NamedTuple
 
+import structlog
+
 from .view_file import SCHEMA, VERSION, InUse, locked, opened
 
 PARTITIONS: Final = "partitions."
 """Before a topic's name: how many it has."""
 BEHIND: Final = "behind."
 """Before a topic's name: under which word a view says how many of its records are not in it (view_follower.py)."""
+
+
+_UNFIT: Final = (
+    *(ArithmeticError, LookupError, RecursionError, TypeError, ValueError, sqlite3.DataError, sqlite3.IntegrityError),
+)
+"""What a record can do to the one that stores it; what the disk or the file can do is none of these."""
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Arrived(NamedTuple):
@@ -120,12 +129,35 @@ class KeptView:
                 position = known.get((topic, partition), 0)
                 for record in batch.records:
                     if record.offset >= position:
-                        self._store(topic, partition, record)
+                        self._take_in(topic, partition, record)
                 self._db.execute(
                     "INSERT OR REPLACE INTO positions VALUES (?, ?, ?)",
                     (topic, partition, max(position, batch.next_offset)),
                 )
             self._db.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", list(about.items()))
+
+    def _take_in(self, topic: str, partition: int, record: Arrived) -> None:
+        """Stores one record, or nothing of it: one that no column takes is passed over, since it would come again for
+        ever."""
+        self._db.execute("SAVEPOINT record")
+        try:
+            self._store(topic, partition, record)
+        except _UNFIT as error:
+            self._db.execute("ROLLBACK TO record")
+            self._opened()
+            self.refuse(topic, partition, record, str(error))
+        self._db.execute("RELEASE record")
+
+    def refuse(self, topic: str, partition: int, record: Arrived, why: str) -> None:
+        """Counts and tells a record that is not fit to be shown.
+
+        Args:
+            topic, partition: where it stands.
+            record: the record.
+            why: it is not, for the log.
+        """
+        self.refused[topic] += 1
+        log.warning("a record is not fit to be shown", topic=topic, partition=partition, offset=record.offset, why=why)
 
     def forget(self, topic: str, partition: int) -> None:
         """Retention has deleted records that were not read."""

@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ...codecs.canonical import CanonicalError, canonical_json
+from ...codecs.json_decoding import decode_any
 from ...codecs.records import Locator, LookedAt
 from ...codecs.unicode_text import nfkc
 from ...streams.judging.checks import Check, Unknown, Value
@@ -116,7 +117,7 @@ def _json_in(texts: list[str]) -> Any:
     values: list[Any] = []
     for text in texts:
         try:
-            value = msgspec.json.decode(text.encode("utf-8", "replace"))
+            value = decode_any(text.encode("utf-8", "replace"))
         except (msgspec.DecodeError, RecursionError):
             continue
         if isinstance(value, dict | list):

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 import aiohttp
 import msgspec
 
+from ...codecs.json_decoding import decode_any
 from .ask import CannotLook
 from .event_stream import Event, EventStream, TooLong
 from .kept_looks import LONGEST_REST, rest_after
@@ -210,7 +211,7 @@ def count_of(data: str, listed: SseChannel) -> int | None:
     """The number of subscribers that an event's data reports, without our own subscription; None where it is none."""
     if listed.pointer:
         try:
-            value = _at(msgspec.json.decode(data.encode("utf-8", "replace")), listed.pointer)
+            value = _at(decode_any(data.encode("utf-8", "replace")), listed.pointer)
         except (msgspec.DecodeError, RecursionError):
             return None
         if type(value) is not int:

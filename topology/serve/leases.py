@@ -11,6 +11,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from ...codecs.decode import decode_json
+from ...codecs.errors import Fault
 from ...codecs.records import Identifier
 
 LONGEST_SECONDS: Final = 600
@@ -71,8 +73,7 @@ _words = msgspec.json.Decoder(LeaseWord)
 
 def read_word(key: bytes | None, value: bytes | None) -> LeaseWord | None:
     """The word of a record; None where it is none."""
-    try:
-        word = _words.decode(value or b"")
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    word = decode_json(value, _words)
+    if isinstance(word, Fault):
         return None
     return word if key == key_of(word.emission_id, word.span_key).encode() else None

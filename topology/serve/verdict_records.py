@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, Final, NamedTuple, cast, get_args
 
 import msgspec
 
+from ...codecs.decode import decode_json
+from ...codecs.errors import Fault
+from ...codecs.json_decoding import decode_any
 from ...codecs.records import Effect, Status
 from ...codecs.times import parse_time
 
@@ -65,26 +68,25 @@ def read_verdicts(key: bytes | None, value: bytes | None) -> Read | None:
         key: of the Kafka record: the emission id.
         value: of it.
     """
-    try:
-        found = _verdicts.decode(value or b"")
-        record: dict[str, Any] = msgspec.json.decode(value or b"")
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    found = decode_json(value, _verdicts)
+    if isinstance(found, Fault):
         return None
+    record = decode_any(value or b"")
     if key != found.emission_id.encode() or not all(_fits(one) for one in _strings(record)):
         return None
     return Read(found, record, (parse_time(found.decided_at) if found.decided_at else None) or 0)
 
 
 def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for one in value:  # pyright: ignore[reportUnknownVariableType]
-            yield from _strings(one)
-    elif isinstance(value, dict):
-        for name, one in value.items():  # pyright: ignore[reportUnknownVariableType]
-            yield name  # pyright: ignore[reportUnknownArgumentType]
-            yield from _strings(one)
+    todo: list[Any] = [value]  # no recursion: each string would pass through every level that it stands in
+    while todo:
+        one = todo.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, list):
+            todo += cast("list[Any]", one)
+        elif isinstance(one, dict):
+            todo += [part for member in cast("dict[str, Any]", one).items() for part in member]
 
 
 def _fits(text: str) -> bool:

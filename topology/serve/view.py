@@ -14,7 +14,6 @@ from itertools import islice
 from typing import Any, ClassVar, Final, NamedTuple, get_args
 
 import msgspec
-import structlog
 
 from ...codecs.checkpoints import parse_checkpoint
 from ...codecs.decode import decode_emission, decode_observation, decode_review
@@ -91,9 +90,6 @@ CREATE TABLE checkpoints (
 ) WITHOUT ROWID;
 """
 
-log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-
-
 CHECKPOINTS: Final = {fold.checkpoints: fold.ledger for fold in folds()}
 """Each topic of checkpoints, and the ledger that they are of, by their logical names."""
 _SHOWN: Final = (
@@ -136,8 +132,7 @@ class ServiceView(KeptView):
     def _store(self, topic: str, partition: int, record: Arrived) -> None:
         taken = getattr(self, _TAKES[topic])(partition, record)
         if not taken:
-            self.refused[topic] += 1
-            log.warning("a record is not fit to be shown", topic=topic, partition=partition, offset=record.offset)
+            self.refuse(topic, partition, record, "it is none of its topic's")
 
     def _emission(self, partition: int, record: Arrived) -> bool:
         """The first one of an id and attempt is what lanes decide about."""

@@ -6,10 +6,11 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
-from builders import GREP, assertion_value, emission_value, text_value
+from builders import GREP, assertion_value, emission_value, encoded, text_value
 from fold_histories import pure
 
 from sluice.codecs.records import MAX_ASSERTIONS
+from sluice.streams.adjudication import validation
 from sluice.streams.policy.policy import Admissibility, Policy
 from sluice.streams.policy.toml_reader import PolicyError, load_policy
 
@@ -55,6 +56,40 @@ def test_what_a_record_holds_is_refused_with_that_reason(new_lane: Any, *, prose
 
     with pure() if python_alone else nullcontext():
         assert dead(new_lane, MAX_ASSERTIONS, *[record] * 8) == ["too-many-annotations"] * 8
+
+
+@sides
+@pytest.mark.parametrize("size", [0, 1, 9])
+def test_attempts_are_bounded_together(new_lane: Any, monkeypatch: Any, size: int, *, python_alone: bool) -> None:
+    """Attempt after attempt of a thousand assertions became a record on `verdicts` of 8 MB, which no broker takes."""
+    most = 20
+    monkeypatch.setattr(validation, "MAX_REMEMBERED", most * (size + 1))
+    claims = [assertion_value("ab", GREP) | {"span": {"chars": [n, n + 2]}} for n in range(size)]
+    with pure() if python_alone else nullcontext():
+        lane = new_lane(Policy(), T)
+        outputs = [
+            lane.block(T + n, [("emissions", emission_value(text="ab" * 10, at=T, attempt=n) | {"assertions": claims})])
+            for n in range(most + 1)
+        ]
+    reasons = [[one.headers.get("sluice-reason") for one in block if one.topic == "dead-letters"] for block in outputs]
+    assert reasons == [[]] * most + [["too-many-annotations"]]
+
+
+def chained(total: int) -> tuple[str, Any]:
+    """An emission whose two chains have so many bytes together, of letters that NFKC makes ten times as long."""
+    step = {"step": "retrieval", "metadata": {"\ufdfa" * 3: ""}}
+    bare = len(encoded(step | {"source": ""})) + len("[]")
+    chains = [[step | {"source": "a" * (half - bare)}] for half in (total // 2, total - total // 2)]
+    claims = [assertion_value("ab", chain=chain) | {"span": {"chars": [n, n + 2]}} for n, chain in enumerate(chains)]
+    return "emissions", emission_value(text="abab", at=T) | {"assertions": claims}
+
+
+@sides
+def test_chains_are_bounded_together(new_lane: Any, *, python_alone: bool) -> None:
+    """A chain of 0.9 MB took 4 s to sanitise, and could become an output that no broker takes."""
+    with pure() if python_alone else nullcontext():
+        assert dead(new_lane, MAX_ASSERTIONS, chained(validation.MAX_CHAINED)) == []
+        assert dead(new_lane, MAX_ASSERTIONS, chained(validation.MAX_CHAINED + 1)) == ["schema"]
 
 
 @pytest.mark.parametrize("most", [0, -1, MAX_ASSERTIONS + 1, "many"])

@@ -76,11 +76,12 @@ def test_all_inputs_of_a_lane_go_together():
     ]
 
 
-def test_a_member_tells_what_it_has():
+@pytest.mark.parametrize("told", [b"\xff", b"[]", b'{"x":' + b"[" * 100_000, b""])
+def test_a_member_tells_what_it_has(told: bytes):
     """The claim goes with the join; one that cannot be read is no claim."""
     metadata = LaneAssignor(lambda: having(3, 1)).metadata(["emissions"])
     strange = LaneAssignor(MemberState).metadata(["emissions"])
-    strange.user_data = b"\xff"
+    strange.user_data = told
     cluster: Any = SimpleNamespace(partitions_for_topic=lambda topic: {0, 1, 2, 3})
 
     assignment = LaneAssignor(MemberState).assign(cluster, {"a": strange, "b": metadata})

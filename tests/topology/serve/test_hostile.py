@@ -9,6 +9,7 @@ from urllib.parse import unquote
 import pytest
 import uvicorn
 
+from sluice.topology.mcp.kept_view import Arrived, Batch
 from sluice.topology.mcp.sockets import connections_of
 from sluice.topology.serve.console import Console, console
 from sluice.topology.serve.verdict_records import event
@@ -73,6 +74,32 @@ async def test_white_space_in_a_record_ends_no_event(service, view, white):
         stored = await client.readers.ask(lambda db: db.execute("SELECT record FROM verdicts").fetchone()[0])
 
     assert re.fullmatch(rb"id: 1\nevent: verdicts\ndata: [^\r\n]*\n\n", event("verdicts", stored, "1"))
+
+
+DECISION = {"emission_id": "em-1", "span": {"chars": [0, 10]}, "status": "admitted"}
+LEASE = b'{"emission_id":"em-1","span_key":"c:0-10","holder":"a"}'
+NESTED = b'{"emission_id":"em-1","span_key":"c:0-10","holder":"a","x":' + b"[" * 100_000
+
+
+@pytest.mark.parametrize("topic", ["admitted", "inadmissible", "review-requests"])
+@pytest.mark.parametrize("member", ["attempt", "revision"])
+def test_a_number_that_no_column_takes_ends_no_view(view, topic, member):
+    """The record would come again at every start, and nothing behind it could be shown any more."""
+    view.put(topic, "em-1#c:0-10", DECISION | {member: 2**63})
+    view.put(topic, "em-1#c:0-10", DECISION)
+
+    assert view.view.refused == {topic: 1}
+    assert view.view.positions()[topic, 0] == 2
+
+
+def test_a_word_on_a_lease_ends_no_view(view):
+    """Neither what is nested without end, nor a lease of a time that no clock has."""
+    view.put("review-leases", "em-1#c:0-10", NESTED)
+    view.view.take({("review-leases", 1): Batch([Arrived(0, b"em-1#c:0-10", LEASE, 2**63 - 1)], 1)})
+    view.lease("em-1#c:0-10", "holder-1")
+
+    assert view.view.refused == {"review-leases": 2}
+    assert view.view._db.execute("SELECT holder FROM leases").fetchall() == [("holder-1",)]
 
 
 # ---------------------------------------------------------------- paths
