@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import ConsumerStoppedError, NoOffsetForPartitionError, OffsetOutOfRangeError
+from aiokafka.errors import ConsumerStoppedError, KafkaError, NoOffsetForPartitionError, OffsetOutOfRangeError
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
@@ -39,6 +39,7 @@ from .assignor import LaneAssignor, MemberState
 from .batches.unpacking import EventDecoder
 from .batches.unreadable_batches import Refusals
 from .claiming import Member, NotAMemberError
+from .connect import unreachable, until_answered
 from .fetched import Bounds, Fetched
 from .handing_over import HandOver
 from .partition_reader import nothing_follows
@@ -189,7 +190,7 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
         self._standing = membership.Standing(session - min(LISTEN_SECONDS, session / 4))
 
     async def on_start(self) -> None:
-        await super().on_start()
+        await until_answered(self.app.settings, self._connect)
         consumer: Any = self._ensure_consumer()
         hook_fetcher(consumer, LaneFetcher).longest_pace = self.app.settings.max_block_wait
         coordinator = coordinator_of(consumer)
@@ -197,6 +198,15 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
             membership.hold_on(coordinator)
         membership.keep_standing(coordinator, self._standing)
         self._listening = asyncio.create_task(self._listen(coordinator))
+
+    async def _connect(self) -> None:
+        """Makes the consumer and starts it; one that reaches no broker is closed again."""
+        try:
+            await super().on_start()
+        except KafkaError as error:
+            consumer = self._ensure_consumer()
+            await consumer.stop()
+            raise unreachable(self.app.settings, error, consumer) from None
 
     async def on_thread_stop(self) -> None:
         if self._listening is not None:

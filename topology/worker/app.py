@@ -26,6 +26,7 @@ from ..checkpoints.worker_key import worker_key
 from ..kafka.batches.unpacking import EventDecoder
 from ..kafka.claiming import Member
 from ..kafka.client_pool import ClientPool
+from ..kafka.connect import until_answered
 from ..kafka.fetched import Fetched
 from ..kafka.polling import fetch_bytes
 from ..kafka.topics import topic_name
@@ -137,11 +138,13 @@ class App(faust.App):
 
         Raises:
             UsageError: it cannot be read, or another one signed the ledger's checkpoints.
+            UnreachableError: no broker answers in time.
         """
         # Without checkpoints no key is made for claims alone: they stand unsigned unless one is named.
         if self.settings.checkpoint_interval or (self.exactly_once and self.settings.key_file is not None):
             ledger_id = self.identities.id_of(self.settings, "ledger")
-            self.signer = await worker_key(self.settings, self.policy, ledger_id)
+            key = partial(worker_key, self.settings, self.policy, ledger_id)
+            self.signer = await until_answered(self.settings, key)
         self._follow()
         await super().on_start()
 
