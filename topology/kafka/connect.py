@@ -228,12 +228,23 @@ async def open_reader(
     """
     isolation = "read_committed" if settings.delivery == "exactly-once" else "read_uncommitted"
     async with open_consumer(settings, isolation_level=isolation, fetch_max_wait_ms=wait_ms) as consumer:
-        consumer.assign([place])
-        if start is None:
-            await consumer.seek_to_beginning(place)
-        else:
-            consumer.seek(place, start)
+        await seek(consumer, place, start)
         yield consumer
+
+
+async def seek(consumer: AIOKafkaConsumer, place: TopicPartition, start: int | None) -> None:
+    """Has a consumer read one partition, and no other.
+
+    Args:
+        consumer: without a group.
+        place: to be read.
+        start: the first offset; None: the beginning.
+    """
+    consumer.assign([place])
+    if start is None:
+        await consumer.seek_to_beginning(place)
+    else:
+        consumer.seek(place, start)
 
 
 async def partitions_of(client: AIOKafkaProducer | AIOKafkaConsumer, settings: Settings, topic: str) -> list[int]:
@@ -264,16 +275,6 @@ async def partitions_of(client: AIOKafkaProducer | AIOKafkaConsumer, settings: S
     if not is_answered:
         raise unreachable(settings, TimeoutError(), client)
     raise UsageError(f"the broker has no topic {topic}", path=settings.broker, hint="`sluice topics create` makes them")
-
-
-async def holding_records(consumer: AIOKafkaConsumer, places: Sequence[TopicPartition]) -> list[TopicPartition]:
-    """Those of some partitions that hold records, in their order; where they begin and end is asked of all together.
-
-    Raises:
-        KafkaError: a leader does not answer.
-    """
-    first, end = await consumer.beginning_offsets(places), await consumer.end_offsets(places)
-    return [place for place in places if first[place] < end[place]]
 
 
 class Crc32Partitioner:

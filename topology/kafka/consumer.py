@@ -40,12 +40,12 @@ from .batches.unpacking import EventDecoder
 from .batches.unreadable_batches import Refusals
 from .claiming import Member, NotAMemberError
 from .connect import unreachable, until_answered
-from .fetched import Bounds, Fetched
+from .fetched import Fetched
 from .handing_over import HandOver
 from .partition_reader import nothing_follows
 from .polling import ANSWER_BYTES, NOTHING, Drained, drain
 from .reconnect import paced
-from .requests import EARLIEST, TopicNow, log_ends, topic_ids, topics_now
+from .requests import EARLIEST, TopicNow, log_ends, topics_now
 from .security import client_options
 
 FETCH_WAIT_MS = 250
@@ -474,24 +474,6 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
             return
         if all(self._is_placed(one, subscription.assignment) for one in consumer.assignment()):
             fetcher.hurries_until = 0.0
-
-    async def bounds(self, partitions: list[TopicPartition]) -> dict[TopicPartition, Bounds]:
-        """What the broker holds of these partitions now."""
-        consumer = self._ensure_consumer()
-        first, end, ids = await asyncio.gather(
-            consumer.beginning_offsets(partitions),
-            consumer.end_offsets(partitions),
-            topic_ids(consumer, {partition.topic for partition in partitions}),
-        )
-        return {
-            partition: Bounds(
-                len(consumer.partitions_for_topic(partition.topic) or ()),
-                first[partition],
-                end[partition],
-                ids.get(partition.topic, ""),
-            )
-            for partition in partitions
-        }
 
     async def look(
         self, topics: Collection[str], logs: Collection[TopicPartition]
