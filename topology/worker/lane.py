@@ -440,6 +440,8 @@ class Lane:
         if self._remade:
             return
         self._after_restore()
+        for topic in self._fold.inputs:  # one that is never read to its end lags from now on
+            self._read_at.setdefault(topic, self._clock())
         found: dict[str, Any] = {"policy": self._fold.policy_hash(self._state), "height": self._tip.height}
         if self._tip.height < 0:
             found = {"ledger": "new", **({"positions": positions} if (positions := dict(self._tip.positions)) else {})}
