@@ -133,6 +133,7 @@ async def test_others_are_heard_of_over_the_topic(settings: Settings, tmp_path: 
         first, second = workers.start(), workers.start()
         for process in (first, second):
             await workers.until_said(process, "lane taken over", len(folds()))
+        await until_each_has(settings, 1)  # of the first block: each lane has one more to name the other's in
         await until_read(settings, await load(settings, 0, 400, 6))
         found = await until_covered(settings, verifier(tmp_path))
         for lane, other in ((0, 1), (1, 0)):

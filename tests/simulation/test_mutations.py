@@ -312,7 +312,7 @@ def believed_at_once() -> Mutation:
 
 
 MUTATIONS: dict[str, tuple[Callable[[], Mutation], str, int]] = {
-    "outputs outside the transaction": (lambda: adjudicating(OutputsFirst), "outputs|twice", 13),
+    "outputs outside the transaction": (lambda: adjudicating(OutputsFirst), "outputs|twice|fencing", 13),
     "a failed commit that is not noticed": (lambda: adjudicating(Deaf), "heights|exactly-once|failure|checkpoints", 9),
     "a ledger that is not read to its end": (lambda: adjudicating(Hasty), "heights|failure", 0),
     "a ledger that is read to where a fetch answer ends": (
@@ -333,8 +333,8 @@ MUTATIONS: dict[str, tuple[Callable[[], Mutation], str, int]] = {
         "outputs|fold|failure",
         28,
     ),
-    "no fencing": (unfenced, "claims|failure", 4),
-    "no fencing, and holes that nobody looks into": (blindly_unfenced, "heights|claims|failure", 4),
+    "no fencing": (unfenced, "claims|checkpoints|failure", 4),
+    "no fencing, and holes that nobody looks into": (blindly_unfenced, "heights|claims|checkpoints|failure", 4),
     "a gap that is taken for real at once": (
         lambda: with_frames(lambda _, f: f._replace(start=0)),
         "exactly-once|outputs",
@@ -372,7 +372,7 @@ MUTATIONS: dict[str, tuple[Callable[[], Mutation], str, int]] = {
     "a batch that is given up at once": (given_up_at_once, "exactly-once", 11),
     "a watermark that runs ahead": (passed_at_once, "watermark", 19),
     "a lost range that nobody misses": (unmissed, "progress", 11),
-    "checkpoints outside the transaction": (lambda: adjudicating(CheckpointsFirst), "checkpoints|failure", 11),
+    "checkpoints outside the transaction": (lambda: adjudicating(CheckpointsFirst), "checkpoints|failure|fencing", 11),
     "checkpoints that are believed too soon": (believed_at_once, "checkpoints|failure|progress", 16),
 }
 """Of each mistake how it is made, which invariants may find it, and a seed that did: it is tried first.

@@ -25,8 +25,10 @@ from ...codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head, origin, parse
 from ...codecs.errors import DoesNotHoldError, SluiceError, UsageError
 from ...codecs.notes import Signer, parse_note
 from ..kafka.connect import open_consumer
+from ..kafka.log_bounds import LogBounds
 from ..kafka.partition_reader import TAIL, last_record
 from ..kafka.passing import PassingReader
+from ..kafka.reader_pool import ReaderPool
 from ..kafka.topics import topic_name
 from ..ledger.chain import AUDIT, ChainHead
 from ..ledger.replay import Blocks
@@ -320,6 +322,8 @@ def checkpoints_of(
     ledger_id: str = "",
     retentions: Retentions | None = None,
     outputs: Collection[str] = (),
+    log_bounds: LogBounds | None = None,
+    readers: ReaderPool | None = None,
 ) -> Checkpoints:
     """The `Checkpoints` of a lane, on the broker of these settings.
 
@@ -333,11 +337,22 @@ def checkpoints_of(
         topic: the checkpoint topic's logical name.
         ledger_id: as for `origin_of`.
         retentions, outputs: as for `Checkpoints`.
+        readers: read them; None: a consumer each time.
+        log_bounds: says, for less than a consumer costs, where a lane has no checkpoint yet.
     """
     partition = TopicPartition(topic_name(settings, topic), lane)
+    reader = None if readers is None else readers.reader
 
     async def last(wanted: Wanted) -> None:
-        await last_record(settings, partition, lambda record: wanted(record.value), goes_on=True)
+        span: tuple[int, int] | None = None
+        if log_bounds is not None:
+            bounds = (await log_bounds.of([partition]))[partition]
+            if bounds.first == bounds.end:
+                return
+            span = bounds.first, bounds.end
+        await last_record(
+            settings, partition, lambda record: wanted(record.value), goes_on=True, reader=reader, span=span
+        )
 
     name, every = origin_of(settings, lane, ledger, ledger_id), settings.checkpoint_interval
     return Checkpoints(

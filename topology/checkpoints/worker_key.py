@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from aiokafka import TopicPartition
 
@@ -16,13 +17,16 @@ from ...codecs.checkpoints import parse_checkpoint
 from ...codecs.errors import DoesNotHoldError, UsageError, cut
 from ...codecs.notes import Note, Signer, parse_note, signers_of
 from ...streams.policy.policy import Policy
-from ..kafka.connect import holding_records, open_consumer, partitions_of
+from ..kafka.connect import open_consumer, partitions_of
 from ..kafka.partition_reader import last_record
+from ..kafka.requests import log_spans
 from ..kafka.topics import topic_name
 from ..ledger.policies import document_of, in_force
 from ..settings.settings import Settings
 from .checkpointing import TOPIC, key_path, load_key
 from .trust import listed
+
+ENDS_SECONDS: Final = 10.0
 
 
 async def worker_key(settings: Settings, policy: Policy, ledger_id: str) -> Signer | None:
@@ -86,11 +90,12 @@ async def _has_signed_any(settings: Settings, places: Sequence[TopicPartition], 
 
 
 async def _places(settings: Settings) -> list[TopicPartition]:
-    """The lanes that have checkpoints."""
+    """The lanes that have checkpoints, or of which no leader says whether they have."""
     name = topic_name(settings, TOPIC)
     async with open_consumer(settings) as consumer:
         places = [TopicPartition(name, lane) for lane in await partitions_of(consumer, settings, name)]
-        return await holding_records(consumer, places)
+        spans = await log_spans(consumer, places, ENDS_SECONDS, committed=settings.delivery == "exactly-once")
+    return [place for place in places if place not in spans or spans[place][0] < spans[place][1]]
 
 
 async def _newest(settings: Settings, place: TopicPartition, wanted: Callable[[bytes | None], bool]) -> bytes | None:

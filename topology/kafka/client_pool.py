@@ -16,6 +16,7 @@ import asyncio
 from typing import Any, Final
 
 from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaConnectionError
 
 from .aiokafka_inside import SharedClient, real_client_of, replace_client
 
@@ -43,6 +44,17 @@ class ClientPool:
             self._clients.append(_Client(own, self))
         replace_client(producer, _Lease(min(self._clients, key=lambda client: client.users)))
 
+    def client(self) -> SharedClient:
+        """One that has found its cluster, for a question; it stays open while a lane has it.
+
+        Raises:
+            KafkaConnectionError: none has.
+        """
+        for client in self._clients:
+            if client.is_bootstrapped:
+                return SharedClient(client.kafka)
+        raise KafkaConnectionError("no lane has a client")
+
     def remove(self, client: _Client) -> None:
         """Gives a client to no further producer."""
         self._clients = [other for other in self._clients if other is not client]
@@ -53,13 +65,13 @@ class _Client:
 
     def __init__(self, kafka: Any, pool: ClientPool) -> None:
         self.kafka, self.pool, self.users = kafka, pool, 0
-        self._bootstrapping, self._is_bootstrapped = asyncio.Lock(), False
+        self._bootstrapping, self.is_bootstrapped = asyncio.Lock(), False
 
     async def bootstrap(self) -> None:
         async with self._bootstrapping:
-            if not self._is_bootstrapped:
+            if not self.is_bootstrapped:
                 await self.kafka.bootstrap()
-                self._is_bootstrapped = True
+                self.is_bootstrapped = True
 
 
 class _Lease(SharedClient):

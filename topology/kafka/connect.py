@@ -1,7 +1,9 @@
 """Kafka clients as sluice opens them: bounded in time, and with one sentence where nobody answers.
 
 aiokafka tries for 40 s and more, and logs each failed step; here a broker answers within `CONNECT_SECONDS` or an
-`UnreachableError` says that it does not. Every client that is opened here is closed again.
+`UnreachableError` says that it does not. So does whatever is asked of a client later, while it is open here. Every
+client that is opened here is closed again. What a process asks at its start it asks again for a while
+(`until_answered`): its broker may be just starting.
 """
 
 from __future__ import annotations
@@ -9,13 +11,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import zlib
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Protocol, TypeVar
 
+import structlog
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import KafkaConnectionError, KafkaError
+from aiokafka.errors import CorruptRecordException, KafkaConnectionError, KafkaError, KafkaTimeoutError
 from aiokafka.partitioner import DefaultPartitioner
 
 from ...codecs.errors import UnreachableError, UsageError
@@ -27,12 +30,17 @@ from .requests import topics_now
 from .security import client_options
 
 CONNECT_SECONDS = 8.0
+START_SECONDS = 15.0
+"""A broker that is just starting is waited for so long."""
+AGAIN_SECONDS = 0.5
 STOP_SECONDS = 5.0
 """How long a client may take to end: aiokafka's idempotent producer would send its last batches for ever."""
 METADATA_SECONDS = 5.0
 """How long a topic may take to show: one that was just created is known everywhere within milliseconds."""
 MAX_RECORD_BYTES = 4_300_000
 """Output topics take 4 MiB; a little more, so that it is the broker's limit that speaks."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def quiet() -> None:
@@ -53,22 +61,60 @@ def unreachable(settings: Settings, error: BaseException, client: object = None)
         cause = sentence_of(causes)
         return UnreachableError(f"no Kafka broker answers: {cause.words}", path=settings.broker, hint=cause.hint)
     # A failed connection has nothing to add but aiokafka's own words for the address.
-    said = "" if isinstance(error, KafkaConnectionError | OSError) else str(error).strip()
+    said = "" if isinstance(error, KafkaConnectionError | OSError | EOFError) else str(error).strip()
     what = f"the Kafka broker refuses: {said[:200]}" if said else "no Kafka broker answers"
+    if isinstance(error, KafkaTimeoutError):
+        what = ": ".join(["no Kafka broker answers in time", *(str(said)[:200] for said in error.args[:1])])
     return UnreachableError(what, path=settings.broker, hint=START)
 
 
 @contextmanager
-def reaching(settings: Settings) -> Iterator[None]:
+def reaching(settings: Settings, client: object = None) -> Iterator[None]:
     """What a broker is asked within the block is answered, or the error says in a sentence that it was not.
+
+    A record that cannot be read is no such error, nor is a file.
+
+    Args:
+        settings: the broker.
+        client: that is asked, for why its attempts failed.
 
     Raises:
         UnreachableError: the broker does not answer, or refuses.
     """
     try:
         yield
-    except (KafkaError, OSError) as error:  # a TimeoutError is an OSError
-        raise unreachable(settings, error) from None
+    except CorruptRecordException:
+        raise
+    except (KafkaError, ConnectionError, TimeoutError, EOFError) as error:
+        raise unreachable(settings, error, client) from None
+
+
+T = TypeVar("T")
+
+
+async def until_answered(settings: Settings, ask: Callable[[], Awaitable[T]]) -> T:
+    """What a process asks of the broker at its start; asked again from its beginning while no broker answers.
+
+    Args:
+        settings: the broker.
+        ask: asks, and closes the clients that it opened.
+
+    Raises:
+        UnreachableError: no broker answered in `START_SECONDS`; it says why the last attempt failed.
+    """
+    loop = asyncio.get_running_loop()
+    end, is_told = loop.time() + START_SECONDS, False
+    while True:
+        try:
+            with reaching(settings):
+                return await ask()
+        except UnreachableError:
+            if loop.time() + AGAIN_SECONDS >= end:
+                raise
+            if not is_told:
+                log.info("waiting for the broker", broker=settings.broker, seconds=START_SECONDS)
+            is_told = True
+            await asyncio.sleep(AGAIN_SECONDS)
 
 
 class _Client(Protocol):
@@ -82,12 +128,9 @@ class _Stoppable(Protocol):
 C = TypeVar("C", bound=_Client)
 
 
-async def _start(client: C, settings: Settings) -> C:
-    try:
-        async with asyncio.timeout(CONNECT_SECONDS):
-            await client.start()
-    except (KafkaError, OSError, EOFError) as error:  # a TimeoutError is an OSError
-        raise unreachable(settings, error, client) from None
+async def _start(client: C) -> C:
+    async with asyncio.timeout(CONNECT_SECONDS):
+        await client.start()
     return client
 
 
@@ -117,7 +160,8 @@ async def open_admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
         )
     )
     try:
-        yield await _start(admin, settings)
+        with reaching(settings, admin):
+            yield await _start(admin)
     finally:
         await admin.close()
 
@@ -138,7 +182,8 @@ async def open_producer(settings: Settings, **options: Any) -> AsyncIterator[AIO
     } | options
     producer = paced(AIOKafkaProducer(bootstrap_servers=bootstrap(settings), **options, **client_options(settings)))
     try:
-        yield await _start(producer, settings)
+        with reaching(settings, producer):
+            yield await _start(producer)
     finally:
         await _stop(producer)
 
@@ -160,7 +205,8 @@ async def open_consumer(settings: Settings, **options: Any) -> AsyncIterator[AIO
     } | options
     consumer = paced(AIOKafkaConsumer(bootstrap_servers=bootstrap(settings), **options, **client_options(settings)))
     try:
-        yield await _start(consumer, settings)
+        with reaching(settings, consumer):
+            yield await _start(consumer)
     finally:
         await _stop(consumer)
 
@@ -182,12 +228,23 @@ async def open_reader(
     """
     isolation = "read_committed" if settings.delivery == "exactly-once" else "read_uncommitted"
     async with open_consumer(settings, isolation_level=isolation, fetch_max_wait_ms=wait_ms) as consumer:
-        consumer.assign([place])
-        if start is None:
-            await consumer.seek_to_beginning(place)
-        else:
-            consumer.seek(place, start)
+        await seek(consumer, place, start)
         yield consumer
+
+
+async def seek(consumer: AIOKafkaConsumer, place: TopicPartition, start: int | None) -> None:
+    """Has a consumer read one partition, and no other.
+
+    Args:
+        consumer: without a group.
+        place: to be read.
+        start: the first offset; None: the beginning.
+    """
+    consumer.assign([place])
+    if start is None:
+        await consumer.seek_to_beginning(place)
+    else:
+        consumer.seek(place, start)
 
 
 async def partitions_of(client: AIOKafkaProducer | AIOKafkaConsumer, settings: Settings, topic: str) -> list[int]:
@@ -203,10 +260,11 @@ async def partitions_of(client: AIOKafkaProducer | AIOKafkaConsumer, settings: S
         UnreachableError: the broker does not answer any more.
     """
     kafka = client_of(client)
-    end = asyncio.get_running_loop().time() + METADATA_SECONDS
+    end, is_answered = asyncio.get_running_loop().time() + METADATA_SECONDS, False
     kafka.add_topic(topic)
     while True:
         if await kafka.force_metadata_update():
+            is_answered = True
             found: Collection[int] | None = kafka.cluster.partitions_for_topic(topic)
             if found:
                 await keep_to_lanes(client, settings)
@@ -214,17 +272,9 @@ async def partitions_of(client: AIOKafkaProducer | AIOKafkaConsumer, settings: S
         if asyncio.get_running_loop().time() > end:
             break
         await asyncio.sleep(0.1)
+    if not is_answered:
+        raise unreachable(settings, TimeoutError(), client)
     raise UsageError(f"the broker has no topic {topic}", path=settings.broker, hint="`sluice topics create` makes them")
-
-
-async def holding_records(consumer: AIOKafkaConsumer, places: Sequence[TopicPartition]) -> list[TopicPartition]:
-    """Those of some partitions that hold records, in their order; where they begin and end is asked of all together.
-
-    Raises:
-        KafkaError: a leader does not answer.
-    """
-    first, end = await consumer.beginning_offsets(places), await consumer.end_offsets(places)
-    return [place for place in places if first[place] < end[place]]
 
 
 class Crc32Partitioner:

@@ -15,7 +15,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from ...codecs.errors import UnreachableError, UsageError
 from ..settings.settings import Settings
-from .connect import open_consumer, partitions_of, reaching
+from .connect import open_consumer, partitions_of
 from .passing import PassingReader, Told, log_passed
 from .topics import topic_name
 
@@ -55,10 +55,9 @@ async def read(
         name = topic_name(settings, topic)
         places = [TopicPartition(name, number) for number in await partitions_of(consumer, settings, name)]
         consumer.assign(places)
-        with reaching(settings):
-            await _seek(settings, consumer, places, since)
-            async for record in _records(settings, consumer, places, follow, tell):
-                yield record
+        await _seek(settings, consumer, places, since)
+        async for record in _records(settings, consumer, places, follow, tell):
+            yield record
 
 
 async def _seek(

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import ConsumerStoppedError, NoOffsetForPartitionError, OffsetOutOfRangeError
+from aiokafka.errors import ConsumerStoppedError, KafkaError, NoOffsetForPartitionError, OffsetOutOfRangeError
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
@@ -39,12 +39,13 @@ from .assignor import LaneAssignor, MemberState
 from .batches.unpacking import EventDecoder
 from .batches.unreadable_batches import Refusals
 from .claiming import Member, NotAMemberError
-from .fetched import Bounds, Fetched
+from .connect import unreachable, until_answered
+from .fetched import Fetched
 from .handing_over import HandOver
 from .partition_reader import nothing_follows
 from .polling import ANSWER_BYTES, NOTHING, Drained, drain
 from .reconnect import paced
-from .requests import EARLIEST, TopicNow, log_ends, topic_ids, topics_now
+from .requests import EARLIEST, TopicNow, log_ends, topics_now
 from .security import client_options
 
 FETCH_WAIT_MS = 250
@@ -189,7 +190,7 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
         self._standing = membership.Standing(session - min(LISTEN_SECONDS, session / 4))
 
     async def on_start(self) -> None:
-        await super().on_start()
+        await until_answered(self.app.settings, self._connect)
         consumer: Any = self._ensure_consumer()
         hook_fetcher(consumer, LaneFetcher).longest_pace = self.app.settings.max_block_wait
         coordinator = coordinator_of(consumer)
@@ -197,6 +198,15 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
             membership.hold_on(coordinator)
         membership.keep_standing(coordinator, self._standing)
         self._listening = asyncio.create_task(self._listen(coordinator))
+
+    async def _connect(self) -> None:
+        """Makes the consumer and starts it; one that reaches no broker is closed again."""
+        try:
+            await super().on_start()
+        except KafkaError as error:
+            consumer = self._ensure_consumer()
+            await consumer.stop()
+            raise unreachable(self.app.settings, error, consumer) from None
 
     async def on_thread_stop(self) -> None:
         if self._listening is not None:
@@ -464,24 +474,6 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
             return
         if all(self._is_placed(one, subscription.assignment) for one in consumer.assignment()):
             fetcher.hurries_until = 0.0
-
-    async def bounds(self, partitions: list[TopicPartition]) -> dict[TopicPartition, Bounds]:
-        """What the broker holds of these partitions now."""
-        consumer = self._ensure_consumer()
-        first, end, ids = await asyncio.gather(
-            consumer.beginning_offsets(partitions),
-            consumer.end_offsets(partitions),
-            topic_ids(consumer, {partition.topic for partition in partitions}),
-        )
-        return {
-            partition: Bounds(
-                len(consumer.partitions_for_topic(partition.topic) or ()),
-                first[partition],
-                end[partition],
-                ids.get(partition.topic, ""),
-            )
-            for partition in partitions
-        }
 
     async def look(
         self, topics: Collection[str], logs: Collection[TopicPartition]

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -23,7 +24,7 @@ from aiokafka.errors import CorruptRecordException, KafkaTimeoutError
 from ...codecs.errors import DoesNotHoldError
 from ..settings.settings import Settings
 from .batches.unpacking import MOST_UNPACKED, RecordDecoder
-from .connect import open_consumer, open_reader
+from .connect import open_reader
 from .passing import PassedOver, Passing
 from .requests import End, log_end
 from .stored_records import AS_RECORDS, take_stored, unreadable
@@ -182,7 +183,13 @@ async def _stable_to(until: int, consumer: AIOKafkaConsumer, partition: TopicPar
 
 
 async def last_record(
-    settings: Settings, partition: TopicPartition, wanted: Callable[[Any], bool], *, goes_on: bool = False
+    settings: Settings,
+    partition: TopicPartition,
+    wanted: Callable[[Any], bool],
+    *,
+    goes_on: bool = False,
+    reader: Callable[[TopicPartition, int | None], AbstractAsyncContextManager[AIOKafkaConsumer]] | None = None,
+    span: tuple[int, int] | None = None,
 ) -> Any | None:
     """The newest record of a partition as of now that is wanted; None where there is none.
 
@@ -191,17 +198,22 @@ async def last_record(
         partition: to be read, from its end backwards.
         wanted: asked about each record, the newest first, until it says yes.
         goes_on: whether a batch that cannot be read is told and passed over.
+        reader: opens what reads it, from an offset on; None: a consumer of its own.
+        span: where the partition begins and ends, where that is known as of now.
 
     Raises:
         DoesNotHoldError: a transaction hangs over it and may hide newer records, or its bytes are no records.
         UnreachableError: no broker answers.
     """
-    isolation = "read_committed" if settings.delivery == "exactly-once" else "read_uncommitted"
     decoder = Passing().decoder(partition) if goes_on else AS_RECORDS
-    async with open_consumer(settings, isolation_level=isolation, fetch_max_wait_ms=50) as consumer:
-        consumer.assign([partition])
-        first = (await consumer.beginning_offsets([partition]))[partition]
-        end, stretch = (await consumer.end_offsets([partition]))[partition], TAIL
+    async with (reader or partial(open_reader, settings))(partition, span and max(span[0], span[1] - TAIL)) as consumer:
+        if span is None:
+            span = (
+                (await consumer.beginning_offsets([partition]))[partition],
+                (await consumer.end_offsets([partition]))[partition],
+            )
+        first, end = span
+        stretch = TAIL
         while end > first:
             start = max(first, end - stretch)
             consumer.seek(partition, start)

@@ -14,8 +14,9 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from io import BytesIO
+from time import monotonic
 from typing import Any, NamedTuple
 
 import structlog
@@ -45,6 +46,7 @@ LATEST, EARLIEST = -1, -2
 NO_EPOCH = -1
 ANSWER_SECONDS = 5.0
 """A node that says nothing for so long is asked again later: the others' answers must not wait for it."""
+AGAIN_SECONDS = 0.2
 _FENCED_LEADER_EPOCH = 74
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -284,6 +286,32 @@ async def log_ends(
                     log.debug("a leader does not say where a log ends", topic=topic, partition=number, code=code)
                     client.force_metadata_update()
     return found
+
+
+async def log_spans(
+    owner: Any, partitions: Collection[TopicPartition], seconds: float, *, committed: bool
+) -> dict[TopicPartition, tuple[int, int]]:
+    """Where partitions begin and end: the first offset that is kept, and the one behind the last.
+
+    Args:
+        owner, partitions, committed: as for `log_ends`.
+        seconds: leaders that do not answer are asked again for so long.
+
+    Returns:
+        What was answered.
+    """
+    spans: dict[TopicPartition, tuple[int, int]] = {}
+    end = monotonic() + seconds
+    while left := [one for one in partitions if one not in spans]:
+        firsts, ends = await asyncio.gather(
+            log_ends(owner, left, at=EARLIEST), log_ends(owner, left, committed=committed)
+        )
+        spans.update((one, (first.offset, ends[one].offset)) for one, first in firsts.items() if one in ends)
+        if monotonic() > end:
+            break
+        if len(spans) < len(partitions):
+            await asyncio.sleep(AGAIN_SECONDS)
+    return spans
 
 
 async def log_end(owner: Any, partition: TopicPartition, *, committed: bool = False) -> End | None:

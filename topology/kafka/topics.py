@@ -17,7 +17,7 @@ from ...codecs.blocks import MAX_INPUT_BYTES
 from ...codecs.errors import UnreachableError, UsageError
 from ...codecs.times import format_duration, parse_duration
 from ..settings.settings import Settings, bootstrap
-from .connect import open_admin, reaching
+from .connect import open_admin
 
 __all__ = ["TOPICS", "TopicSpec", "bootstrap", "check_topics", "create_topics", "topic_name"]
 
@@ -189,19 +189,18 @@ async def create_topics(settings: Settings) -> list[str]:
         UsageError: the broker refuses a topic, with its reason (too few brokers for the replication, no permission).
     """
     async with open_admin(settings) as admin:
-        with reaching(settings):
-            cluster = await admin.describe_cluster()
-            wanted = [declared(settings, spec, len(cluster["brokers"])) for spec in TOPICS.values()]
-            if not _has_admin_api(cluster):
-                await admin.describe_topics([topic.name for topic in wanted])
-                return []
-            there = await _describe(admin)
-            missing = [topic for topic in wanted if topic.name not in there]
-            if not missing:
-                return []
-            answer: Any = await admin.create_topics(missing, timeout_ms=10_000)
-            made = [_made(settings, entry) for entry in answer.topic_errors]
-            await _await_leaders(settings, admin, [topic.name for topic in missing])
+        cluster = await admin.describe_cluster()
+        wanted = [declared(settings, spec, len(cluster["brokers"])) for spec in TOPICS.values()]
+        if not _has_admin_api(cluster):
+            await admin.describe_topics([topic.name for topic in wanted])
+            return []
+        there = await _describe(admin)
+        missing = [topic for topic in wanted if topic.name not in there]
+        if not missing:
+            return []
+        answer: Any = await admin.create_topics(missing, timeout_ms=10_000)
+        made = [_made(settings, entry) for entry in answer.topic_errors]
+        await _await_leaders(settings, admin, [topic.name for topic in missing])
     return [name for name in made if name]
 
 
@@ -218,17 +217,16 @@ async def keep_topics(settings: Settings) -> list[str]:
     if not wanted:
         return []
     async with open_admin(settings) as admin:
-        with reaching(settings):
-            if not _has_admin_api(await admin.describe_cluster()):
-                return []
-            there = await _describe(admin)
-            own = await _configs(settings, admin, [name for name in wanted if name in there], own=True)
-            changed = {name: config for name, config in own.items() if config.get("retention.ms") != wanted[name]}
-            resources = [
-                ConfigResource(ConfigResourceType.TOPIC, name, {**config, "retention.ms": wanted[name]})
-                for name, config in changed.items()
-            ]
-            answers: list[Any] = list(await admin.alter_configs(resources)) if resources else []
+        if not _has_admin_api(await admin.describe_cluster()):
+            return []
+        there = await _describe(admin)
+        own = await _configs(settings, admin, [name for name in wanted if name in there], own=True)
+        changed = {name: config for name, config in own.items() if config.get("retention.ms") != wanted[name]}
+        resources = [
+            ConfigResource(ConfigResourceType.TOPIC, name, {**config, "retention.ms": wanted[name]})
+            for name, config in changed.items()
+        ]
+        answers: list[Any] = list(await admin.alter_configs(resources)) if resources else []
     for answer in answers:
         for code, message, _, name in answer.resources:
             if code:
@@ -252,10 +250,9 @@ async def kept_for(settings: Settings, topics: Iterable[str]) -> dict[str, int]:
     """
     names = {topic_name(settings, topic): topic for topic in topics}
     async with open_admin(settings) as admin:
-        with reaching(settings):
-            if not _has_admin_api(await admin.describe_cluster()):
-                return {}
-            configs = await _configs(settings, admin, names)
+        if not _has_admin_api(await admin.describe_cluster()):
+            return {}
+        configs = await _configs(settings, admin, names)
     return {names[name]: int(config["retention.ms"]) for name, config in configs.items() if "retention.ms" in config}
 
 
@@ -307,13 +304,12 @@ async def check_topics(settings: Settings, policy_max_validity_ms: int | None = 
         UsageError: the broker has no admin API (the embedded one), or does not let us read the settings.
     """
     async with open_admin(settings) as admin:
-        with reaching(settings):
-            cluster = await admin.describe_cluster()
-            if not _has_admin_api(cluster):
-                raise UsageError("the embedded broker does not tell the settings of its topics", path=settings.broker)
-            there = await _describe(admin)
-            names = [topic_name(settings, logical) for logical in TOPICS]
-            configs = await _configs(settings, admin, [name for name in names if name in there])
+        cluster = await admin.describe_cluster()
+        if not _has_admin_api(cluster):
+            raise UsageError("the embedded broker does not tell the settings of its topics", path=settings.broker)
+        there = await _describe(admin)
+        names = [topic_name(settings, logical) for logical in TOPICS]
+        configs = await _configs(settings, admin, [name for name in names if name in there])
     found: list[str] = []
     for spec in TOPICS.values():
         wanted = declared(settings, spec, len(cluster["brokers"]))

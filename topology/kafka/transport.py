@@ -207,7 +207,7 @@ class LaneConsumer(driver.Consumer):
     async def bounds(self, lane: int, topics: Sequence[str]) -> Mapping[str, Bounds]:
         """What the broker holds of a lane's inputs, by logical topic."""
         partitions = {topic: TopicPartition(self.app.physical[topic], lane) for topic in topics}
-        found = await self._thread.ask(self._thread.bounds, list(partitions.values()))
+        found = await self.app.log_bounds.of(partitions.values())
         return {topic: found[partition] for topic, partition in partitions.items()}
 
     # ------------------------------------------------------------ assignment

@@ -19,7 +19,7 @@ from aiokafka.errors import CorruptRecordException, KafkaError
 from aiokafka.structs import OffsetAndMetadata
 
 from ...codecs.partition import PARTITIONERS
-from ..kafka.connect import INPUTS, open_admin, open_consumer, open_producer, partitions_of, reaching
+from ..kafka.connect import INPUTS, open_admin, open_consumer, open_producer, partitions_of
 from ..kafka.partition_reader import HangsError, fetches_to_end
 from ..kafka.requests import topic_ids
 from ..kafka.stored_records import StoredRecord, take_stored, unreadable
@@ -62,8 +62,7 @@ async def drain(settings: Settings) -> AsyncIterator[Drained]:
         async with open_producer(settings, **options) as producer:
             for partition, (topic, start, id_) in beyond.items():
                 moving = _Moving(settings, producer, partition, lanes, id_)
-                with reaching(settings):
-                    yield Drained(topic, partition.partition, await moving.run(consumer, start))
+                yield Drained(topic, partition.partition, await moving.run(consumer, start))
 
 
 async def lane_count(settings: Settings) -> int:
@@ -112,8 +111,7 @@ async def _beyond(
     if not found:
         return {}
     ids, done = await topic_ids(consumer, names), await _done(settings)
-    with reaching(settings):
-        first: Mapping[TopicPartition, int] = await consumer.beginning_offsets(list(found))
+    first: Mapping[TopicPartition, int] = await consumer.beginning_offsets(list(found))
     beyond: dict[TopicPartition, tuple[str, int, str]] = {}
     for partition, topic in found.items():
         id_, before = ids.get(partition.topic, ""), done.get(partition)

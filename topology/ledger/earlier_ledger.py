@@ -8,18 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaTimeoutError
 
 from ...codecs.checkpoints import parse_checkpoint
 from ...codecs.errors import DoesNotHoldError, UsageError
 from ...codecs.notes import parse_note
 from ..kafka.connect import partitions_of
 from ..kafka.partition_reader import last_record
+from ..kafka.requests import log_spans
 from ..kafka.topics import topic_name
 from ..settings.settings import Settings
 from .interfaces import Fold
+
+ENDS_SECONDS: Final = 30.0
 
 
 class Left(NamedTuple):
@@ -85,10 +89,10 @@ async def demand_no_earlier(
     """
     name = topic_name(settings, fold.ledger)
     topics = [topic_name(settings, topic) for topic in own_topics(fold, folds)]
-    written = [place for topic in topics for place in await _written(settings, consumer, topic)]
+    written = await _written(settings, consumer, topics)
     folder = Path(settings.state_dir) / name
     has_snapshots = next(folder.glob("*/*.snapshot"), None) is not None
-    if (not written and not has_snapshots) or await _written(settings, consumer, name):
+    if (not written and not has_snapshots) or await _written(settings, consumer, [name]):
         return  # asked last: another worker's lanes may have begun this ledger meanwhile
     checkpoints = topic_name(settings, fold.checkpoints)
     ledger_id = ""
@@ -99,10 +103,19 @@ async def demand_no_earlier(
     demand_none(Left(left_on, folder if has_snapshots else None, ledger_id), name, topic_id, settings.new_ledger)
 
 
-async def _written(settings: Settings, consumer: AIOKafkaConsumer, topic: str) -> Collection[TopicPartition]:
-    """The partitions of a topic that have ever had a record, whatever retention has left of them."""
-    places = [TopicPartition(topic, number) for number in await partitions_of(consumer, settings, topic)]
-    return [place for place, end in (await consumer.end_offsets(places)).items() if end]
+async def _written(settings: Settings, consumer: AIOKafkaConsumer, topics: Collection[str]) -> Sequence[TopicPartition]:
+    """The partitions of topics that have ever had a record, whatever retention has left of them.
+
+    Raises:
+        KafkaTimeoutError: not all leaders say it.
+    """
+    places = [
+        TopicPartition(topic, number) for topic in topics for number in await partitions_of(consumer, settings, topic)
+    ]
+    spans = await log_spans(consumer, places, ENDS_SECONDS, committed=settings.delivery == "exactly-once")
+    if (unknown := next((place for place in places if place not in spans), None)) is not None:
+        raise KafkaTimeoutError(f"no leader says where {unknown.topic}/{unknown.partition} ends")
+    return [place for place in places if spans[place][1]]
 
 
 async def _newest_named(settings: Settings, place: TopicPartition) -> str:

@@ -8,7 +8,7 @@ first block was written (16 random bytes). It stands in that block, so that a co
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -18,10 +18,10 @@ from aiokafka.errors import KafkaError
 from ...codecs.errors import UnreachableError, UsageError
 from ...codecs.lane_claims import is_claim
 from ...codecs.ledger_identity import LedgerIdentity
-from ..kafka.connect import holding_records, open_consumer, partitions_of
+from ..kafka.connect import open_consumer, partitions_of
 from ..kafka.partition_reader import last_record
 from ..kafka.passing import PassingReader
-from ..kafka.requests import topic_ids
+from ..kafka.requests import log_spans, topic_ids
 from ..kafka.stored_records import StoredRecord
 from ..kafka.topics import topic_name
 from ..settings.settings import Settings
@@ -35,8 +35,11 @@ ASK_SECONDS: Final = 30.0
 FETCH_BYTES: Final = 65_536
 HIDDEN_SECONDS: Final = 3.0
 """A lane's first record is waited for so long."""
-ENDS_SECONDS: Final = 10.0
-"""Leaders of topics that were just made answer so late: a broker takes 6 s for 2,700 partitions."""
+FIRST_SECONDS: Final = 10.0
+"""The same of all lanes of a ledger."""
+ENDS_SECONDS: Final = 30.0
+"""Leaders of topics that were just made answer so late: a broker takes 10 s for 2,700 partitions, longer where it is
+busy."""
 LEDGER: Final = "ledger"
 
 
@@ -125,9 +128,10 @@ async def identify(settings: Settings, folds: Sequence[Fold]) -> Identities:
             {ledger: ids[name] for ledger, name in names.items() if name in ids},
         )
         ledgers = dict(identities.ledgers)
+        begun = await _begun(settings, consumer, list(names.values()))
         for fold in folds:
             ledger, name = fold.ledger, names[fold.ledger]
-            named = await _first_named(settings, consumer, name)
+            named = await _first_named(settings, consumer, begun[name])
             if named is None:
                 if settings.delivery == "exactly-once":  # else the broker is the embedded one, which keeps nothing
                     await demand_no_earlier(settings, consumer, fold, folds, ids[name])
@@ -172,21 +176,33 @@ async def _topic_ids(settings: Settings, consumer: AIOKafkaConsumer, names: Sequ
         await asyncio.sleep(0.5)
 
 
+async def _begun(
+    settings: Settings, consumer: AIOKafkaConsumer, names: Collection[str]
+) -> Mapping[str, Sequence[TopicPartition]]:
+    """By ledger, the lanes that have records, or of which no leader says whether they have."""
+    of_ledger = {
+        name: [TopicPartition(name, lane) for lane in await partitions_of(consumer, settings, name)] for name in names
+    }
+    places = [place for some in of_ledger.values() for place in some]
+    spans = await log_spans(consumer, places, ENDS_SECONDS, committed=settings.delivery == "exactly-once")
+    empty = {place for place, (first, end) in spans.items() if first == end}
+    return {name: [place for place in some if place not in empty] for name, some in of_ledger.items()}
+
+
 async def _first_named(
-    settings: Settings, consumer: AIOKafkaConsumer, name: str
+    settings: Settings, consumer: AIOKafkaConsumer, places: Sequence[TopicPartition]
 ) -> tuple[TopicPartition, LedgerIdentity] | None:
-    """A lane of a ledger that has records, and what its first record names: a claim or a block; None: none has any."""
-    places = [TopicPartition(name, lane) for lane in await partitions_of(consumer, settings, name)]
-    with suppress(TimeoutError, KafkaError):  # where a leader does not answer, each is asked for itself
-        async with asyncio.timeout(ENDS_SECONDS):
-            places = await holding_records(consumer, places)
+    """A lane of a ledger, and what its first record names: a claim or a block; None: no lane has any."""
+    gives_up_at = asyncio.get_running_loop().time() + FIRST_SECONDS
     for place in places:
         # What no leader answers for, or a transaction hides, is left to the lanes, which look again.
+        if asyncio.get_running_loop().time() > gives_up_at:
+            return None
         with suppress(TimeoutError, KafkaError):
             async with asyncio.timeout(HIDDEN_SECONDS):
                 if (record := await _first_record(settings, consumer, place)) is None:
                     continue
-                if (identity := identity_of(record, f"/{name}/{place.partition}")) is not None:
+                if (identity := identity_of(record, f"/{place.topic}/{place.partition}")) is not None:
                     return place, identity
     return None
 

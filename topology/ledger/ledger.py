@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Final, Protocol
 
-from aiokafka import TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import CorruptRecordException
 
 from ...codecs.blocks import Output
@@ -16,6 +17,7 @@ from ..kafka.claiming import Member
 from ..kafka.client_pool import ClientPool
 from ..kafka.connect import open_reader
 from ..kafka.partition_reader import HangsError, read_to_end
+from ..kafka.reader_pool import Reader
 from ..kafka.stored_records import unreadable
 from ..kafka.topics import topic_name
 from ..kafka.transactions import GRACE_SECONDS, FencedError, LaneProducer, Written
@@ -114,6 +116,7 @@ class KafkaLedger:
         fold: the name of the lane group.
         ledger_id: of the ledger; empty: its topic's full name.
         clients: that the worker's lanes share; None: the lane has one of its own.
+        reader: opens what reads it; None: a consumer each time.
     """
 
     def __init__(
@@ -124,12 +127,15 @@ class KafkaLedger:
         fold: str = "adjudicate",
         ledger_id: str = "",
         clients: ClientPool | None = None,
+        reader: Reader | None = None,
     ) -> None:
         self._settings, self._lane = settings, lane
         self._topic = topic_name(settings, topic)
         self._claimed = 0  # behind the claim that was written last
+        self._is_new = False  # whether that claim is the ledger's first record, and nothing was read or written since
         name = producer_of(ledger_id or self._topic, fold)
         self._producer = LaneProducer(settings, name, lane, topic, clients)
+        self._reader = reader or partial(open_reader, settings)
         self.begun_by = ""
 
     async def open(self) -> None:
@@ -138,35 +144,52 @@ class KafkaLedger:
     async def claim(self, value: bytes, member: Member) -> Written | None:
         written = await self._producer.claim(value, member)
         if written is not None:
-            self._claimed = written.offset + 1
+            self._claimed, self._is_new = written.offset + 1, not written.offset
+            if self._is_new:
+                self.begun_by = _application(value)
         return written
 
     async def blocks(self, start: int | None = None) -> AsyncGenerator[tuple[int, bytes], None]:
+        is_new, self._is_new = self._is_new, False
+        if is_new and start is None:
+            return  # nothing can stand before the first offset, and a reader would cost more than all else here
         partition = TopicPartition(self._topic, self._lane)
-        async with open_reader(self._settings, partition, start) as consumer:
-            if start is None and (first := (await consumer.beginning_offsets([partition]))[partition]) > 0:
-                raise beheaded(self._topic, self._lane, first)
+        async with self._reader(partition, start or 0) as consumer:  # the beginning, where it is whole
+            is_whole = start is not None
             patience, most = self._settings.transaction_timeout + GRACE_SECONDS, self._settings.max_unpacked_bytes
             try:
                 async with aclosing(read_to_end(consumer, partition, patience, self._claimed, most)) as records:
                     async for record in records:
+                        if not is_whole and record.offset:
+                            await self._demand_head(consumer, partition)
+                        is_whole = True
                         if not is_claim(record.key):
                             yield record.offset, record.value or b""
                             continue
                         self.begun_by = self.begun_by or _application(record.value)
                         if 0 < self._claimed <= record.offset:
                             raise FencedError("another worker has claimed the lane since")
+                if not is_whole:
+                    await self._demand_head(consumer, partition)
             except HangsError as hangs:
                 raise hangs.sentence(f"the ledger of lane {self._lane}", partition, "blocks") from None
             except CorruptRecordException as error:
                 raise unreadable(error, partition) from None
 
+    async def _demand_head(self, consumer: AIOKafkaConsumer, partition: TopicPartition) -> None:
+        """That nothing was deleted before the first record: what was aborted takes offsets as well."""
+        first: int = (await consumer.beginning_offsets([partition]))[partition]
+        if first > 0:
+            raise beheaded(self._topic, self._lane, first)
+
     async def write(self, block: bytes, outputs: Sequence[Output]) -> Written:
+        self._is_new = False
         written = await self._producer.commit(block, outputs)
         assert written is not None
         return written
 
     async def write_together(self, blocks: Sequence[tuple[bytes, Sequence[Output]]]) -> Sequence[Written]:
+        self._is_new = False
         return await self._producer.commit_together(blocks)
 
     async def close(self) -> None:
@@ -174,7 +197,12 @@ class KafkaLedger:
 
 
 def ledger_of(
-    settings: Settings, fold: Fold, lane: int, ledger_id: str = "", clients: ClientPool | None = None
+    settings: Settings,
+    fold: Fold,
+    lane: int,
+    ledger_id: str = "",
+    clients: ClientPool | None = None,
+    reader: Reader | None = None,
 ) -> KafkaLedger:
     """The ledger of a lane of this fold.
 
@@ -183,9 +211,9 @@ def ledger_of(
         fold: whose ledger it is.
         lane: the lane's number.
         ledger_id: of the ledger; empty: its topic's full name.
-        clients: that the worker's lanes share; None: the lane has one of its own.
+        clients, reader: as for `KafkaLedger`.
     """
-    return KafkaLedger(settings, lane, fold.ledger, fold.name, ledger_id, clients)
+    return KafkaLedger(settings, lane, fold.ledger, fold.name, ledger_id, clients, reader)
 
 
 def _application(claim: bytes | None) -> str:

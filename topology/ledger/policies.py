@@ -24,7 +24,7 @@ from ...codecs.errors import Fault, SluiceError
 from ...streams.policy.policy import Policy, policy_of_document
 from ...streams.policy.signed_policies import HEADER, follow, signature_of, signer_of
 from ..kafka.batches.unpacking import UnreadableError
-from ..kafka.connect import open_consumer, open_producer, open_reader, partitions_of, reaching
+from ..kafka.connect import open_consumer, open_producer, open_reader, partitions_of
 from ..kafka.partition_reader import last_record, read_to_end
 from ..kafka.stored_records import take_stored, unreadable
 from ..kafka.topics import topic_name
@@ -200,10 +200,9 @@ async def write(
     name, offset = topic_name(settings, TOPIC), -1
     async with open_producer(settings) as producer:
         await partitions_of(producer, settings, name)
-        with reaching(settings):
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                for key, value in records:
-                    offset = (await producer.send_and_wait(name, value, key, 0, headers=[*headers])).offset
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            for key, value in records:
+                offset = (await producer.send_and_wait(name, value, key, 0, headers=[*headers])).offset
     return offset
 
 

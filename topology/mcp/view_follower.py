@@ -21,7 +21,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from ...codecs.errors import SluiceError
-from ..kafka.connect import open_consumer, partitions_of, unreachable
+from ..kafka.connect import open_consumer, partitions_of
 from ..kafka.partition_reader import nothing_follows
 from ..kafka.passing import PassingReader
 from ..kafka.requests import log_ends
@@ -124,10 +124,7 @@ class Following:
                 for number in await partitions_of(consumer, settings, name):
                     places[TopicPartition(name, number)] = (topic, number)
             consumer.assign(list(places))
-            try:
-                starts = await _seek(consumer, view, places)
-            except KafkaError as error:
-                raise unreachable(settings, error) from None
+            starts = await _seek(consumer, view, places)
             log.info(
                 "the view follows", path=str(self._path), behind=sum(one.end - one.start for one in starts.values())
             )

@@ -33,7 +33,7 @@ from ...codecs.errors import Fault, UnreachableError, cut
 from ...codecs.records import Emission, Observation
 from ...codecs.signatures import Signing
 from ..kafka.aiokafka_inside import coordinator_of
-from ..kafka.connect import open_consumer, open_producer, partitions_of, unreachable
+from ..kafka.connect import open_consumer, open_producer, partitions_of, unreachable, until_answered
 from ..kafka.passing import PassingReader
 from ..kafka.stored_records import StoredRecord
 from ..kafka.topics import topic_name
@@ -183,8 +183,21 @@ class ObserverService(ConsumerRebalanceListener):
         self._instruments = Instruments(self._settings, self._substrates)
         self._stack.callback(self._instruments.close)
         try:
-            self._producer = await self._stack.enter_async_context(open_producer(self._settings))
-            self._consumer = await self._stack.enter_async_context(
+            await until_answered(self._settings, self._connect)
+            await self._serve()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        self._instruments.start()
+        self._consumer.subscribe([topic_name(self._settings, "emissions")], listener=self)
+        self._main = asyncio.create_task(self._take())
+        log.info("observing", root=self._roots.shown(), observer=self._settings.observer, broker=self._settings.broker)
+
+    async def _connect(self) -> None:
+        """Opens the clients, and demands that the topics are there."""
+        async with AsyncExitStack() as opened:
+            self._producer = await opened.enter_async_context(open_producer(self._settings))
+            self._consumer = await opened.enter_async_context(
                 open_consumer(
                     self._settings,
                     group_id=group_of(self._settings),
@@ -195,14 +208,7 @@ class ObserverService(ConsumerRebalanceListener):
             self._reader = PassingReader(self._consumer, self._settings.max_unpacked_bytes)
             for topic in ("emissions", "observations"):
                 await partitions_of(self._producer, self._settings, topic_name(self._settings, topic))
-            await self._serve()
-        except BaseException:
-            await self._stack.aclose()
-            raise
-        self._instruments.start()
-        self._consumer.subscribe([topic_name(self._settings, "emissions")], listener=self)
-        self._main = asyncio.create_task(self._take())
-        log.info("observing", root=self._roots.shown(), observer=self._settings.observer, broker=self._settings.broker)
+            self._stack.push_async_callback(opened.pop_all().aclose)
 
     async def _serve(self) -> None:
         port = self._settings.web_port
@@ -260,15 +266,21 @@ class ObserverService(ConsumerRebalanceListener):
         self._main = None
 
     async def run(self) -> None:
-        """Starts, waits, stops.
+        """Starts, waits, stops. A start that waits for its broker ends as soon as it is asked to.
 
         Raises:
             Exception: why it failed.
         """
+        starting, stopping = asyncio.create_task(self.start()), asyncio.create_task(self._stopping.wait())
         try:
-            await self.start()
-            await self.wait()
+            await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if starting.done():
+                await starting
+                await self.wait()
         finally:
+            for task in (starting, stopping):
+                task.cancel()
+            await asyncio.gather(starting, stopping, return_exceptions=True)
             await self.stop()
 
     # ---------------------------------------------------------------- taking emissions

@@ -26,8 +26,11 @@ from ..checkpoints.worker_key import worker_key
 from ..kafka.batches.unpacking import EventDecoder
 from ..kafka.claiming import Member
 from ..kafka.client_pool import ClientPool
+from ..kafka.connect import until_answered
 from ..kafka.fetched import Fetched
+from ..kafka.log_bounds import LogBounds
 from ..kafka.polling import fetch_bytes
+from ..kafka.reader_pool import ReaderPool
 from ..kafka.topics import topic_name
 from ..kafka.transactions import GRACE_SECONDS
 from ..kafka.transport import FAUST_LOG, LaneConsumer, Transport
@@ -50,7 +53,7 @@ from .clocks import Clocks
 from .exposures import Exposures
 from .interfaces import Meter
 from .lane import Lane
-from .lane_turns import Turns
+from .lane_turns import FIRST, Turns
 from .lanes import Lanes
 from .supervising import supervised
 from .watching import Watch, group_topics
@@ -58,6 +61,8 @@ from .watching import Watch, group_topics
 NEVER = 10**9
 HEARTBEAT_SECONDS = 0.1
 """A rebalance begins, for everybody, once the last member has heard of it: all lanes stand still for so long."""
+LANES_A_TURN = 16
+"""So many lanes at the most come first to a take-over at a time: with hundreds, most of one is waiting."""
 MAX_POLL_RECORDS = 4000
 """Of all partitions in one poll: a block's worth. More only lets the others wait longer for their turn."""
 
@@ -98,6 +103,8 @@ class App(faust.App):
         policies: those that were applied, for the lanes.
         watched, watch: the logical names of the lane group's topics by their full ones, and what is seen of them.
         ledgers: the ledgers' logical names.
+        log_bounds: asks where inputs and checkpoints begin and end.
+        readers: read ledgers and checkpoints for the lanes.
         on_crashed: told, in the app's loop, why Faust or a lane has given up.
     """
 
@@ -120,6 +127,8 @@ class App(faust.App):
     policy: Policy
     identities: Identities
     retentions: Retentions
+    log_bounds: LogBounds
+    readers: ReaderPool
     signer: Signer | None = None
     trust: Trust | None = None
     on_crashed: Callable[[BaseException], None] | None = None
@@ -137,11 +146,13 @@ class App(faust.App):
 
         Raises:
             UsageError: it cannot be read, or another one signed the ledger's checkpoints.
+            UnreachableError: no broker answers in time.
         """
         # Without checkpoints no key is made for claims alone: they stand unsigned unless one is named.
         if self.settings.checkpoint_interval or (self.exactly_once and self.settings.key_file is not None):
             ledger_id = self.identities.id_of(self.settings, "ledger")
-            self.signer = await worker_key(self.settings, self.policy, ledger_id)
+            key = partial(worker_key, self.settings, self.policy, ledger_id)
+            self.signer = await until_answered(self.settings, key)
         self._follow()
         await super().on_start()
 
@@ -164,6 +175,7 @@ class App(faust.App):
         await self.lanes.stop()
         for standbys in self.standbys.values():
             await standbys.stop()
+        await self.readers.close()
         for task in self._following:
             task.cancel()
         await super().on_stop()
@@ -297,7 +309,7 @@ def create_app(
             return None
         ledger_id = known.id_of(settings, fold.ledger)
         about = (app.trust, fold.ledger, fold.checkpoints, ledger_id, app.retentions, fold.outputs)
-        return checkpoints_of(settings, app.signer, number, app.tips[fold.name], *about)
+        return checkpoints_of(settings, app.signer, number, app.tips[fold.name], *about, app.log_bounds, app.readers)
 
     package = version()  # it is read from a file
 
@@ -316,14 +328,17 @@ def create_app(
         starts = kept.starts if kept is not None else lambda: iter(())
         return Standby(settings, fold, number, starts, between_blocks)
 
-    exposures, turns, take_overs, clients = Exposures(), Turns(), Turns(), ClientPool()
+    exposures, turns, clients = Exposures(), Turns(), ClientPool()
+    take_overs = Turns(max(FIRST, settings.partitions * len(running) / LANES_A_TURN))
+    app.readers = ReaderPool(settings)
+    app.log_bounds = LogBounds(clients, committed=app.exactly_once)
 
     def make(fold: Fold, number: int) -> Lane:
         return Lane(
             number,
             settings.partitions,
             fold=fold,
-            ledger=ledger_of(settings, fold, number, known.id_of(settings, fold.ledger), clients),
+            ledger=ledger_of(settings, fold, number, known.id_of(settings, fold.ledger), clients, app.readers.reader),
             identity=known.of(settings, fold.ledger),
             inputs=cast(LaneConsumer, app.consumer),
             policy=document,

@@ -65,7 +65,8 @@ class LaneStatus(NamedTuple):
         counters: what the fold counts, by name (`Fold.counters`).
         behind: for how many seconds it has made no progress although there was something to do (liveness.py).
         lag: how many offsets of each input are known to be there and in no block, by logical topic.
-        read_to: when each input was last read to the end that a fetch answer told, Unix ms, where it was: for monitors.
+        read_to: when each input was last read to the end that a fetch answer told, Unix ms; where it never was, when
+            the lane was taken over. For monitors.
         reason: why it has failed, or what it waits for before it may run; else empty.
         due: when the oldest of its timers that no block has handled is due, Unix ms; None where nothing waits.
         snapshot_at: when its newest snapshot was written here, Unix ms; None where none was.

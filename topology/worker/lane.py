@@ -440,6 +440,8 @@ class Lane:
         if self._remade:
             return
         self._after_restore()
+        for topic in self._fold.inputs:  # one that is never read to its end lags from now on
+            self._read_at.setdefault(topic, self._clock())
         found: dict[str, Any] = {"policy": self._fold.policy_hash(self._state), "height": self._tip.height}
         if self._tip.height < 0:
             found = {"ledger": "new", **({"positions": positions} if (positions := dict(self._tip.positions)) else {})}
@@ -807,8 +809,13 @@ class Lane:
         return self.intake.take()
 
     def _is_checkpoint_due(self) -> bool:
-        wait = None if self._checkpoints is None else self._checkpoints.wait()
+        wait = self._until_checkpoint()
         return wait is not None and wait <= 0
+
+    def _until_checkpoint(self) -> float | None:
+        """Seconds until a checkpoint is due; None where none is. Lanes that wait to be taken over here come first."""
+        wait = None if self._checkpoints is None else self._checkpoints.wait()
+        return max(wait, LATE_SECONDS) if wait is not None and self._take_overs.waiting else wait
 
     def _news(self) -> Sequence[Applied]:
         """The policies and adoptions that were applied and that the ledger does not have yet."""
@@ -876,7 +883,7 @@ class Lane:
             patience = min(patience, (self._due[0] - self._clock()) / 1000)
         if self.intake.count:
             patience = min(patience, self.intake.since + self._max_block_wait - clocks.monotonic())
-        if self._checkpoints is not None and (wait := self._checkpoints.wait()) is not None:
+        if (wait := self._until_checkpoint()) is not None:
             patience = min(patience, wait)
         if (wait := self.intake.lost_in) is not None:
             patience = min(patience, wait)

@@ -32,15 +32,15 @@ WINDOW_SECONDS = 60.0
 class Turns:
     """Who is at it, and who waits. Calls come from one event loop.
 
-    `now` is any clock that only goes forward, in seconds.
+    `now` is any clock that only goes forward, in seconds. `first` is how many turns there are at a time to begin with.
 
     Invariant: nobody is both in `_running` and in `_waiting`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, first: float = FIRST) -> None:
         self._running = dict[Hashable, float]()  # since when
         self._waiting = dict[Hashable, Callable[[], object]]()  # in the order in which they asked
-        self._limit = FIRST
+        self._limit = first
         self._window, self._shortest, self._before = 0.0, inf, inf
 
     @property

@@ -14,10 +14,10 @@ from typing import Any
 
 import structlog
 
-from ...codecs.errors import DoesNotHoldError, UnreachableError, UsageError
+from ...codecs.errors import DoesNotHoldError, UsageError
 from ...streams.policy.policy import DEFAULT_POLICY, Policy
 from ..kafka.broker_times import broker_times
-from ..kafka.connect import open_consumer, partitions_of, unreachable
+from ..kafka.connect import open_consumer, partitions_of, until_answered
 from ..kafka.security import certificate_ends
 from ..kafka.topics import topic_name
 from ..ledger.draining import undrained
@@ -39,9 +39,6 @@ from .skew import SKEW_MS
 from .upgrading import demand_ledgers
 from .watching import group_topics
 from .web import Web
-
-START_SECONDS = 15.0
-"""A broker that is just starting is waited for so long."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -92,8 +89,8 @@ class Worker:
             LaterVersionError: a ledger is of a later version's making.
         """
         with logs.hushed():
-            await _check(self._settings)
-            identities = await identify(self._settings, folds())
+            await until_answered(self._settings, partial(_check, self._settings))
+            identities = await until_answered(self._settings, partial(identify, self._settings, folds()))
         if self._own_process:
             self._collector.start()
         self._failed = asyncio.get_running_loop().create_future()
@@ -239,25 +236,13 @@ def _demand_counts(settings: Settings, counts: Mapping[str, int], left: Mapping[
 async def _check(settings: Settings) -> None:
     """That a broker answers, that the topics are there as the settings say, and that we fold what the ledgers hold."""
     running = folds(settings.partitioner, secrets_of(settings), settings.fold_version or 0)
-    end = asyncio.get_running_loop().time() + START_SECONDS
-    logged = False
-    while True:
-        try:
-            async with asyncio.timeout_at(end), open_consumer(settings) as consumer:
-                counts = {
-                    topic: len(await partitions_of(consumer, settings, topic_name(settings, topic)))
-                    for topic in group_topics(running, settings)
-                }
-                await partitions_of(consumer, settings, topic_name(settings, POLICIES))
-                grown = [topic for topic, count in counts.items() if count > settings.partitions]
-                left = await undrained(consumer, settings, grown) if grown else {}
-                break
-        except (UnreachableError, TimeoutError) as error:
-            if asyncio.get_running_loop().time() + 0.5 >= end:
-                raise (error if isinstance(error, UnreachableError) else unreachable(settings, error)) from None
-            if not logged:
-                log.info("waiting for the broker", broker=settings.broker, seconds=START_SECONDS)
-            logged = True
-            await asyncio.sleep(0.5)
+    async with open_consumer(settings) as consumer:
+        counts = {
+            topic: len(await partitions_of(consumer, settings, topic_name(settings, topic)))
+            for topic in group_topics(running, settings)
+        }
+        await partitions_of(consumer, settings, topic_name(settings, POLICIES))
+        grown = [topic for topic, count in counts.items() if count > settings.partitions]
+        left = await undrained(consumer, settings, grown) if grown else {}
     _demand_counts(settings, counts, left)
     await demand_ledgers(settings, running)

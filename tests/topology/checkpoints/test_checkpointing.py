@@ -6,7 +6,9 @@ import asyncio
 import base64
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import product
+from math import inf
 from pathlib import Path
+from time import monotonic
 from typing import Any
 from unittest.mock import AsyncMock, Mock
 
@@ -51,6 +53,7 @@ from sluice.topology.settings.settings import Settings
 from sluice.topology.worker import lane as lane_module
 from sluice.topology.worker import retry
 from sluice.topology.worker.claimant import Claimant
+from sluice.topology.worker.lane_turns import Turns
 from sluice.topology.worker.worker import Worker
 
 NAME = "sluice/ledger/0"
@@ -573,6 +576,32 @@ class TestTakingOver:
         world.make(checkpoints=Checkpoints(SIGNER, NAME, 0, Tips(2), 0.001, last), claimant=claimant)
         async with world.running():
             await world.until(lambda: world.lane.status.phase == "running")
+
+        demand_all_hold(world.log)
+
+    async def test_a_checkpoint_waits_for_lanes_that_are_to_be_taken_over(self, monkeypatch: pytest.MonkeyPatch):
+        """Hundreds of lanes come at once: what can wait takes nothing from those that do not run yet."""
+        monkeypatch.setattr(lane_module, "LATE_SECONDS", 0.02)
+        world, turns = World(), Turns()
+        checkpoints = Checkpoints(SIGNER, NAME, 0, Tips(2), 0.001, reader(lambda: values(world.log)))
+        monkeypatch.setattr(module, "SOON_SECONDS", 0.0)
+        world.make(checkpoints=checkpoints, take_overs=turns)
+        async with world.running():
+            await world.until(lambda: world.lane.status.phase == "running")
+            for other in range(turns.at_a_time):
+                assert turns.ask(other, lambda: None, inf)
+            assert not turns.ask("waits", lambda: None, monotonic())
+            before = len(values(world.log))
+            await asyncio.sleep(0.1)
+            assert len(values(world.log)) <= before + 1  # one may have been on its way
+            before = len(values(world.log))
+            world.inputs.send("emissions", b"a")
+            world.inputs.fetch()
+            await world.until(lambda: world.lane.positions["emissions"] == 1)
+            await asyncio.sleep(0.1)
+            assert len(values(world.log)) == before
+            turns.end(0, monotonic())
+            await world.until(lambda: len(values(world.log)) > before)
 
         demand_all_hold(world.log)
 

@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 
 from sluice.topology.cli import look_command as by_hand_module
 from sluice.topology.cli import main
+from sluice.topology.kafka import connect
 from sluice.topology.settings.settings import Settings
 
 TEXT = "`notes.md` contains `2026-05-25`."
@@ -89,8 +90,9 @@ def test_a_root_that_is_not_there_is_not_to_be_reached(tmp_path: Path):
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_observers_need_a_root_and_a_broker(tmp_path: Path):
+def test_observers_need_a_root_and_a_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Either missing is exit status 3 with one sentence."""
+    monkeypatch.setattr(connect, "START_SECONDS", 0.6)
     for root in (tmp_path, tmp_path / "nowhere"):
         result = CliRunner().invoke(main, ["observe", "--root", str(root), "--broker", "kafka://127.0.0.1:1"])
         assert result.exit_code == 3

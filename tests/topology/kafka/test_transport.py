@@ -426,25 +426,24 @@ class TestConsumer:
 
         assert told == [({TP("p.emissions", 1)},), {TP("p.emissions", 0)}]
 
-    async def test_questions_that_nobody_answers_hold_up_no_poll(self, app: App, monkeypatch: pytest.MonkeyPatch):
-        """Four lanes ask a leader that is gone where their inputs begin and end: the others are read all the same."""
+    async def test_questions_that_nobody_answers_hold_up_no_poll(self, app: App):
+        """Four questions to a leader that is gone, such as where inputs end: the lanes are read all the same."""
         consumer: Any = app.consumer
         thread = consumer._thread
         asked = threading.Semaphore(0)
 
-        async def bounds(_: Any) -> Any:
+        async def ends(_: Any) -> Any:
             asked.release()
             await asyncio.Event().wait()
 
         async def poll() -> str:
             return "polled"
 
-        monkeypatch.setattr(thread, "bounds", bounds)
         running = threading.Thread(target=thread.thread_loop.run_forever)
         running.start()
         try:
             await thread.ask(thread.method_queue.start)
-            asking = [asyncio.create_task(consumer.bounds(lane, ["emissions"])) for lane in range(4)]
+            asking = [asyncio.create_task(thread.ask(ends, lane)) for lane in range(4)]
             for _ in asking:
                 assert await asyncio.to_thread(asked.acquire, timeout=60), "each question is put at once"
             assert await asyncio.wait_for(thread.call_thread(poll), 60) == "polled"

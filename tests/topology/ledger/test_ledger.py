@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 import pytest
@@ -12,9 +13,11 @@ from aiokafka import TopicPartition
 from msgspec.structs import replace
 
 from sluice.codecs.blocks import Output
+from sluice.codecs.lane_claims import Claim, write_claim
 from sluice.codecs.partition import PARTITIONERS
+from sluice.topology.kafka.claiming import Member
 from sluice.topology.kafka.connect import open_consumer
-from sluice.topology.kafka.transactions import BATCH_BYTES
+from sluice.topology.kafka.transactions import BATCH_BYTES, Written
 from sluice.topology.ledger.folds import Adjudicate, Bind
 from sluice.topology.ledger.ledger import KafkaLedger, ledger_of
 from sluice.topology.settings.settings import Settings
@@ -152,3 +155,39 @@ def test_no_two_ledgers_have_one_transactional_id(settings: Settings):
 
     assert names == {"sluice-ID-adjudicate-2", "sluice-ID-bind-2"}
     assert KafkaLedger(settings, 2)._producer._id == f"sluice-{settings.topic_prefix}ledger-adjudicate-2"
+
+
+@pytest.mark.parametrize(
+    ("offset", "start", "writes", "reads"),
+    [(0, None, False, False), (0, None, True, True), (0, 0, False, True), (2, None, False, True)],
+)
+async def test_a_ledger_that_begins_with_the_own_claim_is_not_read(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, offset: int, start: int | None, writes: bool, reads: bool
+):
+    """Nothing stands before the first offset; whatever was written since is read."""
+
+    class OpenedError(Exception):
+        pass
+
+    @asynccontextmanager
+    async def reader(place: TopicPartition, at: int | None) -> AsyncIterator[Any]:
+        raise OpenedError
+        yield
+
+    async def claimed(*_: Any) -> Written:
+        return Written(offset, None)
+
+    one = KafkaLedger(settings, 2, reader=reader)
+    monkeypatch.setattr(one._producer, "claim", claimed)
+    await one.open()
+    try:
+        claim = Claim(lane=2, worker="w", member="m", generation=1, package="p", claimed_at="2026-01-01T00:00:00Z")
+        await one.claim(write_claim(replace(claim, app_id="first"), "origin", None), Member("g", "m", 1, None))
+        if writes:
+            await one.write(b"block", [])
+        with pytest.raises(OpenedError) if reads else nullcontext():
+            assert await blocks(one, start) == []
+    finally:
+        await one.close()
+
+    assert one.begun_by == ("" if offset else "first")

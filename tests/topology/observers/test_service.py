@@ -27,6 +27,7 @@ from sluice.codecs.records import Observation
 from sluice.codecs.signatures import domain_of, holds
 from sluice.topology.brokers.embedded import PARTITIONS
 from sluice.topology.checkpoints.signing import new_signer, save_signer
+from sluice.topology.kafka import connect
 from sluice.topology.kafka.connect import open_consumer, open_producer
 from sluice.topology.observers import service as service_module
 from sluice.topology.observers.look import StoppedError, look
@@ -289,15 +290,42 @@ async def test_a_root_that_goes_away_is_reported(settings: Settings, changelog: 
     assert {one.outcome for _, _, one in found} == {"unavailable"}
 
 
-async def test_a_missing_root_or_broker_is_not_to_be_reached(settings: Settings, tmp_path: Path):
+async def test_a_missing_root_or_broker_is_not_to_be_reached(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """Starting says which; nothing is left open, and stopping what never started does nothing."""
-    from msgspec.structs import replace
-
+    monkeypatch.setattr(connect, "START_SECONDS", 0.6)
     for wrong in (replace(settings, root=str(tmp_path / "no")), replace(settings, broker="kafka://127.0.0.1:1")):
         service = ObserverService(wrong)
         with pytest.raises(UnreachableError):
             await service.run()
         await service.stop()
+
+
+async def test_a_start_waits_for_a_broker_that_restarts_and_ends_when_asked_to(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+):
+    """As a worker's does; a first attempt that fails leaves nothing open."""
+    fails, real = 2, open_consumer
+
+    def opened(settings: Settings, **options: Any) -> Any:
+        nonlocal fails
+        fails -= 1
+        return real(replace(settings, broker="kafka://127.0.0.1:1") if fails >= 0 else settings, **options)
+
+    monkeypatch.setattr(service_module, "open_consumer", opened)
+    async with running(settings):
+        await send(settings, numbered(1))
+        assert len(await observations(settings, 2)) == 2
+    assert fails < 0
+
+    waiting = ObserverService(replace(settings, broker="kafka://127.0.0.1:1"))
+    run = asyncio.create_task(waiting.run())
+    await asyncio.sleep(0.1)
+    assert not run.done()
+    waiting.request_stop()
+    async with asyncio.timeout(PATIENCE):
+        await run
 
 
 async def test_asking_it_to_stop_ends_the_run(settings: Settings):

@@ -1039,6 +1039,16 @@ async def test_a_lane_waits_until_few_others_are_taken_over():
     assert turns.ask("another", lambda: None, monotonic()), "the lane's turn has ended"
 
 
+async def test_an_input_that_is_never_read_to_its_end_lags_from_the_take_over_on():
+    """A transaction may have been open there before the first answer: a series that is missing raises no alarm."""
+    world = World()
+    async with world.running():
+        await world.until(lambda: world.lane.status.phase == "running")
+        await world.until(lambda: set(world.lane.status.read_to) == set(INPUTS))
+        world.lane.answered("emissions", 0, world.now + 9_000, 1, 0, 2)
+        assert world.lane.status.read_to["emissions"] == world.now
+
+
 async def test_a_take_over_that_takes_long_holds_up_no_other(monkeypatch: pytest.MonkeyPatch):
     """A lane that is restored from the beginning takes minutes; its turn counts for a second."""
     monkeypatch.setattr(lane_turns, "LATE_SECONDS", 0.05)

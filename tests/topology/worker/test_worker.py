@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.errors import KafkaTimeoutError, NodeNotReadyError
+from yarl import URL
 
 from sluice.codecs.errors import DoesNotHoldError, UnreachableError, UsageError
 from sluice.codecs.times import format_time
+from sluice.topology.kafka import connect
 from sluice.topology.kafka.connect import open_consumer
+from sluice.topology.kafka.consumer import LaneConsumerThread
 from sluice.topology.settings.clock import now_ms
 from sluice.topology.settings.settings import Settings, bootstrap
+from sluice.topology.worker import app
 from sluice.topology.worker import worker as module
 from sluice.topology.worker.interfaces import LaneStatus
 from sluice.topology.worker.worker import Worker
@@ -22,12 +28,59 @@ from sluice.topology.worker.worker import Worker
 
 async def test_a_broker_that_does_not_answer_is_reported_in_one_sentence(monkeypatch: pytest.MonkeyPatch):
     """Exit status 3, once the time for a broker that is just starting is over."""
-    monkeypatch.setattr(module, "START_SECONDS", 0.6)
+    monkeypatch.setattr(connect, "START_SECONDS", 0.6)
 
     with pytest.raises(UnreachableError, match="no Kafka broker answers") as unreachable:
         await Worker(Settings(broker="kafka://127.0.0.1:1")).start()
 
     assert unreachable.value.exit_status == 3
+
+
+@pytest.mark.slow
+async def test_each_question_of_the_start_is_asked_again_while_the_broker_restarts(
+    broker: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Not only the first one: a broker may go at any moment of the start."""
+    settings = Settings(broker=broker, delivery="at-least-once", topic_prefix="r.", app_id="r")
+    failures = dict[str, int]()
+
+    def fails_first(owner: object, name: str, fail: Callable[..., Any]) -> None:
+        real = getattr(owner, name)
+
+        def asked(*args: Any, **options: Any) -> Any:
+            failures[name] = failures.get(name, 0) + 1
+            return fail(*args, **options) if failures[name] <= 2 else real(*args, **options)
+
+        monkeypatch.setattr(owner, name, asked)
+
+    def raising(error: Exception) -> Callable[..., Any]:
+        async def fail(*args: Any, **options: Any) -> None:
+            raise error
+
+        return fail
+
+    def of_no_broker(thread: Any, transport: Any, make: Any = LaneConsumerThread._create_worker_consumer) -> Any:
+        return make(thread, SimpleNamespace(url=[URL("lanes://127.0.0.1:1")], default_port=1))
+
+    for owner, name, error in (
+        (module, "_check", UnreachableError("gone")),
+        (module, "demand_ledgers", NodeNotReadyError("gone")),
+        (module, "identify", KafkaTimeoutError("gone")),
+        (app, "worker_key", TimeoutError()),
+    ):
+        fails_first(owner, name, raising(error))
+    fails_first(LaneConsumerThread, "_create_worker_consumer", of_no_broker)  # the last client that a start opens
+    monkeypatch.setattr(connect, "AGAIN_SECONDS", 0.01)
+    worker = Worker(settings)
+    await worker.start()
+    try:
+        async with asyncio.timeout(60):
+            await worker.wait_until_running()
+    finally:
+        await worker.stop()
+
+    assert len(failures) == 5
+    assert min(failures.values()) == 3
 
 
 async def test_other_partition_counts_are_reported_before_anything_is_written(broker: str):
