@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import unicodedata2 as _unicodedata2  # type: ignore[import-untyped]
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 unicodedata2: Any = _unicodedata2
 
@@ -65,6 +65,8 @@ INVISIBLE_VERSION, STRIPPED, REPLACED = _load_invisible()
 only who agreed on them can read (private use, noncharacters), which U+FFFD replaces ([V §4.4], docs/security.md)."""
 MAX_MARKS: Final = 8
 """So many combining marks stand in a row. No language needs more than four; a hundred cover the lines around them."""
+_EMOJI: Final = "\ufe0f"
+_KEYCAP: Final = "\u20e3"
 BLANK: Final = "\u2800\U00016fe4\U0001d159"
 """Printable by their category and no default ignorables, but drawn as nothing: a Braille cell without dots, a filler,
 a null notehead. They stay in a text, and whatever shows it to people writes them out."""
@@ -505,3 +507,21 @@ def settle(text: str) -> str:
             break
         text = normal
     return limit_marks(text)[0]
+
+
+def shown(text: str, shows: Callable[[str], bool]) -> Iterator[bool]:
+    """Whether each character of a text is shown to a person as it is.
+
+    Of combining marks in a row the first `MAX_MARKS` are, and none at the beginning, where they would go on with the
+    letter of the text before. The one variation selector behind an emoji is.
+
+    Args:
+        text: a stranger's.
+        shows: whether a character is shown where it stands alone.
+    """
+    kind, marks = "M", MAX_MARKS
+    for at, character in enumerate(text):
+        before, kind = kind, _category(character)
+        marks = marks + 1 if kind[0] == "M" else 0
+        is_emoji = character == _EMOJI and (before[0] == "S" or text[at + 1 : at + 2] == _KEYCAP)
+        yield is_emoji or (marks <= MAX_MARKS and shows(character))

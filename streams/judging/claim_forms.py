@@ -22,7 +22,7 @@ from .lexicon import NOUNS, OPERATORS, TIMES, Phrases, phrases
 from .mentions import nouns_of, ties
 from .slots import author_ends, is_set_off, read
 
-FORMS_VERSION: Final = 3
+FORMS_VERSION: Final = 4
 """Names what these forms, and the words that they are made of, read in a sentence; raised with every change of it."""
 MAX_TOKENS: Final = 40
 """Tokens of a sentence that is read by these forms."""

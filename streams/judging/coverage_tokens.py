@@ -9,13 +9,14 @@ cannot pass for a word that is known. Nothing is judged here. Linear in the sent
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from ...codecs.unicode_text import nfkc
 from .literals import literals
-from .quotes import code_spans, quotes
+from .quotes import PLAIN, code_spans, quotes
 
 TokenKind = Literal["code", "quote", "word", "moment", "mark", "odd"]
 
@@ -42,6 +43,11 @@ _CHUNK: Final = re.compile(r"[^ \t\r\n\u00a0]+")
 _OPENING: Final = "([{*"
 _CLOSING: Final = ".,;:!?)]}*"
 _PARTNER: Final = {")": "(", "]": "[", "}": "{"}
+_BEHIND: Final = frozenset(" \t\r\n\u00a0`\\*_~|>,;:!" + "".join(PLAIN))
+"""Marks that say nothing behind the period of a sentence, beside closing ones."""
+_APART: Final = " \t\r\n\u00a0([{"
+"""What a quotation may follow."""
+_ESCAPE: Final = re.compile(r"\\[nrt]")
 _SINGLE: Final = re.compile(r"'[^']+'")
 _YEAR: Final = re.compile(r"[12]\d{3}", re.ASCII)
 _STRAIGHT: Final = {ord("’"): "'"}
@@ -49,8 +55,11 @@ _STRAIGHT: Final = {ord("’"): "'"}
 
 @lru_cache(maxsize=64)  # claim forms and coverage read one sentence, the latter with several checks
 def tokens_of(sentence: str) -> tuple[Token, ...]:
-    """The tokens of a sentence, in order."""
+    """The tokens of a sentence, in order, without the marks behind its end that close nothing."""
     spans = _spans(sentence)
+    end = _end(sentence, spans)
+    if end < len(sentence):
+        sentence, spans = sentence[:end], [span for span in spans if span.end <= end]
     found: list[Token] = []
     past = 0
     for span in [*spans, None]:
@@ -64,6 +73,55 @@ def tokens_of(sentence: str) -> tuple[Token, ...]:
     return tuple(_emphasised(_unglued(found)))
 
 
+def _end(sentence: str, spans: list[Token]) -> int:
+    """Where a sentence ends, without what stands behind its period and closes nothing, and without closing marks before
+    the period that close nothing either: `.»`, `.`)`, `.\\"`, `».`.
+
+    A character that may belong to a name (`foo_`, `save!`) goes only from behind the period. An ellipsis stays.
+    """
+    if (sentence[-1:].isalnum() or sentence[-1:] == ".") and sentence[-2:-1].isalnum():
+        return len(sentence)
+    says = [any(map(str.isalnum, _ESCAPE.sub("", one.text))) for one in spans]
+    clings = [sentence[max(one.start - 1, 0) : one.start].strip(_APART) != "" for one in spans]
+    # Marks between marks that cling to what stands before are no quotation: all of them are closing ones.
+    outside = _blanked(
+        sentence, [one for one, said, behind in zip(spans, says, clings, strict=True) if said or not behind]
+    )
+    spoken = _blanked(sentence, [one for one, said in zip(spans, says, strict=True) if said])
+    surplus = {closing: outside.count(closing) - outside.count(opening) for closing, opening in _PARTNER.items()}
+    end = len(sentence)
+    while True:
+        run = _run(spoken, end)
+        surplus.setdefault("*", outside.count("*", run) - outside.count("*", 0, run) % 2)
+        is_behind = run > 0 and outside[run - 1] == "." and outside[run - 2 : run - 1] != "."
+        while end > run:
+            mark = outside[end - 1]
+            if surplus.get(mark, 1) <= 0 or not (is_behind or _closes(mark)):
+                return end
+            surplus[mark] = surplus.get(mark, end) - 1
+            end -= 1
+        before = outside[run - 2 : run - 1]
+        if not is_behind or not before or surplus.get(before, 1) <= 0 or not _closes(before):
+            return end
+        end -= 1  # the period
+
+
+def _run(spoken: str, end: int) -> int:
+    """Where the marks begin that a text ends with."""
+    while end:
+        if spoken[end - 1] in _BEHIND or _closes(spoken[end - 1]):
+            end -= 1
+        elif spoken[end - 1] in "nrt" and spoken[end - 2 : end - 1] == "\\":
+            end -= 2
+        else:
+            break
+    return end
+
+
+def _closes(mark: str) -> bool:
+    return mark in '"`' or unicodedata.category(mark) in ("Pe", "Pf")
+
+
 def _spans(sentence: str) -> list[Token]:
     """Code spans, quotations and dates, in order; a quotation around other code is one token, and none of it."""
     codes = [_outer(sentence, *span) for span in code_spans(sentence)]
@@ -71,6 +129,8 @@ def _spans(sentence: str) -> list[Token]:
     taken: list[Token] = []
     place = 0
     for start, end in quotes(blank):
+        if blank[start - 1] in "'’" and blank[start - 2 : start - 1] == "\0":
+            continue  # the apostrophe of «`C`'s»
         while place < len(codes) and codes[place].start < start:
             taken.append(codes[place])
             place += 1

@@ -64,13 +64,23 @@ class Presence(NamedTuple):
         return bool(self.found) and not self.missing
 
 
+def normalised(text: str) -> str:
+    """A text in NFKC, with one space for each run of white space."""
+    return " ".join(nfkc(text).split())
+
+
 class Content:
-    """A text that is searched for terms: normalised once, case-folded only where a word asks for it."""
+    """A text that is searched for terms: normalised once, case-folded only where a word asks for it.
+
+    Args:
+        text: any.
+        is_normal: it is what `normalised` returned.
+    """
 
     __slots__ = ("_folded", "text")
 
-    def __init__(self, text: str) -> None:
-        self.text = " ".join(nfkc(text).split())
+    def __init__(self, text: str, *, is_normal: bool = False) -> None:
+        self.text = text if is_normal else normalised(text)
         self._folded: str | None = None
 
     def holds(self, term: Term) -> bool:

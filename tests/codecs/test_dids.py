@@ -122,3 +122,11 @@ def test_the_did_of_a_key_holds_that_key(public_key: bytes):
     did = did_of(public_key)
     assert base64.b64decode(key_of(did) or "") == public_key
     assert normalised(did) == did
+
+
+def test_a_did_of_another_method_is_held_to_characters_and_length_alone():
+    """Its grammar is not known here: words can stand in it."""
+    for identifier in ("eip155:1:0xab16a96D359eC26a11e2C2b3d8f8B8942d5Bfcdb", "say-yes", "a" * 248):
+        assert normalised(f"did:x:{identifier}") == f"did:x:{identifier}"
+    for identifier in ("a b", "<b>", "é", "a" * 251):
+        assert normalised(f"did:x:{identifier}") is None

@@ -81,7 +81,7 @@ STORY: list[tuple[int, list[Record]]] = [
     (11 * M, [reviewed_claim("admit", attempt=1, reason="It is.")]),
     (2 * H, []),
 ]
-PROGRESS = ("sluice: auditing", "sluice: reading lane")
+PROGRESS = ("sluice: auditing", "sluice: reading lane", "sluice: vetting for")
 EXPLAINED = ["em-1", "em-2", "em-3", f"em-1#{KEY}"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 FORMATS = ("claude-code", "codex", "openhands", "swe-agent", "markdown")
 BAR_AFTER = 1.0
 """Seconds before a bar is shown."""
+TELL_SECONDS = 10.0
+"""Seconds between two lines of progress, where there is no terminal."""
 
 
 @click.command()
@@ -245,20 +248,21 @@ def _show(verdicts: Sequence[Verdict]) -> None:
 
 
 def _size(job: Job) -> int | None:
-    """Bytes of the transcripts; None where nobody can tell, as of a pipe."""
+    """Bytes of the transcripts; None where there are none, or some come from a pipe."""
     paths = [Path(one.name) for one in job.files if not one.is_answer]
-    return sum(path.stat().st_size for path in paths) if all(path.is_file() for path in paths) else None
+    return sum(path.stat().st_size for path in paths) or None if all(path.is_file() for path in paths) else None
 
 
 @contextmanager
 def _progress(total: int | None) -> Iterator[Read]:
-    """A bar on standard error, once it takes longer than a second; on a terminal only.
+    """On standard error a bar once it takes longer than a second, or without a terminal a line every few seconds.
 
     Args:
         total: bytes to read.
     """
     if not sys.stderr.isatty():
-        yield lambda size: None
+        with _lines(total) as read:
+            yield read
         return
     from rich.console import Console
     from rich.progress import Progress
@@ -272,3 +276,25 @@ def _progress(total: int | None) -> Iterator[Read]:
             yield lambda size: bar.advance(task, size)
         finally:
             timer.cancel()
+
+
+@contextmanager
+def _lines(total: int | None) -> Iterator[Read]:
+    began, ended, been = time.monotonic(), threading.Event(), 0
+
+    def read(size: int) -> None:
+        nonlocal been
+        been += size
+
+    def tell() -> None:
+        while not ended.wait(TELL_SECONDS):
+            share = f", {100 * been // total}% read" if total else ""
+            click.echo(f"sluice: vetting for {time.monotonic() - began:.0f} s{share}", err=True)
+
+    telling = threading.Thread(target=tell, daemon=True)
+    telling.start()
+    try:
+        yield read
+    finally:
+        ended.set()
+        telling.join()

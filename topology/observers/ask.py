@@ -7,8 +7,10 @@ Each class has one function `(Ask, …) -> Finding`. Whatever keeps it from look
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable
+from copy import copy
 from typing import Final, NamedTuple
 
 import msgspec
@@ -62,6 +64,12 @@ class Budget:
         """As `remaining`, as system calls take it: None for ever."""
         left = self.remaining()
         return None if left == math.inf else left
+
+    def timed(self) -> Budget:
+        """The same time, and as many bytes as may come: for what its reader counts."""
+        same = copy(self)
+        same.bytes = sys.maxsize
+        return same
 
     def spend(self, size: int) -> None:
         """Counts bytes that were read, and looks at the clock. A bound once reached stays reached.

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ...streams.judging.moments import SECOND, format_ns
+from ...streams.judging.terms import normalised
 from .ask import Budget, CannotLook
 from .content import APART, Piece, text_of
 from .git import Git
@@ -64,15 +65,25 @@ class Change(NamedTuple):
 
     Attributes:
         paths: its names before and after.
-        text: the removed and the added lines; empty where they are no text.
-        added: the runs of lines that it added, each one text; None where they are no text, or in an unknown encoding.
-        removed: those that it removed.
+        text: the removed and the added lines, normalised as `terms.Content` does it; empty where they are no text.
     """
 
     paths: tuple[str, ...]
     text: str
-    added: tuple[str, ...] | None = ()
-    removed: tuple[str, ...] | None = ()
+
+
+class Changes(NamedTuple):
+    """What one commit changed.
+
+    Attributes:
+        commit: its hash.
+        files: None where the bound was reached before their end.
+        size: bytes that git says of them, as far as they were read.
+    """
+
+    commit: str
+    files: Sequence[Change] | None
+    size: int
 
 
 def _written(time: int, offset: int) -> list[str]:
@@ -152,26 +163,35 @@ def _date(fields: dict[bytes, bytes], key: bytes) -> tuple[int, int] | None:
 
 # ---------------------------------------------------------------- changed lines
 
-_OPTIONS = ("-r", "--root", "-p", "-U0", "-M", "--cc", "--no-color", "--no-ext-diff", "--no-textconv", "--text",
-            "--no-prefix", "--submodule=short")  # fmt: skip
+_OPTIONS = ("-r", "--root", "-p", "-U0", "-M", "--cc", "--no-color", "--no-ext-diff", "--no-textconv", "--no-prefix",
+            "--submodule=short")  # fmt: skip
 _NAME = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_APART = b"\x1e"
 
 
-def changes(git: Git, names: Iterable[str], budget: Budget) -> Iterator[tuple[str, list[Change]]]:
+def changes(git: Git, names: Iterable[str], budget: Budget) -> Iterator[Changes]:
     """What each of these commits changed, in order; commits that changed nothing are left out.
 
-    Of a merge that is what differs from every parent: the rest is in the commits that it merged.
+    Of a merge that is what differs from every parent: the rest is in the commits that it merged. Of a binary file git
+    says that it changed, and nothing of its content.
+
+    Args:
+        git: the repository.
+        names: whole hashes of commits.
+        budget: of the look; the caller spends the size of each commit before asking for the next.
     """
     feed = (f"{name}\n".encode() for name in names)
-    yield from _by_commit(_lines(git.stream(budget, "diff-tree", "--stdin", *_OPTIONS, feed=feed)))
+    yield from _by_commit(_lines(git.stream(budget.timed(), "diff-tree", "--stdin", *_OPTIONS, feed=feed)), budget)
 
 
-def changes_of(git: Git, commit: Commit, budget: Budget) -> list[Change]:
+def changes_of(git: Git, commit: Commit, budget: Budget) -> Changes:
     """What one commit that is named changed; of a merge, as against its first parent: everything it brought in."""
     if len(commit.parents) < 2:
-        return [change for _, found in changes(git, [commit.name], budget) for change in found]
-    found = _by_commit(_lines(git.stream(budget, "diff-tree", *_OPTIONS, commit.parents[0], commit.name)), commit.name)
-    return [change for _, some in found for change in some]
+        told = changes(git, [commit.name], budget)
+    else:
+        lines = _lines(git.stream(budget.timed(), "diff-tree", *_OPTIONS, commit.parents[0], commit.name))
+        told = _by_commit(lines, budget, commit.name)
+    return next(told, Changes(commit.name, (), 0))
 
 
 def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
@@ -183,50 +203,50 @@ def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
         yield left
 
 
-class _Run(NamedTuple):
-    """Lines of one hunk that stand together: all removed, or all added; of a merge as against each parent."""
-
-    signs: bytes
-    lines: list[bytes]
-
-
-def _by_commit(lines: Iterator[bytes], name: str = "") -> Iterator[tuple[str, list[Change]]]:
+def _by_commit(lines: Iterator[bytes], budget: Budget, name: str = "") -> Iterator[Changes]:
     done: list[Change] = []
-    names: list[bytes] = []
-    runs: list[_Run] = []
+    paths: list[bytes] = []
+    content: list[bytes] = []
     columns = 0  # signs before a line of content; 0 outside a hunk
     signs = b""
+    size, left = 0, budget.bytes - budget.spent
 
     def close() -> None:
-        if names:
-            done.append(_change(names, runs))
-        names.clear()
-        runs.clear()
+        if paths:
+            done.append(_change(paths, content))
+        paths.clear()
+        content.clear()
 
     for line in lines:
+        size += len(line) + 1
+        if size > left:
+            yield Changes(name, None, size)
+            return
         if line[:1] in (b"+", b"-", b" ") and columns:
             if line[:columns] != signs:
                 signs = line[:columns]
-                runs.append(_Run(signs, []))  # what was removed and what was added do not stand together
-            runs[-1].lines.append(line[columns:])
+                content.append(_APART)  # what was removed and what was added do not stand together
+            content.append(line[columns:])
         elif line.startswith(b"@@"):
             columns, signs = len(line) - len(line.lstrip(b"@")) - 1, b""
         elif line.startswith(b"diff "):
             close()
             columns = 0
-            names += _of_header(line)
+            paths += _of_header(line)
         elif _NAME.fullmatch(line):
             close()
             columns = 0
             if done:
-                yield name, list(done)
+                own = len(line) + 1  # of the next commit
+                yield Changes(name, tuple(done), size - own)
                 done.clear()
+                size, left = own, budget.bytes - budget.spent
             name = line.decode()
         elif not columns:
-            names += _of_extended(line)
+            paths += _of_extended(line)
     close()
     if done:
-        yield name, list(done)
+        yield Changes(name, tuple(done), size)
 
 
 def _of_header(line: bytes) -> list[bytes]:
@@ -259,20 +279,7 @@ def unquote(path: bytes) -> bytes:
     )
 
 
-def _change(names: list[bytes], runs: list[_Run]) -> Change:
+def _change(names: list[bytes], content: list[bytes]) -> Change:
     paths = tuple(dict.fromkeys(unquote(name).decode("utf-8", "surrogateescape") for name in names))
-    if any(b"\0" in line for run in runs for line in run.lines):
-        return Change(paths, "", None, None)  # binary files hold no lines
-    body = b"\n\x1e\n".join(b"\n".join(run.lines) for run in runs)
-    text = text_of(Piece(body, None))
-    if text is None:
-        return Change(paths, "", None, None)
-    if not text.sure:
-        return Change(paths, text.text.replace("\x1e", "\0"), None, None)
-    added = tuple(_text(run) for run in runs if b"+" in run.signs)
-    removed = tuple(_text(run) for run in runs if b"-" in run.signs)
-    return Change(paths, text.text.replace("\x1e", "\0"), added, removed)
-
-
-def _text(run: _Run) -> str:
-    return b"\n".join(run.lines).decode("utf-8", "replace")
+    text = text_of(Piece(b"\n".join(content), None))  # a NUL far behind the beginning makes a file binary, too
+    return Change(paths, "" if text is None else normalised(text.text.replace("\x1e", "\0")))

@@ -19,6 +19,8 @@ from .git import Git
 from .states import State, is_settled, state_from, state_of
 
 LEADS_OUT: Final = "the repository leads out of the roots that are looked at"
+NO_FILE: Final = "the repository has something in place of a file that git would read, and it is no regular file"
+IN_QUOTES: Final = "the repository borrows objects from a folder in quotation marks, which is not followed"
 _FILES: Final = ("HEAD", "index", "config", "config.worktree", "packed-refs", "shallow")
 _FOLDERS: Final = ("refs", "info", "objects", "objects/info", "objects/pack", "reftable")
 _HASHED: Final = re.compile(r"[0-9a-f]{2}")
@@ -28,6 +30,8 @@ _MOST: Final = 1 << 20
 """Bytes of a file that git is led by; no such file is as long."""
 _DEEPEST: Final = 8
 """Files that include each other, or folders that lead on to the next."""
+TOO_LONG: Final = f"a file by which the repository leads git is longer than {_MOST:,} bytes"
+TOO_DEEP: Final = f"files or folders of the repository lead on to one another more than {_DEEPEST} times"
 
 
 class Enclosure:
@@ -102,6 +106,8 @@ def _ways(git: Git) -> Iterator[str]:
     for folder in {git.own, git.common}:
         for name in (*_FILES, *_FOLDERS):
             yield os.path.join(folder, name)
+        for name in _FILES:
+            _demand_file(os.path.join(folder, name))
         yield from _links(os.path.join(folder, "info"))
         for name in ("config", "config.worktree"):
             yield from _included(os.path.join(folder, name), _DEEPEST)
@@ -117,7 +123,7 @@ def _stores(objects: str, deepest: int) -> Iterator[str]:
         yield from _links(folder)
     for lender in borrowed(objects):
         if not deepest:
-            raise CannotLook(LEADS_OUT)
+            raise CannotLook(TOO_DEEP)
         yield from _stores(lender, deepest - 1)
 
 
@@ -130,7 +136,7 @@ def borrowed(objects: str) -> list[str]:
     lines = _read(os.path.join(objects, "info", "alternates")).split(b"\n")
     named = [line for line in lines if line and not line.startswith(b"#")]
     if any(line.startswith(b'"') for line in named):
-        raise CannotLook(LEADS_OUT)
+        raise CannotLook(IN_QUOTES)
     return [os.path.join(objects, os.fsdecode(line)) for line in named]
 
 
@@ -142,12 +148,32 @@ def _hashed(objects: str) -> list[str]:
 
 
 def _links(folder: str) -> Iterator[str]:
-    """The symbolic links in a folder."""
+    """The symbolic links in a folder.
+
+    Raises:
+        CannotLook: something there is neither file, folder nor link: git would wait for a pipe for ever.
+    """
     try:
         with os.scandir(folder) as entries:
-            yield from (entry.path for entry in entries if entry.is_symlink())
+            for entry in entries:
+                if entry.is_symlink():
+                    yield entry.path
+                elif not entry.is_file() and not entry.is_dir():
+                    raise CannotLook(NO_FILE)
     except (FileNotFoundError, NotADirectoryError):
         return
+
+
+def _demand_file(path: str) -> None:
+    """Raises:
+    CannotLook: something else than a regular file stands there.
+    """
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if not stat.S_ISREG(found.st_mode):
+        raise CannotLook(NO_FILE)
 
 
 def _read(path: str) -> bytes:
@@ -160,12 +186,15 @@ def _read(path: str) -> bytes:
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return b""
-    with os.fdopen(file, "rb") as opened:
+    try:
         if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise CannotLook(LEADS_OUT)
-        data = opened.read(_MOST + 1)
+            raise CannotLook(NO_FILE)
+        with open(file, "rb", closefd=False) as opened:
+            data = opened.read(_MOST + 1)
+    finally:
+        os.close(file)
     if len(data) > _MOST:
-        raise CannotLook(LEADS_OUT)
+        raise CannotLook(TOO_LONG)
     return data
 
 
@@ -174,7 +203,7 @@ def _included(config: str, deepest: int) -> Iterator[str]:
     if not _INCLUDES.search(_read(config)):
         return
     if not deepest:
-        raise CannotLook(LEADS_OUT)
+        raise CannotLook(TOO_DEEP)
     for path in Git.includes(config, Budget(_SECONDS, _MOST)):
         if not path or path[0] in "~%":  # somebody's home, or where git is installed
             raise CannotLook(LEADS_OUT)

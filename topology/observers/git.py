@@ -17,11 +17,12 @@ from collections.abc import Iterable, Iterator
 
 from .ask import Budget, CannotLook
 
+_NOWHERE = "/nonexistent"
 _ENVIRONMENT = {
     "PATH": os.environ.get("PATH", os.defpath),
     "LC_ALL": "C",
-    "HOME": "/nonexistent",
-    "XDG_CONFIG_HOME": "/nonexistent",
+    "HOME": _NOWHERE,
+    "XDG_CONFIG_HOME": _NOWHERE,
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_SYSTEM": os.devnull,
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -50,6 +51,7 @@ _ARGUMENTS = (
 )
 _CHUNK = 1 << 16
 _IGNORES = "check-ignore"
+_COMPARES = "diff-tree"
 _REF = re.compile(r"(?!-)(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)))[^\x00-\x20\x7f~^:?*\[\\]{1,256}")
 
 
@@ -116,15 +118,18 @@ class Git:
         Raises:
             CannotLook: git cannot be run.
         """
-        place = [f"--git-dir={self.own}", *([] if self.bare else [f"--work-tree={self.root}"])]
+        tree = self.root
         special = {} if self.common == self.own else {"GIT_COMMON_DIR": self.common}
+        if command == _COMPARES:  # no work tree and no index, so no `.gitattributes`: what is text, the content says
+            tree, special["GIT_INDEX_FILE"] = _NOWHERE, os.path.join(_NOWHERE, "index")
+        place = [f"--git-dir={self.own}", *([] if self.bare else [f"--work-tree={tree}"])]
         if command == _IGNORES:
             special["GIT_LITERAL_PATHSPECS"] = "0"  # it knows no patterns, and refuses to be told to know none
         given = [word for one in config for word in ("-c", one)]
         try:
             return subprocess.Popen(
                 [*_ARGUMENTS, *given, *place, command, *arguments],
-                cwd=self.root,
+                cwd=self.root if tree != _NOWHERE else "/",
                 env={**_ENVIRONMENT, **special},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -213,7 +218,7 @@ class Git:
         Raises:
             CannotLook: it is no such file, or a bound is reached.
         """
-        alone = Git("/", "/nonexistent", bare=True)
+        alone = Git("/", _NOWHERE, bare=True)
         wanted = (f"--file={config}", "--no-includes", "--null", "--get-regexp", r"^include(if\..+)?\.path$")
         try:
             found = alone.run(budget, "config", *wanted).split(b"\0")
@@ -230,7 +235,7 @@ class Git:
         Raises:
             CannotLook: it is no such file, or a bound is reached.
         """
-        alone = Git("/", "/nonexistent", bare=True)
+        alone = Git("/", _NOWHERE, bare=True)
         return alone.ask(budget, "config", f"--file={config}", "--no-includes", "--get", "core.worktree")
 
     def is_mirror(self, budget: Budget) -> bool:

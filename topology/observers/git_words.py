@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ...streams.judging.terms import Content, Presence, presence
+from ...streams.judging.terms import Content, Presence, normalised, presence
 from .ask import BOUND, Ask, CannotLook
-from .commits import Change, Commit, changes, read_commits
+from .commits import Change, Commit, read_commits
 from .content import APART
 from .history import History
 from .repository import PREFIX
+
+_BETWEEN = normalised(f"x{APART}x").strip("x")
 
 
 def words_of(ask: Ask, history: History, path: str | None) -> tuple[Presence, str | None]:
@@ -126,13 +128,13 @@ class _Words:
 
     def _holds(self, commit: Commit, changed: list[Change]) -> Presence:
         """Which words one commit holds, its changes included."""
-        pieces = [self._says(commit)]
+        pieces = [normalised(self._says(commit))]
         for change in changed:
-            pieces += (*change.paths, change.text)
-        return presence(self.ask.terms.terms, Content(APART.join(pieces)))
+            pieces += (*map(normalised, change.paths), change.text)
+        return presence(self.ask.terms.terms, Content(_BETWEEN.join(pieces), is_normal=True))
 
     def _changed(self, names: list[str]) -> Iterator[tuple[str, list[Change]]]:
-        for name, found in changes(self.git, names, self.budget):
+        for name, found in self.history.repository.changes(names, self.budget):
             relevant = self._relevant(found)
             if relevant or not self._has_place:
                 yield name, relevant

@@ -11,11 +11,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from sys import getsizeof
 from typing import Final, NamedTuple
 
 from ...codecs.unicode_text import nfkc
 from .ask import Budget, CannotLook
-from .commits import Change, Commit, changes_of, parse_commit
+from .commits import Change, Changes, Commit, changes, changes_of, parse_commit
 from .denied import Denied
 from .git import Git
 from .kept_looks import Bounded
@@ -29,6 +30,8 @@ MAX_LISTING: Final = 64_000_000
 """Bytes of a list of all files, some 500,000 of them: it is kept, and no look's own reading."""
 
 
+MAX_CHANGES: Final = 128_000_000
+"""Bytes of what commits changed: as much as one look may read by default, twice."""
 MAX_LEARNED: Final = 1_000
 """Commits that are looked through for what they changed, before anybody asks."""
 
@@ -60,7 +63,8 @@ class Repository:
         self._listings: Bounded[Listing] = Bounded(4, 64_000_000)
         self._touches: Bounded[tuple[Touch | None]] = Bounded(50_000, 16_000_000)
         self._reached: Bounded[tuple[bool]] = Bounded(10_000, 4_000_000)
-        self._changes: Bounded[tuple[int, list[Change]]] = Bounded(1_000, 16_000_000)
+        self._named: Bounded[Changes] = Bounded(1_000, 16_000_000)
+        self._changes: Bounded[Changes] = Bounded(40_000, MAX_CHANGES)
         self._mirror: tuple[State | None, bool] | None = None
         self._head: tuple[_States, Commit, int] | None = None
 
@@ -157,15 +161,33 @@ class Repository:
             known = self._reached.put(key, 300, (found,))
         return known[0]
 
-    def changes_of(self, commit: Commit, budget: Budget) -> list[Change]:
+    def changes_of(self, commit: Commit, budget: Budget) -> Sequence[Change]:
         """What a commit changed, of a merge as against its first parent; the bytes count each time."""
-        known = self._changes.get(commit.name)
-        if known is not None:
-            budget.spend(known[0])
-            return known[1]
-        found = changes_of(self.git, commit, budget)
-        size = sum(len(change.text) + sum(map(len, change.paths)) for change in found)
-        return self._changes.put(commit.name, 500 + 6 * size, (size, found))[1]
+        known = self._named.get(commit.name)
+        if known is None or (known.files is None and known.size <= budget.bytes - budget.spent):
+            known = _keep(self._named, changes_of(self.git, commit, budget))
+        return _charged(known, budget)
+
+    def changes(self, names: Sequence[str], budget: Budget) -> Iterator[tuple[str, Sequence[Change]]]:
+        """What each of these commits changed, in order, of a merge what differs from every parent; the bytes count each
+        time. It is read once: the statements of an answer search the same history.
+
+        Raises:
+            CannotLook: a bound is reached.
+        """
+        known = self._changes.get_many(names)
+        unread = changes(self.git, [name for name, one in zip(names, known, strict=True) if one is None], budget)
+        ahead: Changes | None = None
+        for name, found in zip(names, known, strict=True):
+            if found is None:
+                ahead = ahead or next(unread, None)
+                is_told = ahead is not None and ahead.commit == name
+                found = ahead if ahead is not None and is_told else Changes(name, (), 0)
+                ahead = None if is_told else ahead
+                _keep(self._changes, found)
+            elif found.files is None and found.size <= budget.bytes - budget.spent:
+                found = _keep(self._changes, next(changes(self.git, [name], budget), Changes(name, (), 0)))
+            yield name, _charged(found, budget)
 
     def touched(self, path: str, tip: str, budget: Budget, *, first_parent: bool = False) -> Touch | None:
         """The newest commit reachable from a tip that left a path as it is there; None where none ever touched it.
@@ -378,6 +400,22 @@ def _line_of(path: str) -> str:
             os.close(file)
     except OSError:
         return ""
+
+
+def _keep(kept: Bounded[Changes], found: Changes) -> Changes:
+    size = sum(getsizeof(change.text) + sum(map(len, change.paths)) + 300 for change in found.files or ())
+    return kept.put(found.commit, 300 + size, found)
+
+
+def _charged(found: Changes, budget: Budget) -> Sequence[Change]:
+    """The files that a commit changed.
+
+    Raises:
+        CannotLook: the budget does not reach to their end.
+    """
+    budget.spend(found.size)
+    assert found.files is not None, "more than is left was spent"
+    return found.files
 
 
 def _for_listing(budget: Budget) -> Budget:

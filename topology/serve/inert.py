@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
-from unicodedata import category
 
 from markupsafe import Markup, escape
 
-from ...codecs.unicode_text import MAX_MARKS, UNSEEN
+from ...codecs import unicode_text
+from ...codecs.unicode_text import UNSEEN
 
 MOST: Final = 20_000
 """Characters of one text that a page shows."""
@@ -37,16 +37,13 @@ class Piece(NamedTuple):
 def inert(text: object) -> Markup:
     """The text as HTML: every character that is not seen as `U+…`, and nothing that a browser would run.
 
-    Combining marks past `MAX_MARKS` stand there as `U+…` too, and those at the beginning: they would go on with the
-    letter of the text before.
+    So are combining marks past the eighth of a row, and those at the beginning (`unicode_text.shown`).
     """
     shown = str(text)
     cut = len(shown) > MOST
     out: list[str] = []
-    stacked = MAX_MARKS
-    for one in shown[:MOST]:
-        stacked = stacked + 1 if not one.isascii() and category(one)[0] == "M" else 0
-        if one == "\n" or (_shows(one) and stacked <= MAX_MARKS):
+    for one, is_shown in zip(shown[:MOST], unicode_text.shown(shown[:MOST], _shows), strict=True):
+        if one == "\n" or is_shown:
             out.append(str(escape(one)))
         else:
             out.append(f'<span class="unseen">U+{ord(one):04X}</span>')

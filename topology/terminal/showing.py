@@ -31,7 +31,6 @@ _NOT_PLAIN = re.compile(r"[^\x20-\x7e]+")
 _OBEYED = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 """Unicode categories that act instead of being seen: controls, format characters (bidi, zero width), separators; and
 private use, which only those see who agreed on it."""
-_EMOJI = "\ufe0f"
 _LINE_ENDS = re.compile(r"[\r\n\t]+")
 
 
@@ -47,16 +46,15 @@ def escaped(text: str) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     # Read when there is something to escape: the tables take a good part of a command's start.
-    from ...codecs.unicode_text import MAX_MARKS, UNSEEN
+    from ...codecs.unicode_text import UNSEEN, shown
 
-    run, out = match[0], []
-    category = unicodedata.category(match.string[match.start() - 1]) if match.start() else "M"
-    marks = 0 if match.start() else MAX_MARKS
-    for at, character in enumerate(run):
-        before, category = category, unicodedata.category(character)
-        marks = marks + 1 if category[0] == "M" else 0
-        is_emoji = character == _EMOJI and (before[0] == "S" or run[at + 1 : at + 2] == "\u20e3")
-        if is_emoji or (category not in _OBEYED and character not in UNSEEN and marks <= MAX_MARKS):
+    def shows(character: str) -> bool:
+        return unicodedata.category(character) not in _OBEYED and character not in UNSEEN
+
+    before = match.string[max(match.start() - 1, 0) : match.start()]
+    seen, out = list(shown(before + match[0], shows))[len(before) :], list[str]()
+    for character, is_shown in zip(match[0], seen, strict=True):
+        if is_shown:
             out.append(character)
         else:
             units = character.encode("utf-16-be", "surrogatepass")

@@ -384,3 +384,10 @@ def test_a_chat_marker_is_what_looks_like_one(text, expected, treatment):
 def test_what_only_resembles_a_chat_marker_stays(text):
     """Brackets of physics, speakers of another language, titles of books."""
     assert cleaned(text, confusables="replace-in-words")[0] == text
+
+
+def test_an_autolink_goes_as_the_tag_that_a_parser_takes_it_for():
+    """Its address too [V §4.6]; a bare one and a link's stay."""
+    text, trace = cleaned("<https://example.org/a> https://example.org/b [c](https://example.org/c)")
+    assert text == " https://example.org/b c — https://example.org/c"
+    assert [one["kind"] for one in trace.markup_stripped] == ["tag", "link"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import time
 from io import StringIO
 from pathlib import Path
@@ -314,11 +315,30 @@ def test_a_bar_counts_bytes_from_the_beginning(monkeypatch: pytest.MonkeyPatch):
             time.sleep(0.02)
     assert "vetting" in terminal.getvalue()
     assert "50%" in terminal.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("total", "told"), [(100, r"sluice: vetting for \d+ s, 50% read\n"), (None, r"sluice: vetting for \d+ s\n")]
+)
+def test_long_work_without_a_terminal_is_told_in_lines(total: int | None, told: str, monkeypatch: pytest.MonkeyPatch):
+    """Every few seconds one; none where it takes less."""
+    from sluice.topology.cli import vet_command
+
     plain = StringIO()
     monkeypatch.setattr("sys.stderr", plain)
-    with vet_command._progress(100) as read:
+    with vet_command._progress(total) as read:
         read(50)
     assert plain.getvalue() == ""
+    monkeypatch.setattr(vet_command, "TELL_SECONDS", 0.01)
+    with vet_command._progress(total) as read:
+        read(50)
+        for _ in range(1_000):
+            if plain.getvalue().count("\n") > 1:
+                break
+            time.sleep(0.02)
+    lines = plain.getvalue().splitlines(keepends=True)
+    assert len(lines) > 1
+    assert all(re.fullmatch(told, line) for line in lines[1:])
 
 
 def test_a_transcript_of_which_nothing_is_read_is_an_error(tmp_path: Path, repo: Path):

@@ -13,7 +13,7 @@ from looking import Repository as Repo
 from looking import ask, holds, reason
 
 from sluice.topology.observers.ask import Budget, CannotLook
-from sluice.topology.observers.enclosure import LEADS_OUT, Enclosure
+from sluice.topology.observers.enclosure import IN_QUOTES, LEADS_OUT, NO_FILE, TOO_DEEP, TOO_LONG, Enclosure
 from sluice.topology.observers.git import Git
 from sluice.topology.observers.ground import why_blind
 from sluice.topology.observers.instruments import Instruments
@@ -39,12 +39,12 @@ def private(tmp_path: Path) -> Repo:
     return made
 
 
-def refused(root: Path | dict[str, Path], **locator: str) -> None:
+def refused(root: Path | dict[str, Path], why: str = LEADS_OUT, **locator: str) -> None:
     """Nothing is told of a root, to no class and by no check."""
     for name in CLASSES:
-        assert reason(root, name, "It has an `x` there now.", **locator) == LEADS_OUT
+        assert reason(root, name, "It has an `x` there now.", **locator) == why
         for check in CHECKS:
-            assert reason(root, name, "x", checks=[check], **locator) == LEADS_OUT
+            assert reason(root, name, "x", checks=[check], **locator) == why
 
 
 Way = Callable[[Repo, Repo], None]
@@ -75,10 +75,6 @@ def alternates(one: Repo, other: Repo) -> None:
 
 def alternates_behind_a_comment(one: Repo, other: Repo) -> None:
     one.write(".git/objects/info/alternates", f"# mine\n../../../{other.path.name}/.git/objects")
-
-
-def alternates_in_quotes(one: Repo, other: Repo) -> None:
-    one.write(".git/objects/info/alternates", f'"{other.path}/.git/ob\\152ects"\n')
 
 
 def alternates_of_alternates(one: Repo, other: Repo) -> None:
@@ -139,13 +135,8 @@ def included_by_what_is_included(one: Repo, other: Repo) -> None:
     one.write("more.cfg", f"[core] bare = false\n[a] [InClude]\n\tpath = {other.path}/x\n")
 
 
-def included_without_end(one: Repo, other: Repo) -> None:
-    one.git("config", "include.path", f"{one.path}/.git/config")
-
-
-def configuration_that_never_ends(one: Repo, other: Repo) -> None:
-    (one.path / ".git/config").unlink()
-    os.mkfifo(one.path / ".git/config")
+def included_device(one: Repo, other: Repo) -> None:
+    one.git("config", "include.path", "/dev/zero")
 
 
 def configuration_of_the_work_tree(one: Repo, other: Repo) -> None:
@@ -153,20 +144,73 @@ def configuration_of_the_work_tree(one: Repo, other: Repo) -> None:
 
 
 WAYS = (dot_git_file, dot_git_file_upwards, dot_git_link, common_folder, alternates, alternates_behind_a_comment,
-        alternates_in_quotes, alternates_of_alternates, linked_objects, linked_packs, linked_object, linked_index,
-        linked_references, linked_rules, included_configuration, included_upwards, included_from_a_home,
-        included_on_a_condition, included_by_what_is_included, included_without_end, configuration_that_never_ends,
-        configuration_of_the_work_tree)  # fmt: skip
+        alternates_of_alternates, linked_objects, linked_packs, linked_object, linked_index, linked_references,
+        linked_rules, included_configuration, included_upwards, included_from_a_home, included_on_a_condition,
+        included_by_what_is_included, included_device, configuration_of_the_work_tree)  # fmt: skip
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 def test_a_repository_that_leads_out_is_not_looked_at(changelog: Repo, private: Repo, way: Way):
     """Whichever way it takes; and the observer says of itself that it is not ready."""
     way(changelog, private)
-    refused(changelog.path)
+    shut(changelog, LEADS_OUT)
+
+
+def shut(repository: Repo, why: str) -> None:
+    refused(repository.path, why)
     with closing(Instruments(Settings())) as instruments:
-        assert why_blind(Roots.of(str(changelog.path)), instruments, Settings()) == LEADS_OUT
-        assert tracked(str(changelog.path), Settings(), instruments) == frozenset()
+        assert why_blind(Roots.of(str(repository.path)), instruments, Settings()) == why
+        assert tracked(str(repository.path), Settings(), instruments) == frozenset()
+
+
+def including(path: str, make: Callable[[Path], object] = lambda path: None) -> Callable[[Path], None]:
+    """Makes a file of configuration include a path, and what stands there, relative to the git directory."""
+
+    def write(folder: Path) -> None:
+        with (folder / "config").open("a") as config:
+            config.write(f"[include]\n\tpath = {path}\n")
+        make(folder / path)
+
+    return write
+
+
+def in_place_of(name: str, make: Callable[[Path], object]) -> Callable[[Path], None]:
+    def write(folder: Path) -> None:
+        (folder / name).unlink(missing_ok=True)
+        make(folder / name)
+
+    return write
+
+
+def each_other(path: Path) -> None:
+    path.write_text("[include]\n\tpath = config\n")
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("write", "why"),
+    [
+        (including("pipe", os.mkfifo), NO_FILE),
+        (including("folder", Path.mkdir), NO_FILE),
+        (including("info"), NO_FILE),
+        (including("to-a-pipe", lambda path: (os.mkfifo(path.with_name("pipe")), path.symlink_to("pipe"))), NO_FILE),
+        *((in_place_of(name, os.mkfifo), NO_FILE) for name in ("config", "HEAD", "index", "packed-refs", "shallow")),
+        (in_place_of("info/attributes", os.mkfifo), NO_FILE),
+        (in_place_of("objects/info/alternates", os.mkfifo), NO_FILE),
+        (in_place_of("index", Path.mkdir), NO_FILE),
+        (including("config"), TOO_DEEP),
+        (including("other", each_other), TOO_DEEP),
+        (in_place_of("objects/info/alternates", lambda path: path.write_text("../objects\n")), TOO_DEEP),
+        (including("long", lambda path: path.write_bytes(b"#" * 2_000_000)), TOO_LONG),
+        (in_place_of("objects/info/alternates", lambda path: path.write_text('"/x"\n')), IN_QUOTES),
+    ],
+)
+def test_a_repository_that_git_cannot_be_led_by_is_refused_by_a_true_sentence(
+    changelog: Repo, write: Callable[[Path], None], why: str
+):
+    """It does not lead out, and is not looked at either; nothing waits for a pipe."""
+    write(changelog.path / ".git")
+    shut(changelog, why)
 
 
 @pytest.mark.parametrize("way", [dot_git_file, alternates, linked_objects, included_configuration])

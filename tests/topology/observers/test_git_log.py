@@ -6,16 +6,22 @@ What git's records and files say of checks is in test_history.py.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from looking import TS, Repository, ask, holds, outcome, reason, try_check
 from msgspec.structs import replace
 
-from sluice.topology.observers.ask import CannotLook
+from sluice.topology.observers.ask import Budget, CannotLook
 from sluice.topology.observers.commits import parse_commit
+from sluice.topology.observers.git import Git
+from sluice.topology.observers.instruments import Instruments
+from sluice.topology.settings.settings import Settings
 
 FIVE = "MAX_RETRIES was perhaps set to 5 there."
 
@@ -320,6 +326,61 @@ def test_the_bytes_of_a_history_are_bounded(repository: Repository):
     repository.commit("Big")
     assert "bytes" in reason(repository, "git.log", "It has `password`.", bounds={"look_bytes": 100_000})
     assert outcome(repository, "git.log", "It says “Big”.", bounds={"look_bytes": 100_000}) == "terms-present"
+
+
+def test_a_binary_file_takes_nothing_of_a_search(repository: Repository):
+    """Git tells that it changed, and nothing of its content."""
+    repository.write("model.bin", b"\0" + os.urandom(300_000))
+    repository.commit("Model")
+    assert outcome(repository, "git.log", "It has `password`.", bounds={"look_bytes": 10_000}) == "absent"
+
+
+def test_history_is_read_once_for_several_searches(repository: Repository, monkeypatch: pytest.MonkeyPatch):
+    """Each search costs and finds what it would alone, whatever was searched before it and within which bound."""
+    repository.write("first.txt", "first_name\n" * 10)
+    repository.commit("First")
+    repository.write("big.txt", "line of text\n" * 10_000)
+    repository.commit("Big")
+    repository.write("last.txt", "last_name\n" * 10)
+    repository.commit("Last")
+    fed: list[bytes] = []
+    stream = Git.stream
+
+    def counted(git: Git, budget: Budget, *words: str, feed: Iterable[bytes] = ()) -> Iterator[bytes]:
+        names = list(feed)
+        fed.extend(names if words[0] == "diff-tree" else ())
+        return stream(git, budget, *words, feed=names)
+
+    monkeypatch.setattr(Git, "stream", counted)
+
+    number = itertools.count(1)
+
+    def search(name: str, size: int, instruments: Instruments | None) -> tuple[str, object]:
+        text = f"There is {'so ' * next(number)}{name}."  # of a text that was asked before, an answer may be kept
+        seen = ask(repository, "git.log", text, bounds={"look_bytes": size}, instruments=instruments)
+        return seen.outcome, (seen.detail or {}).get("reason")
+
+    asked = [(name, size) for size in (2_000, 100_000, 1_000_000) for name in ("last_name", "no_name", "first_name")]
+    alone = [search(name, size, None) for name, size in asked]
+    assert [found[0] for found in alone] == [
+        *("terms-present", "unavailable", "unavailable") * 2,
+        *("terms-present", "absent", "terms-present"),
+    ]
+    for order in (asked, asked[::-1]):
+        with closing(Instruments(Settings())) as instruments:
+            assert [search(*one, instruments) for one in order] == [alone[asked.index(one)] for one in order]
+            fed.clear()
+            assert [search(*one, instruments) for one in asked] == alone
+            assert not fed
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_called_gitattributes_is_not_waited_for(repository: Repository):
+    """What changed lines are compared by is not read from the work tree."""
+    repository.write("a.txt", "some_name\n")
+    repository.commit("x")
+    os.mkfifo(repository.path / ".gitattributes")
+    assert outcome(repository, "git.log", "There is some_name.") == "terms-present"
 
 
 def test_the_time_of_a_search_is_bounded_where_an_operator_says_so(changelog: Repository):

@@ -1,12 +1,14 @@
 """Text of strangers is shown and does nothing."""
 
 import html
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.topology.serve.inert import Mark, inert, pieces
+from sluice.topology.terminal.showing import escaped
 
 
 @pytest.mark.parametrize(
@@ -55,6 +57,25 @@ def test_every_character_of_the_table_is_seen():
     for first, last in (*STRIPPED, *REPLACED):
         for point in {first, (first + last) // 2, last}:
             assert inert(chr(point)) == f'<span class="unseen">U+{point:04X}</span>'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "⚠\ufe0f",
+        "1\ufe0f\u20e3",
+        "a\ufe0f",
+        "\ufe0f",
+        "⚠\ufe0f\ufe0f",
+        "e" + "\u0301" * 9,
+        "\u0301x",
+        "é" + "\u0301" * 8,
+    ],
+)
+def test_a_page_and_a_terminal_show_the_same_marks(text: str):
+    """The selector behind an emoji stays on both, and eight marks."""
+    shown = re.sub(r'<span class="unseen">U\+(\w+)</span>', lambda match: f"\\u{match[1].lower()}", inert(text))
+    assert shown == escaped(text)
 
 
 @given(st.text())
