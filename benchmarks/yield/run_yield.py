@@ -22,7 +22,7 @@ import figures
 import msgspec
 from figures import Judged
 from soundness import fetching
-from statements import CORPUS, HERE, PROPOSERS, Statement, everything, input_hash, readers, repositories
+from statements import CORPUS, HERE, PARTS, PROPOSERS, Statement, everything, input_hash, readers, repositories
 
 from sluice.codecs.records import Emission, Observation
 from sluice.codecs.times import format_time
@@ -50,6 +50,10 @@ class Watching(Vetter):
     """A vetter that keeps the observations of the last emission."""
 
     seen: Sequence[Observation] = ()
+
+    def vet(self, recorded: Recorded) -> list[Verdict]:
+        self.seen = ()
+        return super().vet(recorded)
 
     def _looked(self, emission: Emission) -> list[Observation]:
         found = super()._looked(emission)
@@ -173,6 +177,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cache", type=Path, default=ROOT / "build/yield")
     parser.add_argument("--jobs", type=int, default=2, help="processes that judge")
     parser.add_argument("--package", action="append", help="the statements about this package; writes no results")
+    parser.add_argument("--part", type=int, choices=PARTS, help="the statements of one part; writes no results")
     parser.add_argument("--forced", action="store_true", help="proposals that lie; writes no results")
     parser.add_argument("--findings", type=Path, help="a file for every wrong verdict")
     given = parser.parse_args(arguments)
@@ -181,7 +186,10 @@ def main(arguments: list[str] | None = None) -> int:
     except (fetching.Missing, fetching.FetchingError) as error:
         print(f"a package cannot be had: {error}")
         return 1
-    statements = [one for one in everything() if not given.package or one.package in given.package]
+    statements = [
+        one for one in everything()
+        if one.package in (given.package or [one.package]) and one.part == (given.part or one.part)
+    ]  # fmt: skip
     kept = forced(given.cache / "forced") if given.forced else CORPUS
     with multiprocessing.Pool(given.jobs) as pool:
         made = [one for several in pool.imap_unordered(judged, _work(statements, held, kept)) for one in several]
@@ -193,7 +201,7 @@ def main(arguments: list[str] | None = None) -> int:
         given.findings.write_text("".join(f"{line}\n" for line in wrong), "utf-8")
     missed = figures.missed(told)
     print("\n".join(missed))
-    if not given.package and not given.forced:
+    if not (given.package or given.part or given.forced):
         _write(told)
     return int(bool(missed))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,6 +20,9 @@ HERE = Path(__file__).parent
 PACKAGES = HERE / "packages.txt"
 CORPUS = HERE / "corpus"
 PROPOSERS = ("a", "b")
+PARTS = (1, 2)
+SECOND = re.compile(r"-[34]-\d+#")
+"""In the ids of the second part."""
 MAX_FILE = 10_000_000
 """Bytes of a file of a package."""
 IDENTITY = {
@@ -59,6 +63,11 @@ class Statement(msgspec.Struct, frozen=True, omit_defaults=True):
         """By which its proposals are kept."""
         return key_of(self.text, Context((self.before,) if self.before else ()))
 
+    @property
+    def part(self) -> int:
+        """The part of the corpus (README.md)."""
+        return 2 if SECOND.search(self.id) else 1
+
 
 def read(name: str) -> list[Statement]:
     """The statements of a file of the corpus."""
@@ -72,13 +81,14 @@ def write(name: str, statements: Iterable[Statement]) -> None:
 
 
 def readers() -> dict[str, int]:
-    """How many statements were read, and of how many the readers differ, or both say that they are unclear."""
+    """How many statements were read; how many are left out since the readers differ or both say that they are unclear;
+    and how many a third reading settled."""
     told: dict[str, Any] = json.loads((CORPUS / "readers.json").read_bytes())
     return told
 
 
 def everything() -> list[Statement]:
-    """The statements that both readers label alike, and the mutations."""
+    """The statements that both readers label alike or a third reading settled, and the mutations."""
     return read("statements.jsonl") + read("mutations.jsonl")
 
 

@@ -71,7 +71,7 @@ def span_of(observation: bytes) -> int:
 
 def test_the_input_is_like_real_answers() -> None:
     """Within a fifth of the answers of `yield/corpus` in statements, characters, words, names and checks, in distinct
-    words within a half; nothing comes twice, and every check is canonical."""
+    words of every second statement within a half; nothing comes twice, and every check is canonical."""
     real = [json.loads(line) for line in (CORPUS / "statements.jsonl").read_text("utf-8").splitlines()]
     proposed = [
         json.loads(line)["proposal"]["checks"]
@@ -96,7 +96,7 @@ def test_the_input_is_like_real_answers() -> None:
         ]
 
     assert shape(ours, [some for _, some in statements]) == pytest.approx(shape(texts, proposed), rel=0.2)
-    words, others = (len(set(re.findall(r"\w+", " ".join(some).lower()))) for some in (ours, texts))
+    words, others = (len(set(re.findall(r"\w+", " ".join(some[::2]).lower()))) for some in (ours, texts))
     assert words == pytest.approx(others, rel=0.5)
     assert len(set(ours)) == len(ours)
     assert len(set(checks)) > 0.98 * len(checks)

@@ -35,7 +35,10 @@ def test_the_corpus_is_whole() -> None:
     assert all(bool(one.wrong) is not one.label for one in told)
     made = [one for one in told if one.mutation]
     assert all(one.wrong[0] in one.text for one in made)
-    assert len(made) >= 500
+    assert len(made) >= 900
+    true = [one for one in told if one.label]
+    assert min(sum(one.part == part for one in true) for part in statements.PARTS) >= 500
+    assert min(sum(one.package == name for one in true) for name in {one.package for one in told}) >= 60
     assert {one.id.partition("~")[0] for one in made} <= {one.id for one in told if one.label}
     assert Rate(0, sum(not one.label for one in told)).upper <= figures.MAX_FALSE_WHOLE
     counted = statements.readers()
@@ -101,7 +104,8 @@ def test_bounds_are_those_of_clopper_and_pearson() -> None:
 
 
 def test_a_run_judges_with_vet(tmp_path: Path) -> None:
-    """A false statement is refuted with a proposal, and only then; its decided check names the wrong word."""
+    """A false statement is refuted with a proposal, and only then; its decided check names the wrong word. A sentence
+    in which `vet` reads no statement has no checks."""
     import run_yield
 
     folder = tmp_path / "p"
@@ -111,11 +115,13 @@ def test_a_run_judges_with_vet(tmp_path: Path) -> None:
         subprocess.run(["git", *command], cwd=folder, check=True, env={"PATH": "/usr/bin:/bin", **IDENTITY})
     row: dict[str, Any] = {"key": FALSE.key, "proposal": {"by": "x", "checks": ["equals(LIMIT, 50)"]}}
     (tmp_path / "proposals-a.jsonl").write_text(json.dumps(row))
-    found = {
-        (setting, one.statement.id): (one.status, one.whole, one.decidable)
-        for setting in ("forms", "a")
-        for one in run_yield.judged((folder, [TRUE, FALSE], setting, tmp_path))
-    }
+    unread = Statement("u", "p", "python", "", "The things are all fine.", True)
+    made = [
+        one for setting in ("forms", "a")
+        for one in run_yield.judged((folder, [TRUE, FALSE, unread], setting, tmp_path))
+    ]  # fmt: skip
+    found = {(one.setting, one.statement.id): (one.status, one.whole, one.decidable) for one in made}
+    assert {(one.status, one.checks) for one in made if one.statement is unread} == {("no statement", ())}
     assert found["forms", "f"][0] != "contradicted"
     assert found["a", "f"] == ("contradicted", False, True)
     assert found["forms", "t"][:2] == found["a", "t"][:2] == ("admitted", True)
