@@ -104,11 +104,11 @@ class Deciding:
     def in_tree(self, check: Check, place: Place) -> Held:
         """Whether the path is there, or is not.
 
-        That a file does not exist is read as a denial of any file of that name: while one is in some folder, it stays
-        undecided whether the bare name is missing.
+        A path is read as the end of any path: while a file that ends so is in some folder, it stays undecided whether
+        it is there or missing.
         """
         held = self._of_tree(verify_tree(check, place.state != "missing"), place)
-        if check.name == "missing" and held.holds and self._is_end_of_another(place.path):
+        if held.holds is not None and place.state == "missing" and self._is_end_of_another(place.path):
             return held._replace(holds=None, reason="ambiguous")
         if held.holds is not False or self.exact:
             return held
