@@ -2,7 +2,7 @@
 
 A check is a proposition such as `equals(MAX_ASSERTIONS, 1000, path=codecs/records.py)`. `parse_check` reads one in any
 of the ways in which people and models write them, `canonical` writes it in the one form that equal checks share. A text
-with two readings is none. What a check means is decided elsewhere. The list of checks is `TABLE`.
+with two readings is none. What a check means is decided elsewhere. The list of checks is `data/checks.toml`.
 
     check    = [ "not " ] name "(" [ argument { "," argument } ] ")" ;         (* white space anywhere between *)
     argument = [ key ( "=" | "==" ) ] value ;                                  (* with a key in any place *)
@@ -14,11 +14,13 @@ with two readings is none. What a check means is decided elsewhere. The list of 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final, Literal, NamedTuple, get_args
+from importlib import resources
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -88,29 +90,14 @@ class Signature(NamedTuple):
     least_named: int = 0
 
 
-_KINDS: Final[Mapping[str, Kind]] = {
-    parameter: kind
-    for kind, parameters in {
-        Kind.TEXT: "quote argument condition effect a b pattern author subject what old new type",
-        Kind.NAME: "in name module hash commit since user check",
-        Kind.IDENTIFIER: "identifier",
-        Kind.PATH: "path",
-        Kind.PATHS: "paths",
-        Kind.LINES: "lines",
-        Kind.VALUE: "value default",
-        Kind.ITEMS: "items",
-        Kind.OPERATOR: "op",
-        Kind.NUMBER: "number uid gid pid",
-        Kind.TIME: "time date",
-        Kind.SYMBOL_KIND: "kind",
-    }.items()
-    for parameter in parameters.split()
-}
-"""What each parameter takes, but for the names of something in code."""
+ROWS: Final[dict[str, dict[str, Any]]] = tomllib.loads(
+    resources.files("sluice.streams").joinpath("data", "checks.toml").read_text("utf-8")
+)
+"""The table of checks as it is written."""
+_KINDS: Final = {name: Kind(kind) for kind, names in ROWS["kinds"].items() for name in names.split()}
 
 
 def _parameters(names: str) -> tuple[Parameter, ...]:
-    """Parameters from their names; behind one `*` marks the name of something in code and `?` an optional one."""
     return tuple(
         Parameter(
             name.rstrip("*?"), Kind.NAME if name[-1] == "*" else _KINDS[name.rstrip("?")], "?" in name, "*" in name
@@ -119,60 +106,13 @@ def _parameters(names: str) -> tuple[Parameter, ...]:
     )
 
 
-def _row(name: str, parameters: str, named: str = "", *, negatable: bool = True, least_named: int = 0) -> Signature:
-    return Signature(name, _parameters(parameters), _parameters(named), False, negatable, least_named)
+def _signature(name: str, takes: str, keys: str = "", content: bool = False, **told: Any) -> Signature:
+    scope = [one for one in ("path", "in", "lines") if content and one not in takes.split()]
+    options = {option: told[option] for option in ("negatable", "least_named") if option in told}
+    return Signature(name, _parameters(takes), _parameters(" ".join((keys, *scope))), content, **options)
 
 
-def _content(name: str, parameters: str, named: str = "", *, negatable: bool = True) -> Signature:
-    scope = " in lines" if "path" in parameters else " path in lines"
-    return Signature(name, _parameters(parameters), _parameters(named + scope), True, negatable)
-
-
-TABLE: Final[Mapping[str, Signature]] = {
-    signature.name: signature
-    for signature in (
-        _content("contains", "quote", negatable=False),
-        _content("absent", "identifier"),
-        _row("exists", "path", negatable=False),
-        _row("missing", "path", negatable=False),
-        _content("defines", "symbol* kind?"),
-        _content("equals", "name value"),
-        _content("compare", "name op value"),
-        _content("members", "name items"),
-        _content("calls", "caller* callee*", "argument"),
-        _content("uses", "user* used*"),
-        _content("reaches", "caller* callee*"),
-        _content("imports", "module"),
-        _content("returns", "symbol* quote"),
-        _content("raises", "symbol* error*"),
-        _content("extends", "type* base*"),
-        _content("parameter", "symbol* name", "type default"),
-        _content("field", "owner* name", "type default"),
-        _content("result", "symbol* type"),
-        _content("when", "symbol* condition effect"),
-        _content("unless", "symbol* condition effect"),
-        _content("before", "symbol* a b"),
-        _content("count", "pattern op number"),
-        _content("line", "path number quote"),
-        _content("order", "a b"),
-        _row("only_in", "identifier paths"),
-        _row("commit", "hash", "author date subject"),
-        _row("changed", "path commit"),
-        _row("introduced", "quote commit", "path"),
-        _row("removed", "quote commit", "path"),
-        _row("last_changed", "path op time"),
-        _row("added", "what", "path since"),
-        _row("deleted", "what", "path since"),
-        _row("renamed", "old new", "since"),
-        _row("touched", "paths", "since"),
-        _row("unchanged", "path", "since"),
-        _row("modified", "path op time"),
-        _row("peer", "", "uid gid pid user", least_named=1),
-        _row("passes", "check"),
-        _row("fails", "check"),
-        _row("output", "check quote"),
-    )
-}
+TABLE: Final[Mapping[str, Signature]] = {name: _signature(name, **row) for name, row in ROWS["checks"].items()}
 
 _PLACES: Final[Mapping[str, Mapping[str, int]]] = {
     name: {parameter.name: place for place, parameter in enumerate(signature.parameters)}
