@@ -12,9 +12,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from .code_view import NOT_FOUND, View, flat, tight
+from .code_view import View, tight
 from .index import READS, Call, Definition, Role
 from .results import Held
+from .text_checks import NOT_FOUND, flat
 
 MAX_HOPS: Final = 6
 _MAX_VISITED: Final = 500
@@ -25,11 +26,8 @@ _BOUND: Final = frozenset(("static", "rebound"))
 _INERT: Final = frozenset((Role.DEFINITION, Role.IMPORT, Role.CALL))
 
 
-def verify_calls(view: View) -> Held:
+def verify_calls(view: View, one: Definition) -> Held:
     """Whether the body of the caller calls the callee."""
-    one = view.only(view.check.text("caller"), is_function)
-    if isinstance(one, Held):
-        return one
     callee, argument = view.check.text("callee"), view.check.text("argument")
     parts = view.language.parts(callee)
     if _has_arguments(callee):
@@ -41,8 +39,7 @@ def verify_calls(view: View) -> Held:
         return next((each for each in held if each.holds), held[0])
     for call in _calls(view, one, parts):
         if view.has_line(call.lines[0]) and (not argument or _takes(view, call, argument)):
-            under = view.under(call.at, one)
-            return Held(True, lines=call.lines, under=under.texts, narrowed=under.narrowed)
+            return view.seen(call.at, call.lines, one)
     return _missing(view, one, parts)
 
 
@@ -57,11 +54,8 @@ _MACRO: Final = re.compile(r"[\w:]+!")
 _NAMED: Final = re.compile(r"^[@$:#]*[^\W\d][\w$]*[?!=]?$")
 
 
-def verify_uses(view: View) -> Held:
+def verify_uses(view: View, one: Definition) -> Held:
     """Whether the body of the user mentions the name."""
-    one = view.only(view.check.text("user"), lambda one: one.body is not None and one.sort in ("function", "type"))
-    if isinstance(one, Held):
-        return one
     used = view.check.text("used")
     parts = view.language.parts(used)
     if not parts or not _NAMED.search(parts[-1]) or _has_arguments(used):
@@ -78,9 +72,7 @@ def verify_uses(view: View) -> Held:
             called = view.language.bare_members and not view.language.making and view.index.role(at) is Role.CALL
             alone = len(parts) == 1 and (own or _is_global(view, at))
             if alone or _means(view, one, receiver, parts, mention=not called):
-                under = view.under(at, one)
-                line = view.line(at)
-                return Held(True, lines=(line, line), under=under.texts, narrowed=under.narrowed)
+                return view.seen(at, (view.line(at), view.line(at)), one)
     return _missing(view, one, parts)
 
 
@@ -108,17 +100,13 @@ def _expressed(view: View, one: Definition, text: str, parts: tuple[str, ...], c
         alone = _OPENS.search(view.data, max(0, at - 40), at) and closes.match(view.data, end)
         line = view.line(at)
         if alone and not view.is_text(at) and view.is_direct(one, at) and view.has_line(line):
-            under = view.under(at, one)
-            return Held(True, lines=(line, view.line(end - 1)), under=under.texts, narrowed=under.narrowed)
+            return view.seen(at, (line, view.line(end - 1)), one)
     named = bool(parts) and _NAMED.search(parts[-1]) is not None
     return _missing(view, one, parts) if named else NOT_FOUND
 
 
-def verify_reaches(view: View) -> Held:
+def verify_reaches(view: View, start: Definition) -> Held:
     """Whether a chain of calls leads from the caller to the callee; never exactly false."""
-    start = view.only(view.check.text("caller"), is_function)
-    if isinstance(start, Held):
-        return start
     goal = view.language.parts(view.check.text("callee"))
     functions = [one for one in view.index.definitions if is_function(one) and not view.is_dead(one.at)]
     paths = [one.path for one in functions]
@@ -153,6 +141,11 @@ def verify_reaches(view: View) -> Held:
 def is_function(one: Definition) -> bool:
     """Whether a definition has a body that is run when it is called."""
     return one.sort == "function" and one.body is not None
+
+
+def has_body(one: Definition) -> bool:
+    """Whether a definition is a function or a type, with what it does or has."""
+    return one.body is not None and one.sort in ("function", "type")
 
 
 def _calls(view: View, one: Definition, parts: tuple[str, ...]) -> Iterator[Call]:
