@@ -193,11 +193,11 @@ def _plain(text: str) -> bool:
         return False
     if text.isascii():
         return text.isprintable()
-    if nfkc(text) != text or find_invisible(text) or _category(text[0])[0] == "M":
+    if nfkc(text) != text or find_invisible(text) or unicodedata2.category(text[0])[0] == "M":
         return False
-    if any(to in "<]([!/" or _category(one)[0] in "LN" for _, one, to in find_confusables(text)):
+    if any(to in "<]([!/" or unicodedata2.category(one)[0] in "LN" for _, one, to in find_confusables(text)):
         return False
-    return all(one == " " or (_category(one)[0] not in "CZ" and one not in _BLANK) for one in text)
+    return all(one == " " or (unicodedata2.category(one)[0] not in "CZ" and one not in _BLANK) for one in text)
 
 
 def _json(text: str) -> str:
@@ -215,13 +215,9 @@ def _escaped(character: str, composes: bool) -> str:
     if character.isascii():
         stands = character.isprintable() and character not in "`<]"
     else:
-        stands = not composes and _category(character)[0] in "LN" and character not in _BLANK
+        stands = not composes and unicodedata2.category(character)[0] in "LN" and character not in _BLANK
         stands = stands and not find_confusables(character)
     if stands:
         return character
     units = character.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
-
-
-def _category(character: str) -> str:
-    return unicodedata2.category(character)

@@ -13,22 +13,13 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Final
 
-from .checks import Check, Value, number_of, parse_check, written_value
+from .checks import CONSTANTS, Check, Value, number_of, parse_check, written_value
 from .coverage_tokens import Token
 from .lexicon import UNIT_OF
 from .literals import NUMBER_WORDS, literals
 from .named_times import read_named_time
 from .values import same
 
-CONSTANTS: Final[dict[str, Value]] = {
-    "true": True,
-    "True": True,
-    "false": False,
-    "False": False,
-    "null": None,
-    "None": None,
-    "nil": None,
-}
 _GROUPED: Final = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?", re.ASCII)
 _QUANTITY: Final = re.compile(r"(-?[\d_,.]*\d) ?([^\W\d]+|%)", re.ASCII)
 _SEPARATOR: Final = re.compile(r"\.|::|#|->")

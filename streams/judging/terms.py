@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, NamedTuple
 from ...codecs.unicode_text import nfkc
 from .lexicon import EXTENSIONS, STOP_WORDS
 from .literals import Form, Found, literals
-from .quotes import code_spans, quotes
+from .quotes import blanked, code_spans, quotes
 from .writing import FILE_LINE, pieces, stands
 
 TermKind = Literal["quote", "code", "word"] | Form
@@ -166,14 +166,11 @@ def _set_off(text: str) -> tuple[list[tuple[TermKind, str, int]], str]:
         ("quote", quotes, 1),
     )
     for kind, finder, marks in finders:
-        pieces: list[str] = []
-        past = 0
-        for start, end in finder(text):
+        spans = finder(text)
+        for start, end in spans:
             if text[start:end].strip("\0` \n\t"):  # a quotation of nothing but code is that code
                 found.append((kind, " ".join(whole[start:end].split()), start))
-            pieces += (text[past : start - marks], "\0" * (end - start + 2 * marks))
-            past = end + marks
-        text = "".join((*pieces, text[past:]))
+        text = blanked(text, ((start - marks, end + marks) for start, end in spans))
     return found, text
 
 
@@ -201,7 +198,7 @@ class _Places:
         elif substrate_class == GIT_LOG:
             text = _BRANCH.sub(_blanks, _LINE_WORDS.sub(_blanks, text))
         self.literals = literals(text)
-        self.rest = _blank(text, self.literals)
+        self.rest = blanked(text, ((one.start, one.end) for one in self.literals), " ")
         self._path = _text_of(locator, "path")
         self._ref = _text_of(locator, "ref")
         self._commit = _text_of(locator, "commit").lower()
@@ -245,15 +242,6 @@ def _blanks(match: re.Match[str]) -> str:
 def _without_line(match: re.Match[str]) -> str:
     """A path without the line behind it, as long as before."""
     return match[1].ljust(len(match[0])) if match["ending"].lower() in EXTENSIONS else match[0]
-
-
-def _blank(text: str, spots: list[Found]) -> str:
-    pieces: list[str] = []
-    past = 0
-    for one in spots:
-        pieces += (text[past : one.start], " " * (one.end - one.start))
-        past = one.end
-    return "".join((*pieces, text[past:]))
 
 
 _HEX: Final = re.compile(r"[0-9a-fA-F]{7,64}")
