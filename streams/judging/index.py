@@ -25,22 +25,22 @@ _Item = TypeVar("_Item")
 Extent = tuple[int, int]
 """First byte, and the byte behind the last."""
 
-INDEX_VERSION: Final = 1
+INDEX_VERSION: Final = 2
 """Changes with what an index holds or means, so that one kept on disk by an older version is not read."""
 
 
 class Role(IntEnum):
-    """What an identifier provably is where it stands. One that has none may be anything."""
+    """What an identifier provably is where it stands: the last of these, where it is several; without one, anything."""
 
-    DEFINITION = 1
-    IMPORT = 2  # without an alias
-    CALL = 3  # the last component of what a call names
-    READ = 4  # its value is taken, and may be handed on
-    LOOK = 5  # its value is taken and not handed on, so that no list in it can be changed there
-    BIND = 6  # a parameter, a local variable, an alias: another thing of that name
-    WRITE = 7  # changes what the name, or an attribute of that name, is worth
-    KEYWORD = 8  # the name of an argument, or of a key
-    ALIAS = 9  # the name that an import gives to something else
+    READ = 1  # its value is taken, and may be handed on
+    LOOK = 2  # its value is taken and not handed on, so that no list in it can be changed there
+    KEYWORD = 3  # the name of an argument, or of a key
+    CALL = 4  # the last component of what a call names
+    IMPORT = 5  # without an alias
+    ALIAS = 6  # the name that an import gives to something else
+    DEFINITION = 7
+    BIND = 8  # a parameter, a local variable, an alias: another thing of that name
+    WRITE = 9  # changes what the name, or an attribute of that name, is worth
 
 
 READS: Final = frozenset((Role.READ, Role.LOOK, Role.CALL))

@@ -58,27 +58,11 @@ SUBJECTS: Final = frozenset(
 )
 """Captures that something is made of; a pattern has one of them at most."""
 ROLES: Final[Mapping[str, Role]] = {
-    "read": Role.READ,
-    "look": Role.LOOK,
-    "bind": Role.BIND,
-    "write": Role.WRITE,
-    "keyword": Role.KEYWORD,
-    "alias": Role.ALIAS,
+    **{role.name.lower(): role for role in (Role.READ, Role.LOOK, Role.BIND, Role.WRITE, Role.KEYWORD, Role.ALIAS)},
     "imported": Role.IMPORT,
 }
-_STRENGTH: Final = (
-    Role.READ,
-    Role.LOOK,
-    Role.KEYWORD,
-    Role.CALL,
-    Role.IMPORT,
-    Role.ALIAS,
-    Role.DEFINITION,
-    Role.BIND,
-    Role.WRITE,
-)
-"""Which role a name has that is captured as several: the last of these."""
-_RANK: Final = {role: rank for rank, role in enumerate(_STRENGTH)}
+_BESIDE: Final = ROLES.keys() | {"macro", "unsure", "makes"}
+"""Captures that count without a subject, also where their pattern has one."""
 _WORDS: Final = re.compile(r"[^\w.]")
 _ARGUMENTS_OF_TYPES: Final = re.compile(r"[\[<](?!.*[>\]]\.).*", re.DOTALL)
 
@@ -190,7 +174,8 @@ class _Building:
         if self.macros & self.language.keywords:
             errors.append(_extent(self.root))
         definitions = self._definitions()
-        errors.extend((one.at, one.at + 1) for one in definitions if self._is_replaced(one))
+        replaced = (one for one in definitions if one.name in self.macros and "macro" not in one.kinds)
+        errors.extend((one.at, one.at + 1) for one in replaced)  # a macro makes another name of it
         plain = {one.name for one in definitions if "macro" in one.kinds and one.literal}
         known = {one.name for one in definitions if one.sort != "value"}
         self.macros |= {self._text(node) for node in self.bare.get("unsure", ())} - known
@@ -239,15 +224,13 @@ class _Building:
             return False
         settings = _settings(query)
         for pattern, captured in matches:
+            bare = captured.keys()
             for name in captured:
                 if name in SUBJECTS:
                     self._subject(name, captured, settings[pattern])
+                    bare &= _BESIDE
                     break
-            else:
-                for name, nodes in captured.items():
-                    self.bare.setdefault(name, []).extend(nodes)
-                continue
-            for name in captured.keys() & (ROLES.keys() | {"macro", "unsure", "makes"}):
+            for name in bare:
                 self.bare.setdefault(name, []).extend(captured[name])
         return True
 
@@ -275,9 +258,7 @@ class _Building:
 
     def _mark(self, node: Node, role: Role) -> None:
         at = self._at(node)
-        known = self.roles.get(at)
-        if known is None or _RANK[known] < _RANK[role]:
-            self.roles[at] = role
+        self.roles[at] = max(role, self.roles.get(at, role))
 
     # ------------------------------------------------------------ definitions
 
@@ -445,10 +426,6 @@ class _Building:
                     self.adorning.setdefault(part.id, []).append(child)
                 elif "comment" not in child.type:
                     part = child
-
-    def _is_replaced(self, one: Definition) -> bool:
-        """Whether a macro of the file makes another name of a definition's."""
-        return one.name in self.macros and "macro" not in one.kinds
 
     def _decorators(self, one: _Subject) -> tuple[str, ...]:
         """The texts of what is captured as a decorator in the whole of a definition, in front of it, or as its part."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module, resources
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -13,7 +13,7 @@ from ...codecs.unicode_text import nfkc
 from . import literal_values as literals
 from . import string_escapes
 from .checks import Value
-from .literal_values import Found, Reader, Reading
+from .literal_values import Found, Reader, Reading, read
 
 if TYPE_CHECKING:
     from tree_sitter import Language as Parsed
@@ -44,25 +44,16 @@ def as_path(module: str, name: str) -> Iterable[str]:
     yield module
 
 
+def keys_of(reading: Reading, pairs: Sequence[Node]) -> Found | None:
+    """The keys of the pairs of a literal mapping, where all are literals and none is there twice."""
+    keys = [read(reading, key) for pair in pairs if (key := pair.child_by_field_name("key")) is not None]
+    found = [key.value for key in keys if key is not None]
+    return Found(tuple(found)) if len(found) == len(pairs) == len(set(map(repr, found))) else None
+
+
 def unbound(module: str) -> str:
     """The name that an import introduces where it introduces none."""
     return ""
-
-
-def _first(module: str) -> str:
-    return module.split(".")[0]
-
-
-def _fits(declared: str, value: Value) -> bool:
-    return True
-
-
-def _never(reading: Reading, node: Node) -> bool:
-    return False
-
-
-def _no_members(reading: Reading, node: Node) -> Found | None:
-    return None
 
 
 class Language(NamedTuple):
@@ -122,10 +113,10 @@ class Language(NamedTuple):
     queries: tuple[str, ...] = ()
     values: Mapping[str, Reader] = {}
     mutable: frozenset[str] = frozenset()
-    frozen: Callable[[Reading, Node], bool] = _never
+    frozen: Callable[[Reading, Node], bool] = lambda reading, node: False
     bounded: bool = True
-    fits: Callable[[str, Value], bool] = _fits
-    members: Callable[[Reading, Node], Found | None] = _no_members
+    fits: Callable[[str, Value], bool] = lambda declared, value: True
+    members: Callable[[Reading, Node], Found | None] = lambda reading, node: None
     naming: frozenset[str] = frozenset()
     separators: bool = True
     sigils: str = ""
@@ -151,7 +142,7 @@ class Language(NamedTuple):
     negations: tuple[str, ...] = ("!",)
     conjunctions: tuple[str, ...] = ("&&",)
     imported: Callable[[str, str], Iterable[str]] = dotted
-    binding: Callable[[str], str] = _first
+    binding: Callable[[str], str] = lambda module: module.split(".")[0]
     by_path: bool = False
     modules: bool = True
     marking: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .language import row
+from .language import keys_of, row
 from .literal_values import Found, Reading, items, parts_of, read, text_found
 from .string_escapes import PYTHON as ESCAPES
 from .string_escapes import decode
@@ -52,9 +52,7 @@ def _members(code: Reading, node: Node) -> Found | None:
     if node.type in _CONTAINERS:
         return items(code, node, 1)
     if node.type == "dictionary":
-        keys = [read(code, key) for pair in parts_of(node) if (key := pair.child_by_field_name("key")) is not None]
-        found = [key.value for key in keys if key is not None]
-        return Found(tuple(found)) if len(found) == len(parts_of(node)) == len(set(map(repr, found))) else None
+        return keys_of(code, parts_of(node))
     function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
     if function is None or arguments is None or code.text(function) not in _COLLECTING:
         return None

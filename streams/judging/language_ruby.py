@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from . import literal_values as literals
-from .language import as_path, row, unbound
+from .language import as_path, keys_of, row, unbound
 from .literal_values import Found, Reading, read, text_found
 from .string_escapes import QUOTED_ONCE, decode
 from .string_escapes import RUBY as ESCAPES
@@ -71,10 +71,7 @@ def _members(code: Reading, node: Node) -> Found | None:
     given = _thawed(code, node) or node
     if given.type != "hash":
         return read(code, given) if given.type in _COLLECTIONS else None
-    pairs = literals.parts_of(given)
-    keys = [read(code, key) for pair in pairs if (key := pair.child_by_field_name("key")) is not None]
-    found = [key.value for key in keys if key is not None]
-    return Found(tuple(found)) if len(found) == len(pairs) == len(set(map(repr, found))) else None
+    return keys_of(code, literals.parts_of(given))
 
 
 RUBY: Final = row(
