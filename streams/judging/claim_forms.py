@@ -19,8 +19,7 @@ from ...codecs.records import Kind
 from .checks import Check, canonical, parse_check
 from .coverage_tokens import Token, tokens_of
 from .lexicon import NOUNS, OPERATORS, TIMES, Phrases, phrases
-from .mentions import nouns_of, ties
-from .slots import author_ends, is_set_off, read
+from .mentions import author_ends, is_set_off, nouns_of, read, ties
 
 FORMS_VERSION: Final = 3
 """Names what these forms, and the words that they are made of, read in a sentence; raised with every change of it."""

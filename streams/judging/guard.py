@@ -29,8 +29,7 @@ from .lexicon import (
     TIMES,
     phrases,
 )
-from .mentions import Confirmations, mentions, nouns_of, proves, ties
-from .slots import is_path, is_set_off
+from .mentions import Confirmations, is_path, is_set_off, mentions, nouns_of, proves, ties
 
 T = TypeVar("T")
 NEGATIVE: Final = frozenset(("absent", "missing"))

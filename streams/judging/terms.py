@@ -15,12 +15,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
-from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple
 
 from ...codecs.unicode_text import nfkc
 from .lexicon import EXTENSIONS, STOP_WORDS
-from .literals import Form, Found, literals
+from .literals import Form, literals
 from .quotes import blanked, code_spans, quotes
 from .writing import FILE_LINE, pieces, stands
 
@@ -112,7 +111,7 @@ def terms_of(text: str, substrate_class: str = "", locator: Mapping[str, Any] | 
     spans, rest = _set_off(text)
     places = _Places(rest, spans, substrate_class, locator or {})
     marked = [(start, Term(kind, inner)) for kind, inner, start in spans if not places.names(kind, inner)]
-    marked += [(one.start, Term(one.form, one.text)) for one in places.literals if not places.is_place(one)]
+    marked += [(one.start, Term(one.form, one.text)) for one in places.literals if not places.names(one.form, one.text)]
     if not marked:
         marked = [(start, Term("word", word)) for word, start in _content_words(places.rest)]
     marked = _held(text, marked)
@@ -140,7 +139,7 @@ def _held(text: str, marked: list[tuple[int, Term]]) -> list[tuple[int, Term]]:
         if not held[term]:
             if chunks is None:
                 chunks = [(match.start(), match[0]) for match in _CHUNK.finditer(text)]
-            term = Term("name", chunks[bisect_right(chunks, start, key=_first) - 1][1])
+            term = Term("name", chunks[bisect_right(chunks, start, key=lambda chunk: chunk[0]) - 1][1])
         result.append((start, term))
     return result
 
@@ -148,7 +147,6 @@ def _held(text: str, marked: list[tuple[int, Term]]) -> list[tuple[int, Term]]:
 MAX_HELD: Final = 200
 """Twice as many terms as anybody takes of one text."""
 _CHUNK: Final = re.compile(r"\S+")
-_first: Final = itemgetter(0)
 
 
 _EXISTENCE: Final = re.compile(
@@ -216,11 +214,8 @@ class _Places:
     @property
     def named(self) -> list[Term]:
         """The places that the text itself names, as terms."""
-        found = [Term(one.form, _plain(one.text)) for one in self.literals if self.is_place(one)]
+        found = [Term(one.form, _plain(one.text)) for one in self.literals if self.names(one.form, one.text)]
         return found + [Term("path", _plain(inner)) for kind, inner, _ in self._spans if self.names(kind, inner)]
-
-    def is_place(self, one: Found) -> bool:
-        return self.names(one.form, one.text)
 
     def names(self, kind: str, text: str) -> bool:
         """Whether the text of a code span, a quote or a literal is the place that the locator or the sentence names."""
@@ -228,7 +223,8 @@ class _Places:
             return True
         lower = text.lower()
         if self._class == GIT_LOG and _HEX.fullmatch(lower):
-            return lower in self.commits or (bool(self._commit) and _same_prefix(lower, self._commit))
+            commit = self._commit
+            return lower in self.commits or (bool(commit) and (lower.startswith(commit) or commit.startswith(lower)))
         path = _plain(text)
         if self._path and kind in ("path", "code", "quote", "name"):
             return _same_file(path, _plain(self._path))
@@ -270,10 +266,6 @@ def _same_file(named: str, looked_at: str) -> bool:
     if looked_at == named or looked_at.endswith("/" + named) or (named[:1] == "/" and named.endswith("/" + looked_at)):
         return True
     return named == looked_at.rsplit("/", 1)[-1].partition(".")[0]
-
-
-def _same_prefix(one: str, other: str) -> bool:
-    return one.startswith(other) or other.startswith(one)
 
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
