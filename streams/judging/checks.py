@@ -14,17 +14,16 @@ with two readings is none. What a check means is decided elsewhere. The list of 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from functools import lru_cache
-from importlib import resources
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 import msgspec
 
 from ...codecs.unicode_text import nfkc
+from .lexicon import tables
 
 MAX_DEPTH: Final = 4
 """Lists inside one another."""
@@ -90,9 +89,7 @@ class Signature(NamedTuple):
     least_named: int = 0
 
 
-ROWS: Final[dict[str, dict[str, Any]]] = tomllib.loads(
-    resources.files("sluice.streams").joinpath("data", "checks.toml").read_text("utf-8")
-)
+ROWS: Final[dict[str, dict[str, Any]]] = tables("checks")
 """The table of checks as it is written."""
 _KINDS: Final = {name: Kind(kind) for kind, names in ROWS["kinds"].items() for name in names.split()}
 

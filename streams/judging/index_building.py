@@ -92,18 +92,15 @@ def build_index(language: str, data: bytes) -> FileIndex:
 
 @cache
 def _query(language: str) -> Query | None:
-    """The query of a language; None where there is none, or its grammar is not installed."""
+    """The query of a language; None where its grammar is not installed."""
     from tree_sitter import Query
 
-    row = language_of(language)
     grammar = grammar_of(language)
+    if grammar is None:
+        return None
     folder = resources.files("sluice.streams.judging").joinpath("queries")
-    if not row.queries:
-        return None
-    parts = [folder.joinpath(f"{name}.scm") for name in row.queries]
-    if grammar is None or not all(part.is_file() for part in parts):
-        return None
-    return Query(grammar, "\n".join(part.read_text("utf-8") for part in parts))
+    parts = (folder.joinpath(f"{name}.scm").read_text("utf-8") for name in language_of(language).queries)
+    return Query(grammar, "\n".join(parts))
 
 
 class _Scope(NamedTuple):
@@ -222,7 +219,7 @@ class _Building:
         matches = cursor.matches(self.root)
         if cursor.did_exceed_match_limit or len(matches) > MAX_MATCHES:
             return False
-        settings = _settings(query)
+        settings = [query.pattern_settings(place) for place in range(query.pattern_count)]
         for pattern, captured in matches:
             bare = captured.keys()
             for name in captured:
@@ -635,10 +632,6 @@ def _unwrapped(statement: Node) -> Node:
     """The expression that is all of a statement, else the statement."""
     inner = statement.named_children if statement.type == "expression_statement" else ()
     return inner[0] if len(inner) == 1 else statement
-
-
-def _settings(query: Query) -> list[dict[str, str | None]]:
-    return [query.pattern_settings(place) for place in range(query.pattern_count)]
 
 
 def _extent(node: Node) -> Extent:

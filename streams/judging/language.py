@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from importlib import import_module, resources
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ...codecs.unicode_text import nfkc
 from . import literal_values as literals
 from . import string_escapes
 from .checks import Value
+from .lexicon import tables
 from .literal_values import Found, Reader, Reading, read
 
 if TYPE_CHECKING:
@@ -170,9 +170,7 @@ class Language(NamedTuple):
         return tuple(part for part in map(self.bare, _PARTS.split(text)) if part)[:_MAX_PARTS]
 
 
-_ROWS: Final[dict[str, dict[str, Any]]] = tomllib.loads(
-    resources.files("sluice.streams").joinpath("data", "languages.toml").read_text("utf-8")
-)
+_ROWS: Final[dict[str, dict[str, Any]]] = tables("languages")
 _READERS: Final[Mapping[str, Reader]] = {
     "items": literals.items,
     "joined": literals.joined,
