@@ -8,7 +8,6 @@ __all__ = [
     "cited",
     "claim_forms",
     "code",
-    "commit_facts",
     "coverage",
     "derivation",
     "documents",

@@ -2,7 +2,7 @@
 
 A check is a proposition such as `equals(MAX_ASSERTIONS, 1000, path=codecs/records.py)`. `parse_check` reads one in any
 of the ways in which people and models write them, `canonical` writes it in the one form that equal checks share. A text
-with two readings is none. What a check means is decided elsewhere. The list of checks is `TABLE`.
+with two readings is none. What a check means is decided elsewhere. The list of checks is `data/checks.toml`.
 
     check    = [ "not " ] name "(" [ argument { "," argument } ] ")" ;         (* white space anywhere between *)
     argument = [ key ( "=" | "==" ) ] value ;                                  (* with a key in any place *)
@@ -18,11 +18,12 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 import msgspec
 
 from ...codecs.unicode_text import nfkc
+from .lexicon import tables
 
 MAX_DEPTH: Final = 4
 """Lists inside one another."""
@@ -88,29 +89,12 @@ class Signature(NamedTuple):
     least_named: int = 0
 
 
-_KINDS: Final[Mapping[str, Kind]] = {
-    parameter: kind
-    for kind, parameters in {
-        Kind.TEXT: "quote argument condition effect a b pattern author subject what old new type",
-        Kind.NAME: "in name module hash commit since user check",
-        Kind.IDENTIFIER: "identifier",
-        Kind.PATH: "path",
-        Kind.PATHS: "paths",
-        Kind.LINES: "lines",
-        Kind.VALUE: "value default",
-        Kind.ITEMS: "items",
-        Kind.OPERATOR: "op",
-        Kind.NUMBER: "number uid gid pid",
-        Kind.TIME: "time date",
-        Kind.SYMBOL_KIND: "kind",
-    }.items()
-    for parameter in parameters.split()
-}
-"""What each parameter takes, but for the names of something in code."""
+ROWS: Final[dict[str, dict[str, Any]]] = tables("checks")
+"""The table of checks as it is written."""
+_KINDS: Final = {name: Kind(kind) for kind, names in ROWS["kinds"].items() for name in names.split()}
 
 
 def _parameters(names: str) -> tuple[Parameter, ...]:
-    """Parameters from their names; behind one `*` marks the name of something in code and `?` an optional one."""
     return tuple(
         Parameter(
             name.rstrip("*?"), Kind.NAME if name[-1] == "*" else _KINDS[name.rstrip("?")], "?" in name, "*" in name
@@ -119,60 +103,13 @@ def _parameters(names: str) -> tuple[Parameter, ...]:
     )
 
 
-def _row(name: str, parameters: str, named: str = "", *, negatable: bool = True, least_named: int = 0) -> Signature:
-    return Signature(name, _parameters(parameters), _parameters(named), False, negatable, least_named)
+def _signature(name: str, takes: str, keys: str = "", content: bool = False, **told: Any) -> Signature:
+    scope = [one for one in ("path", "in", "lines") if content and one not in takes.split()]
+    options = {option: told[option] for option in ("negatable", "least_named") if option in told}
+    return Signature(name, _parameters(takes), _parameters(" ".join((keys, *scope))), content, **options)
 
 
-def _content(name: str, parameters: str, named: str = "", *, negatable: bool = True) -> Signature:
-    scope = " in lines" if "path" in parameters else " path in lines"
-    return Signature(name, _parameters(parameters), _parameters(named + scope), True, negatable)
-
-
-TABLE: Final[Mapping[str, Signature]] = {
-    signature.name: signature
-    for signature in (
-        _content("contains", "quote", negatable=False),
-        _content("absent", "identifier"),
-        _row("exists", "path", negatable=False),
-        _row("missing", "path", negatable=False),
-        _content("defines", "symbol* kind?"),
-        _content("equals", "name value"),
-        _content("compare", "name op value"),
-        _content("members", "name items"),
-        _content("calls", "caller* callee*", "argument"),
-        _content("uses", "user* used*"),
-        _content("reaches", "caller* callee*"),
-        _content("imports", "module"),
-        _content("returns", "symbol* quote"),
-        _content("raises", "symbol* error*"),
-        _content("extends", "type* base*"),
-        _content("parameter", "symbol* name", "type default"),
-        _content("field", "owner* name", "type default"),
-        _content("result", "symbol* type"),
-        _content("when", "symbol* condition effect"),
-        _content("unless", "symbol* condition effect"),
-        _content("before", "symbol* a b"),
-        _content("count", "pattern op number"),
-        _content("line", "path number quote"),
-        _content("order", "a b"),
-        _row("only_in", "identifier paths"),
-        _row("commit", "hash", "author date subject"),
-        _row("changed", "path commit"),
-        _row("introduced", "quote commit", "path"),
-        _row("removed", "quote commit", "path"),
-        _row("last_changed", "path op time"),
-        _row("added", "what", "path since"),
-        _row("deleted", "what", "path since"),
-        _row("renamed", "old new", "since"),
-        _row("touched", "paths", "since"),
-        _row("unchanged", "path", "since"),
-        _row("modified", "path op time"),
-        _row("peer", "", "uid gid pid user", least_named=1),
-        _row("passes", "check"),
-        _row("fails", "check"),
-        _row("output", "check quote"),
-    )
-}
+TABLE: Final[Mapping[str, Signature]] = {name: _signature(name, **row) for name, row in ROWS["checks"].items()}
 
 _PLACES: Final[Mapping[str, Mapping[str, int]]] = {
     name: {parameter.name: place for place, parameter in enumerate(signature.parameters)}
@@ -278,11 +215,10 @@ _STOP: Final = re.compile(r"[,()\[\]{}]")
 _CLOSERS: Final = {"(": ")", "[": "]", "{": "}"}
 _SPACE: Final = re.compile(r"\s*")
 _NUMBER: Final = re.compile(r"-?(?:\d[\d_]*)?(?:\.(?:\d[\d_]*)?)?(?:[eE][+-]?\d{1,4})?", re.ASCII)
-_RADIX: Final = re.compile(r"(-?)0(?:[xX]([0-9A-Fa-f_]+)|[oO]([0-7_]+)|[bB]([01_]+))", re.ASCII)
-_IDENTIFIER: Final = re.compile(r"[A-Za-z0-9_.$-]{1,64}")
+_RADIX: Final = re.compile(r"(-?)0([xXoObB])([0-9A-Fa-f_]+)")
 _LINE_RANGE: Final = re.compile(r"[1-9]\d{0,8}(?:-[1-9]\d{0,8})?", re.ASCII)
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-_CONSTANTS: Final[Mapping[str, Value]] = {
+CONSTANTS: Final[Mapping[str, Value]] = {
     **dict.fromkeys(("true", "True"), True),
     **dict.fromkeys(("false", "False"), False),
     **dict.fromkeys(("null", "None", "nil"), None),
@@ -499,8 +435,8 @@ def _typed(parameter: Parameter, raw: _Raw) -> Value:
         raise _Malformed(f"{name} is empty")
     if kind in _NAMES and ("::" in text or not _WORD.fullmatch(text)):
         text = _name(text, parameter, marked=bool(raw.mark))
-    if kind in _PROBLEMS and (problem := _PROBLEMS[kind](text)) is not None:
-        raise _Malformed(f"{name} {problem}")
+    if kind in _FITTING and not _FITTING[kind][0](text):
+        raise _Malformed(f"{name} {_FITTING[kind][1]}")
     return text
 
 
@@ -569,14 +505,14 @@ def _name(text: str, parameter: Parameter, *, marked: bool) -> str:
 def _value_of(name: str, raw: _Raw) -> Value:
     if raw.items is not None:
         return tuple([_value_of(name, item) for item in raw.items])
-    if raw.mark == "`" and (raw.text in _CONSTANTS or number_of(raw.text) is not None or _MARKED.search(raw.text)):
+    if raw.mark == "`" and (raw.text in CONSTANTS or number_of(raw.text) is not None or _MARKED.search(raw.text)):
         raise _Malformed(f"{name} in back-ticks may be a text or what it means: write it without, or as a string")
     if raw.mark:
         return _plain(raw.text)
     if _WORD.fullmatch(raw.text) is None:
         raise _Malformed(f"{name} is a number, a constant, a list or a text: write a text as a string")
-    if raw.text in _CONSTANTS:
-        return _CONSTANTS[raw.text]
+    if raw.text in CONSTANTS:
+        return CONSTANTS[raw.text]
     number = number_of(raw.text)
     return raw.text if number is None else number
 
@@ -592,32 +528,19 @@ _OTHERS: Final[Mapping[Kind, Callable[[str, _Raw], Value]]] = {
 """Kinds whose arguments are no text."""
 
 
-def _identifier(text: str) -> str | None:
-    return None if _IDENTIFIER.fullmatch(text) else "is one identifier of at most 64 characters"
-
-
-def _lines(text: str) -> str | None:
+def _is_range(text: str) -> bool:
     first, _, last = text.partition("-")
-    fits = _LINE_RANGE.fullmatch(text) is not None and int(first) <= int(last or first)
-    return None if fits else "are the first and the last line, from 1"
+    return _LINE_RANGE.fullmatch(text) is not None and int(first) <= int(last or first)
 
 
-def _symbol_kind(text: str) -> str | None:
-    return None if text in SYMBOL_KINDS else f"is one of {', '.join(SYMBOL_KINDS)}"
-
-
-def _one_line(text: str) -> str | None:
-    return "is one line" if "\n" in text or "\r" in text else None
-
-
-_PROBLEMS: Final[Mapping[Kind, Callable[[str], str | None]]] = {
-    Kind.NAME: _one_line,
-    Kind.TIME: _one_line,
-    Kind.PATH: _one_line,  # whether a path may be looked at is for the observer that walks it
-    Kind.IDENTIFIER: _identifier,
-    Kind.LINES: _lines,
-    Kind.SYMBOL_KIND: _symbol_kind,
+_FITTING: Final[Mapping[Kind, tuple[Callable[[str], object], str]]] = {
+    # whether a path may be looked at is for the observer that walks it
+    **dict.fromkeys((Kind.NAME, Kind.TIME, Kind.PATH), (re.compile(r"[^\n\r]*").fullmatch, "is one line")),
+    Kind.IDENTIFIER: (re.compile(r"[A-Za-z0-9_.$-]{1,64}").fullmatch, "is one identifier of at most 64 characters"),
+    Kind.LINES: (_is_range, "are the first and the last line, from 1"),
+    Kind.SYMBOL_KIND: (SYMBOL_KINDS.__contains__, f"is one of {', '.join(SYMBOL_KINDS)}"),
 }
+"""Which texts some kinds take, and what is said of any other."""
 
 
 def number_of(word: str) -> int | Decimal | None:
@@ -629,11 +552,11 @@ def number_of(word: str) -> int | Decimal | None:
         return None
     radix = _RADIX.fullmatch(word)
     if radix is not None:
-        digits = next(group for group in radix.groups()[1:] if group is not None).replace("_", "")
-        if not digits:
+        base = {"x": 16, "o": 8, "b": 2}[radix[2].lower()]
+        try:
+            return int(radix[1] + radix[3].replace("_", ""), base)
+        except ValueError:  # no digits, or others
             return None
-        number = int(digits, {2: 16, 3: 8, 4: 2}[next(n for n in (2, 3, 4) if radix[n] is not None)])
-        return -number if radix[1] else number
     if _NUMBER.fullmatch(word) is None or not any(one.isdigit() for one in word) or "__" in word:
         return None
     plain = word.replace("_", "")
@@ -695,7 +618,7 @@ def written_value(value: Value) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(written_value, value))}]"
     if isinstance(value, str):
-        word = _WORD.fullmatch(value) is not None and value not in _CONSTANTS and number_of(value) is None
+        word = _WORD.fullmatch(value) is not None and value not in CONSTANTS and number_of(value) is None
         return value if word else _quoted(value)
     if value is None:
         return "null"

@@ -9,18 +9,15 @@ Pure, and bounded.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from importlib import resources
 from typing import Final, NamedTuple
 
 from ...codecs.records import Kind
 from .checks import Check, canonical, parse_check
 from .coverage_tokens import Token, tokens_of
-from .lexicon import NOUNS, OPERATORS, TIMES, Phrases, phrases
-from .mentions import nouns_of, ties
-from .slots import author_ends, is_set_off, read
+from .lexicon import NOUNS, OPERATORS, TIMES, Phrases, phrases, tables
+from .mentions import author_ends, is_set_off, nouns_of, read, ties
 
 FORMS_VERSION: Final = 4
 """Names what these forms, and the words that they are made of, read in a sentence; raised with every change of it."""
@@ -46,9 +43,7 @@ class Form(NamedTuple):
 
 FORMS: Final = tuple(
     Form(row["say"], row["checks"], row.get("denied"), not row.get("part", False))
-    for row in tomllib.loads(resources.files("sluice.streams").joinpath("data", "claim_forms.toml").read_text("utf-8"))[
-        "forms"
-    ]
+    for row in tables("claim_forms")["forms"]
 )
 """Every row."""
 

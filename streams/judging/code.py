@@ -7,11 +7,11 @@ makes anything here fail. Nothing is read here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from .checks import Check
-from .code_calls import verify_calls, verify_reaches, verify_uses
+from .code_calls import has_body, is_function, verify_calls, verify_reaches, verify_uses
 from .code_flow import verify_before, verify_raises, verify_returns, verify_when
 from .code_values import (
     Verifier,
@@ -34,26 +34,29 @@ from .results import Held, Source
 
 __all__ = ["CODE_CHECKS", "code_extents", "is_broken", "parse_code", "symbol_kinds", "verify_code"]
 
-_VERIFIERS: Final[Mapping[str, Verifier]] = {
-    "defines": verify_defines,
-    "equals": verify_equals,
-    "compare": verify_equals,
-    "members": verify_members,
+_ON_BODIES: Final[Mapping[str, Callable[[View, Definition], Held]]] = {
     "calls": verify_calls,
     "uses": verify_uses,
     "reaches": verify_reaches,
-    "imports": verify_imports,
     "returns": verify_returns,
     "raises": verify_raises,
     "when": verify_when,
     "unless": verify_when,
     "before": verify_before,
+}
+"""Checks on what stands in the body of the one definition that their first argument names."""
+_VERIFIERS: Final[Mapping[str, Verifier]] = {
+    "defines": verify_defines,
+    "equals": verify_equals,
+    "compare": verify_equals,
+    "members": verify_members,
+    "imports": verify_imports,
     "extends": verify_extends,
     "parameter": verify_parameter,
     "field": verify_field,
     "result": verify_result,
 }
-CODE_CHECKS: Final = frozenset(_VERIFIERS)
+CODE_CHECKS: Final = _VERIFIERS.keys() | _ON_BODIES.keys()
 
 
 def parse_code(source: Source) -> FileIndex | None:
@@ -101,7 +104,11 @@ def verify_code(check: Check, index: FileIndex, source: Source) -> Held:
     view = scoped(check, index, source)
     if isinstance(view, Held):
         return view
-    held = _VERIFIERS[check.name](view)
+    if check.name in _ON_BODIES:
+        one = view.only(str(check.arguments[0]), has_body if check.name == "uses" else is_function)
+        held = one if isinstance(one, Held) else _ON_BODIES[check.name](view, one)
+    else:
+        held = _VERIFIERS[check.name](view)
     if held == NOT_FOUND and _is_elsewhere(view):
         held = Held(False, "differs")
     return held._replace(holds=None, reason="not-found") if held.holds is False and not view.language.refutes else held

@@ -12,9 +12,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from .code_view import NOT_FOUND, View, flat, tight
+from .code_view import View, tight
 from .index import READS, Call, Definition, Role
 from .results import Held
+from .text_checks import NOT_FOUND, flat
 
 MAX_HOPS: Final = 6
 _MAX_VISITED: Final = 500
@@ -25,11 +26,8 @@ _BOUND: Final = frozenset(("static", "rebound"))
 _INERT: Final = frozenset((Role.DEFINITION, Role.IMPORT, Role.CALL))
 
 
-def verify_calls(view: View) -> Held:
+def verify_calls(view: View, one: Definition) -> Held:
     """Whether the body of the caller calls the callee."""
-    one = view.only(view.check.text("caller"), is_function)
-    if isinstance(one, Held):
-        return one
     callee, argument = view.check.text("callee"), view.check.text("argument")
     parts = view.language.parts(callee)
     if _has_arguments(callee):
@@ -41,9 +39,10 @@ def verify_calls(view: View) -> Held:
         return next((each for each in held if each.holds), held[0])
     for call in _calls(view, one, parts):
         if view.has_line(call.lines[0]) and (not argument or _takes(view, call, argument)):
-            under = view.under(call.at, one)
-            return Held(True, lines=call.lines, under=under.texts, narrowed=under.narrowed)
-    return _missing(view, one, parts)
+            return view.seen(call.at, call.lines, one)
+    held = _missing(view, one, parts)
+    # «`f` calls `g`» may mean that it does so by way of others.
+    return NOT_FOUND if held.holds is False and verify_reaches(view, one).holds else held
 
 
 _MAX_PIECES: Final = 200
@@ -57,11 +56,8 @@ _MACRO: Final = re.compile(r"[\w:]+!")
 _NAMED: Final = re.compile(r"^[@$:#]*[^\W\d][\w$]*[?!=]?$")
 
 
-def verify_uses(view: View) -> Held:
+def verify_uses(view: View, one: Definition) -> Held:
     """Whether the body of the user mentions the name."""
-    one = view.only(view.check.text("user"), lambda one: one.body is not None and one.sort in ("function", "type"))
-    if isinstance(one, Held):
-        return one
     used = view.check.text("used")
     parts = view.language.parts(used)
     if not parts or not _NAMED.search(parts[-1]) or _has_arguments(used):
@@ -79,9 +75,7 @@ def verify_uses(view: View) -> Held:
             called = view.language.bare_members and not view.language.making and view.index.role(at) is Role.CALL
             alone = len(parts) == 1 and (own or _is_global(view, at))
             if alone or _means(view, one, receiver, parts, mention=not called):
-                under = view.under(at, one)
-                line = view.line(at)
-                return Held(True, lines=(line, line), under=under.texts, narrowed=under.narrowed)
+                return view.seen(at, (view.line(at), view.line(at)), one)
     return _missing(view, one, parts)
 
 
@@ -109,8 +103,7 @@ def _expressed(view: View, one: Definition, text: str, parts: tuple[str, ...], c
         alone = _OPENS.search(view.data, max(0, at - 40), at) and closes.match(view.data, end)
         line = view.line(at)
         if alone and not view.is_text(at) and view.is_direct(one, at) and view.has_line(line):
-            under = view.under(at, one)
-            return Held(True, lines=(line, view.line(end - 1)), under=under.texts, narrowed=under.narrowed)
+            return view.seen(at, (line, view.line(end - 1)), one)
     named = bool(parts) and _NAMED.search(parts[-1]) is not None
     return _missing(view, one, parts) if named else NOT_FOUND
 
@@ -126,7 +119,7 @@ def _stated(view: View, one: Definition, text: str) -> Held | None:
         for match in re.compile(pattern).finditer(view.data, *one.body):
             negative = view.data[: match.start()][-40:].rstrip().endswith(b"-")
             if not negative and not view.is_text(match.start()) and view.is_direct(one, match.start()):
-                return _shown(view, one, view.line(match.start()), match.start())
+                return _shown(view, one, match.start())
         return None
     for extent in view.index.texts:
         if not view.is_direct(one, extent[0]) or view.is_comment(extent[0]):
@@ -134,7 +127,7 @@ def _stated(view: View, one: Definition, text: str) -> Held | None:
         written = view.written(extent)
         content = _STRING.sub(r"\2", written)
         if flat(text) in (written, content) or (_PROSE.fullmatch(text) and re.search(_apart(flat(text)), content)):
-            return _shown(view, one, view.line(extent[0]), extent[0])
+            return _shown(view, one, extent[0])
     return None
 
 
@@ -148,20 +141,20 @@ def _apart(text: str) -> str:
     return rf"(?<!\w){re.escape(text)}(?!\w)"
 
 
-def _shown(view: View, one: Definition, line: int, at: int) -> Held | None:
-    under = view.under(at, one)
-    return Held(True, lines=(line, line), under=under.texts, narrowed=under.narrowed) if view.has_line(line) else None
+def _shown(view: View, one: Definition, at: int) -> Held | None:
+    line = view.line(at)
+    return view.seen(at, (line, line), one) if view.has_line(line) else None
 
 
-def verify_reaches(view: View) -> Held:
+def verify_reaches(view: View, start: Definition) -> Held:
     """Whether a chain of calls leads from the caller to the callee; never exactly false."""
-    start = view.only(view.check.text("caller"), is_function)
-    if isinstance(start, Held):
-        return start
     goal = view.language.parts(view.check.text("callee"))
     functions = [one for one in view.index.definitions if is_function(one) and not view.is_dead(one.at)]
     paths = [one.path for one in functions]
-    unique = {one.path: one for one in functions if paths.count(one.path) == 1} if len(paths) <= _MAX_VISITED else {}
+    named: dict[str, list[Definition]] = {}
+    for one in functions if len(paths) <= _MAX_VISITED else ():
+        if paths.count(one.path) == 1:
+            named.setdefault(one.name, []).append(one)
     waiting: list[tuple[Definition, tuple[tuple[str, Call], ...]]] = [(start, ())]
     seen = {start.path}
     for one, hops in waiting:
@@ -182,9 +175,9 @@ def verify_reaches(view: View) -> Held:
         for call in view.index.calls:
             if not (one.extent[0] <= call.at < one.extent[1]):
                 continue
-            for path, target in unique.items():
-                if path not in seen and path[-1] == call.name and call in _calls(view, one, path):
-                    seen.add(path)
+            for target in named.get(call.name, ()):
+                if target.path not in seen and call in _calls(view, one, target.path):
+                    seen.add(target.path)
                     waiting.append((target, (*hops, (name, call))))
     return NOT_FOUND
 
@@ -192,6 +185,11 @@ def verify_reaches(view: View) -> Held:
 def is_function(one: Definition) -> bool:
     """Whether a definition has a body that is run when it is called."""
     return one.sort == "function" and one.body is not None
+
+
+def has_body(one: Definition) -> bool:
+    """Whether a definition is a function or a type, with what it does or has."""
+    return one.body is not None and one.sort in ("function", "type")
 
 
 def _calls(view: View, one: Definition, parts: tuple[str, ...]) -> Iterator[Call]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .code_calls import is_function
-from .code_view import NOT_FOUND, View, flat, tight
+from .code_view import View, tight
 from .index import Branch, Definition, Extent
 from .results import Held
+from .text_checks import NOT_FOUND, flat
 
 _TURNED: Final = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "===": "!==", "!==": "==="}
 _WORD_TURNED: Final = {" is not ": " is ", " is ": " is not ", " not in ": " in ", " in ": " not in "}
@@ -22,14 +22,10 @@ _WAITS: Final = frozenset(("defer", "lambda", "handler", "case", "loop"))
 _MAX_HITS: Final = 40
 
 
-def verify_returns(view: View) -> Held:
+def verify_returns(view: View, one: Definition) -> Held:
     """Whether the function returns that expression: at every return, or under the conditions that are told."""
-    one = view.only(view.check.text("symbol"), is_function)
-    if isinstance(one, Held):
-        return one
     if one.result and tight(one.result) == tight(view.check.text("quote")) and view.has_line(one.line):
-        under = view.under(one.at)  # «returns `Result<u32, E>`»
-        return Held(True, lines=(one.line, one.line), under=under.texts, narrowed=under.narrowed)
+        return view.seen(one.at, (one.line, one.line))  # «returns `Result<u32, E>`»
     if any(view.is_direct(one, each.extent[0]) for each in view.index.regions if each.sort == "yield"):
         return NOT_FOUND
     if view.mentions(view.index.macros, one.body):
@@ -41,13 +37,10 @@ def verify_returns(view: View) -> Held:
     if not hits:
         return NOT_FOUND
     for hit in hits:
-        under = view.under(hit.extent[0], one, flow=True)
         if len(hits) == len(returns) and not view.under(hit.extent[0], one).texts:
-            return Held(True, lines=hit.lines, under=under.texts, narrowed=under.narrowed or bool(under.texts))
-    under = view.under(hits[0].extent[0], one, flow=True)
-    if under.texts:
-        return Held(True, lines=hits[0].lines, under=under.texts, narrowed=True)
-    return Held(None, "ambiguous", hits[0].lines)
+            return view.seen(hit.extent[0], hit.lines, one, flow=True)
+    held = view.seen(hits[0].extent[0], hits[0].lines, one, flow=True)
+    return held if held.under else Held(None, "ambiguous", hits[0].lines)
 
 
 def _forms(text: str) -> frozenset[str]:
@@ -71,11 +64,8 @@ def _closes(text: str) -> int:
     return -1
 
 
-def verify_raises(view: View) -> Held:
+def verify_raises(view: View, one: Definition) -> Held:
     """Whether the function raises that error itself; undecided where it may be caught there."""
-    one = view.only(view.check.text("symbol"), is_function)
-    if isinstance(one, Held):
-        return one
     parts = view.language.parts(view.check.text("error"))
     if view.language.errors and not re.search(view.language.errors, one.result):
         return NOT_FOUND
@@ -90,19 +80,15 @@ def verify_raises(view: View) -> Held:
             continue
         if not view.is_steady(named[0], one) or {*named} & {*view.index.macros}:
             continue
-        under = view.under(at, one, flow=True)
-        return Held(True, lines=each.lines, under=under.texts, narrowed=under.narrowed or bool(under.texts))
+        return view.seen(at, each.lines, one, flow=True)
     return Held(None, "ambiguous", one.lines) if caught else NOT_FOUND
 
 
 # ---------------------------------------------------------------- conditions
 
 
-def verify_when(view: View) -> Held:
+def verify_when(view: View, one: Definition) -> Held:
     """Whether the effect stands where the condition is met (`when`), or where it is not (`unless`)."""
-    one = view.only(view.check.text("symbol"), is_function)
-    if isinstance(one, Held):
-        return one
     condition, met = view.check.text("condition"), view.check.name == "when"
     effects = _code_quotes(view, one, view.check.text("effect"))
     for branch in view.index.branches:
@@ -206,11 +192,8 @@ def _conjuncts(view: View, written: str) -> list[str]:
 # ---------------------------------------------------------------- order
 
 
-def verify_before(view: View) -> Held:
+def verify_before(view: View, one: Definition) -> Held:
     """Whether the only occurrence of one piece of code in a body stands before the only one of another."""
-    one = view.only(view.check.text("symbol"), is_function)
-    if isinstance(one, Held):
-        return one
     hits: list[tuple[int, int]] = []
     for name in ("a", "b"):
         there = _code_quotes(view, one, view.check.text(name))

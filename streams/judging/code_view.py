@@ -20,8 +20,8 @@ from .index import Branch, Definition, Extent, FileIndex, Role
 from .language import Language
 from .languages import language_of
 from .results import Held, Source
+from .text_checks import NOT_FOUND, flat
 
-NOT_FOUND: Final = Held(None, "not-found")
 _FOLDERS: Final = frozenset(("__init__", "index", "mod", "lib"))
 """File names that stand for the folder that they are in."""
 _EDGE: Final = frozenset(byte for byte in range(256) if byte >= 128 or chr(byte).isalnum() or chr(byte) in "_$")
@@ -298,6 +298,11 @@ class View:
         narrowed = narrowed or any(one.test and one.extent[0] <= at < one.extent[1] for one in self.index.definitions)
         return Under(tuple(text for _, text in sorted(texts)), narrowed)
 
+    def seen(self, at: int, lines: tuple[int, int], holder: Definition | None = None, *, flow: bool = False) -> Held:
+        """What comes of a witness at a byte: true, under what it stands under; with `flow` any condition narrows it."""
+        under = self.under(at, holder, flow=flow)
+        return Held(True, lines=lines, under=under.texts, narrowed=under.narrowed or (flow and bool(under.texts)))
+
     def arm_texts(self, branch: Branch, at: int, *, flow: bool = False) -> list[str]:
         """What a branch says of a byte: the conditions not met before it, and the one that is."""
         for place, arm in enumerate((*branch.arms, *((branch.otherwise,) if branch.otherwise is not None else ()))):
@@ -386,11 +391,6 @@ def _announces(one: Definition, other: Definition) -> bool:
         return True
     types = [[each.type for each in some.parameters] for some in (one, other)]
     return one.sort == "declared" and one.path == other.path and types[0] == types[1] and one.result == other.result
-
-
-def flat(text: str) -> str:
-    """The text in NFKC with every run of white space as one space, and none around it."""
-    return " ".join(nfkc(text).split())
 
 
 def tight(text: str) -> str:

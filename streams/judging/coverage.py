@@ -103,7 +103,7 @@ def cover(
     known = [check for check in checks if isinstance(check, Check)]
     if len(tokens) > MAX_TOKENS:
         return Coverage("part" if known else "none", everything)
-    compared = compare(tokens, known, path, confirmed.kinds)
+    compared = compare(tokens, tuple(known), path, tuple(confirmed.kinds.items()))
     opposed = tuple(places[number] for number in sorted(compared.opposed))
     if opposed or not (compared.present or any(_stands(check, sentence) for check in known)):
         return Coverage("none", everything, "", opposed)

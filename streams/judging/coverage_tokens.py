@@ -16,7 +16,8 @@ from typing import Final, Literal, NamedTuple
 
 from ...codecs.unicode_text import nfkc
 from .literals import literals
-from .quotes import PLAIN, code_spans, quotes
+from .quotes import PLAIN, blanked, code_spans, quotes
+from .text_checks import flat
 
 TokenKind = Literal["code", "quote", "word", "moment", "mark", "odd"]
 
@@ -84,10 +85,10 @@ def _end(sentence: str, spans: list[Token]) -> int:
     says = [any(map(str.isalnum, _ESCAPE.sub("", one.text))) for one in spans]
     clings = [sentence[max(one.start - 1, 0) : one.start].strip(_APART) != "" for one in spans]
     # Marks between marks that cling to what stands before are no quotation: all of them are closing ones.
-    outside = _blanked(
-        sentence, [one for one, said, behind in zip(spans, says, clings, strict=True) if said or not behind]
-    )
-    spoken = _blanked(sentence, [one for one, said in zip(spans, says, strict=True) if said])
+    extents = [(one.start, one.end) for one in spans]
+    apart = [each for each, said, behind in zip(extents, says, clings, strict=True) if said or not behind]
+    outside = blanked(sentence, apart)
+    spoken = blanked(sentence, (each for each, said in zip(extents, says, strict=True) if said))
     surplus = {closing: outside.count(closing) - outside.count(opening) for closing, opening in _PARTNER.items()}
     end = len(sentence)
     while True:
@@ -125,7 +126,7 @@ def _closes(mark: str) -> bool:
 def _spans(sentence: str) -> list[Token]:
     """Code spans, quotations and dates, in order; a quotation around other code is one token, and none of it."""
     codes = [_outer(sentence, *span) for span in code_spans(sentence)]
-    blank = _blanked(sentence, codes)
+    blank = blanked(sentence, ((one.start, one.end) for one in codes))
     taken: list[Token] = []
     place = 0
     for start, end in quotes(blank):
@@ -141,10 +142,12 @@ def _spans(sentence: str) -> list[Token]:
         if len(inside) == 1 and not blank[start:end].strip("\0 "):  # a quotation of nothing but code is that code
             taken.append(inside[0]._replace(start=start - 1, end=end + 1))
         else:
-            taken.append(Token("quote", _flat(sentence[start:end]), start - 1, end + 1))
+            taken.append(Token("quote", flat(sentence[start:end]), start - 1, end + 1))
     taken += codes[place:]
     if _YEAR.search(sentence):
-        rest = "".join(one if one.isascii() else "\0" for one in _blanked(sentence, taken))
+        rest = "".join(
+            one if one.isascii() else "\0" for one in blanked(sentence, ((one.start, one.end) for one in taken))
+        )
         for one in literals(rest):
             if one.form == "moment":
                 taken.append(Token("moment", " ".join(one.text.split()), one.start, one.end))
@@ -154,7 +157,7 @@ def _spans(sentence: str) -> list[Token]:
 
 def _outer(sentence: str, start: int, end: int) -> Token:
     """The token of a code span, its fences included."""
-    text = _flat(sentence[start:end])
+    text = flat(sentence[start:end])
     if sentence[start - 1] != "`":
         start, end = start - 1, end + 1
     while start and sentence[start - 1] == "`":
@@ -162,19 +165,6 @@ def _outer(sentence: str, start: int, end: int) -> Token:
     while end < len(sentence) and sentence[end] == "`":
         end += 1
     return Token("code", text, start, end)
-
-
-def _blanked(sentence: str, spans: list[Token]) -> str:
-    pieces: list[str] = []
-    past = 0
-    for one in spans:
-        pieces += (sentence[past : one.start], "\0" * (one.end - one.start))
-        past = one.end
-    return "".join((*pieces, sentence[past:]))
-
-
-def _flat(text: str) -> str:
-    return " ".join(nfkc(text).split())
 
 
 def _chunk(chunk: str, at: int) -> Iterator[Token]:

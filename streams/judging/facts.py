@@ -1,39 +1,25 @@
-"""The checks on facts that observers collect: trees, times of files, peers, subscribers, commits (docs/checks.md).
+"""The checks on facts that observers collect: trees, times of files, peers, subscribers, commits, and what changed in a
+scope since one (docs/checks.md).
 
 An observer says what it saw, and here is decided whether a check holds of it; what it did not see is None, and leaves
-the check undecided. A `Held` about a peer says whether, never what. Commits are in `commit_facts.py`. Nothing is looked
-at here.
+the check undecided. What only an enumerated scope can show stays undecided while some of the scope was not looked at. A
+`Held` about a peer says whether, never what. Nothing is looked at here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
-from .checks import Check, Value
-from .commit_facts import CommitFacts, verify_commit
+from ...codecs.unicode_text import nfkc
+from .checks import OPEN, Check, Value
 from .moments import SECOND
 from .named_times import Stretch, compare_times, read_named_time
-from .results import Held
-from .scope_facts import SinceFacts, Standing, all_of, standing_of, verify_only_in, verify_since
-from .text_checks import NOT_FOUND, NOT_WHOLE, decided, operator_of
+from .results import Held, Source
+from .text_checks import AMBIGUOUS, NOT_FOUND, NOT_WHOLE, decided, find_quote, flat, inner, looks_like, operator_of
 from .values import compare
-
-__all__ = [
-    "CommitFacts",
-    "PeerFacts",
-    "SinceFacts",
-    "Standing",
-    "standing_of",
-    "verify_commit",
-    "verify_last_changed",
-    "verify_modified",
-    "verify_only_in",
-    "verify_peer",
-    "verify_since",
-    "verify_subscribers",
-    "verify_tree",
-]
 
 _ELSEWHERE: Final = Held(None, "other-substrate")
 
@@ -68,7 +54,12 @@ def verify_last_changed(check: Check, changed_at_ns: int | None, commit: str | N
     """
     if changed_at_ns is None:
         return NOT_FOUND
-    return _time(check, Stretch(changed_at_ns, changed_at_ns + SECOND, offset_seconds * SECOND))._replace(commit=commit)
+    return _time(check, _second(changed_at_ns, offset_seconds))._replace(commit=commit)
+
+
+def _second(time: int, offset: int) -> Stretch:
+    """The stretch that git's dates tell: a second, wherever it was."""
+    return Stretch(time, time + SECOND, offset * SECOND)
 
 
 def verify_modified(check: Check, mtime_ns: int | None) -> Held:
@@ -146,3 +137,373 @@ def verify_subscribers(check: Check, count: int | None) -> Held:
     if count is None:
         return NOT_FOUND
     return decided(compare(operator_of(check), check.value("number"), count))
+
+
+# ---------------------------------------------------------------- scopes
+
+INCOMPARABLE: Final = Held(None, "incomparable")
+DIFFERS: Final = Held(False, "differs")
+_PATH_MISSING: Final = Held(None, "path-missing")
+_MOST: Final = 10_000
+"""Occurrences in one file that are told apart; a file with more is not told."""
+
+
+def all_of(answers: Iterable[Held]) -> Held:
+    """Of several that all have to hold: one that is false makes the check false, and one undecided undecided."""
+    undecided: Held | None = None
+    for held in answers:
+        if held.holds is False:
+            return held
+        if held.holds is None:
+            undecided = undecided or held
+    return undecided or Held(True)
+
+
+# ---------------------------------------------------------------- paths
+
+
+def plain_path(path: str) -> str | None:
+    """The path as git writes it; None for one that goes up."""
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    return None if ".." in parts or not parts or path.startswith("/") else "/".join(parts)
+
+
+def may_mean(path: str, recorded: str) -> bool:
+    """Whether a path that git records may be meant by another: its file in another form of Unicode, a file below it, or
+    a file of that name in a folder that is not named."""
+    plain = nfkc(recorded)
+    return plain == path or plain.startswith(path + "/") or plain.endswith("/" + path)
+
+
+def _under(path: str, recorded: str) -> bool:
+    return recorded == path or recorded.startswith(path + "/")
+
+
+def verify_only_in(check: Check, files: Iterable[tuple[str, bool | None]], *, whole: bool) -> Held:
+    """Whether `only_in(identifier, [paths])` holds.
+
+    Args:
+        check: the check.
+        files: of each file that was looked at its path and whether it has the identifier: the opposite of what
+            `absent(identifier)` comes to in it, None where that is undecided.
+        whole: these are all tracked files but those that surely do not have the identifier, and none of them was too
+            large, denied, binary, a pointer or a submodule.
+
+    Returns:
+        True where each of the paths has a file with it and no other file has it; false, with the path, where another
+        file has it. Undecided where that file may be one that the check means.
+    """
+    named = _paths(check)
+    if named is None:
+        return INCOMPARABLE
+    having = set[str]()
+    unknown = False
+    for recorded, has in files:
+        inside = [path for path in named if _under(path, recorded)]
+        if has and not inside:
+            return AMBIGUOUS if any(may_mean(path, recorded) for path in named) else DIFFERS._replace(path=recorded)
+        unknown = unknown or has is None
+        having.update(inside if has else ())
+    if unknown or not whole:
+        return NOT_WHOLE
+    return Held(True) if having.issuperset(named) else NOT_FOUND
+
+
+def _paths(check: Check) -> list[str] | None:
+    """The paths that a check lists; None where one of them goes up."""
+    written = check.value("paths")
+    paths = [plain_path(str(path)) for path in written] if isinstance(written, tuple) else []
+    named = [path for path in paths if path is not None]
+    return named if len(named) == len(paths) else None
+
+
+# ---------------------------------------------------------------- where something stands
+
+
+class Standing(NamedTuple):
+    """Where a text, name or file stands in the files of a scope at one time.
+
+    Attributes:
+        counts: for each file in which it stands, how often.
+        whole: the whole scope was searched: every tracked text file of it, and none of them was too large, denied,
+            binary, a pointer, a submodule or in an unknown encoding, or may hold it in another form. Only then a file
+            that `counts` does not have is one in which it does not stand.
+        defined: of each definition of that name `path:Owner.name`, as often as it is defined, or the path where it is
+            that of a file; None where not every file of the scope that has the word was read by its syntax.
+    """
+
+    counts: Mapping[str, int] = {}
+    whole: bool = False
+    defined: tuple[str, ...] | None = None
+
+
+def standing_of(quote: str, sources: Iterable[Source], *, whole: bool) -> Standing:
+    """Where a text stands in the files of a scope.
+
+    Args:
+        quote: of a check, as `parse_check` gives it.
+        sources: the files of the scope; those that surely hold no part of it may be left out.
+        whole: no other file of the scope may hold it.
+
+    Returns:
+        The counts by path, without definitions; not whole where a file is not, or may hold the text in another form.
+    """
+    counts: dict[str, int] = {}
+    for source in sources:
+        text = flat(source.text)
+        places = find_quote(quote, text, most=_MOST)
+        if places:
+            counts[source.path] = len(places)
+        elif places is None or looks_like(inner(quote), text):
+            whole = False
+        whole = whole and source.whole and len(places or ()) < _MOST
+    return Standing(counts, whole)
+
+
+def came(before: Standing | None, after: Standing | None) -> Held:
+    """Whether a text came into a scope: it stands nowhere in it before, and in a file of it after.
+
+    For a text that went, the two are given the other way round.
+
+    Returns:
+        False where it stands in the scope, and no more often than before: at most it moved. Undecided where it stood
+        there already and stands there more often, and where it never stands there.
+    """
+    if before is None or after is None:
+        return NOT_WHOLE
+    if after.counts and before.whole and not before.counts:
+        return Held(True, path=next(iter(after.counts)) if len(after.counts) == 1 else None)
+    if not (before.whole and after.whole):
+        return NOT_WHOLE
+    if not before.counts and not after.counts:
+        return NOT_FOUND
+    return AMBIGUOUS if sum(after.counts.values()) > sum(before.counts.values()) else DIFFERS
+
+
+# ---------------------------------------------------------------- since a commit
+
+
+class SinceFacts(NamedTuple):
+    """What changed between a commit or tree and what is looked at.
+
+    Attributes:
+        is_ancestor: what is looked at came from there: the commit is an ancestor of it, or the tree was recorded in
+            this work tree. None where it cannot be told.
+        before: for each text that the check names, where it stands at `since`, in the scope of the check: its `path`,
+            or every file. What was not looked at is left out.
+        after: the same in what is looked at.
+        changed: the paths that differ, both names of a renamed file; None where they were not all read.
+        untracked: the files that are neither tracked nor ignored; empty where a commit is looked at, None where they
+            were not looked for.
+        there: the path of `unchanged` is in what is looked at; None where that was not looked at.
+    """
+
+    is_ancestor: bool | None = None
+    before: Mapping[str, Standing] = {}
+    after: Mapping[str, Standing] = {}
+    changed: frozenset[str] | None = None
+    untracked: frozenset[str] | None = None
+    there: bool | None = None
+
+
+def verify_since(check: Check, facts: SinceFacts | None) -> Held:
+    """Whether `added`, `deleted`, `renamed`, `touched` or `unchanged` holds.
+
+    A definition, text or file was added where it is there now and was nowhere in the scope at `since`. That it is
+    gone, and that no other file was touched, needs that no untracked file is left that may have it.
+
+    Args:
+        check: one of these.
+        facts: what was seen; None where `since` names no commit or tree, or several.
+
+    Returns:
+        What it comes to, `not` left aside. Undecided where `since` is no ancestor of what is looked at.
+    """
+    if facts is None:
+        return NOT_FOUND
+    if not facts.is_ancestor:
+        return INCOMPARABLE
+    if check.name in ("touched", "unchanged"):
+        return (_touched if check.name == "touched" else _unchanged)(check, facts)
+    if check.name == "renamed":
+        return all_of((_went(check.text("old"), facts, scoped=False), _came(check.text("new"), facts)))
+    what = check.text("what")
+    return _came(what, facts) if check.name == "added" else _went(what, facts, scoped=check.path is not None)
+
+
+def _came(what: str, facts: SinceFacts) -> Held:
+    return _appeared(facts.before.get(what), facts.after.get(what))
+
+
+def _went(what: str, facts: SinceFacts, *, scoped: bool) -> Held:
+    held = _appeared(facts.after.get(what), facts.before.get(what))
+    return NOT_WHOLE if held.holds and not scoped and facts.untracked != frozenset() else held
+
+
+def _appeared(before: Standing | None, after: Standing | None) -> Held:
+    """Whether a definition, text or file came. A name may stay in a comment while what it names goes: where the
+    definitions are known they decide, and a text alone never refutes while it stands on both sides."""
+    if before is None or after is None:
+        return NOT_WHOLE
+    if before.defined is not None and after.defined is not None and (before.defined or after.defined):
+        if after.defined and not before.defined:
+            path, _, name = after.defined[0].rpartition(":")
+            return Held(True, path=(path or name) if len(after.defined) == 1 else None)
+        return AMBIGUOUS if Counter(after.defined) - Counter(before.defined) else DIFFERS
+    held = came(before, after)
+    return AMBIGUOUS if held.holds is False and after.counts else held
+
+
+def _touched(check: Check, facts: SinceFacts) -> Held:
+    named = _paths(check)
+    if named is None:
+        return INCOMPARABLE
+    if facts.changed is None:
+        return NOT_WHOLE
+    outside = sorted(one for one in facts.changed if not any(_under(path, one) for path in named))
+    if outside:
+        unclear = any(may_mean(path, recorded) for path in named for recorded in outside)
+        return AMBIGUOUS if unclear else DIFFERS._replace(path=outside[0])
+    if facts.untracked != frozenset():
+        return NOT_WHOLE
+    still = next((path for path in named if not any(_under(path, one) for one in facts.changed)), None)
+    return Held(True) if still is None else DIFFERS._replace(path=still)
+
+
+def _unchanged(check: Check, facts: SinceFacts) -> Held:
+    path = plain_path(check.text("path"))
+    if path is None:
+        return INCOMPARABLE
+    if facts.changed is None or facts.untracked is None or facts.there is None:
+        return NOT_WHOLE
+    changed = next((recorded for recorded in sorted(facts.changed) if _under(path, recorded)), None)
+    if changed is not None:
+        return DIFFERS._replace(path=changed)
+    if not facts.there:
+        return _PATH_MISSING
+    return NOT_WHOLE if any(_under(path, one) for one in facts.untracked) else Held(True, path=path)
+
+
+# ---------------------------------------------------------------- one commit
+
+
+class CommitFacts(NamedTuple):
+    """What git records of one commit.
+
+    Attributes:
+        hash: its whole name.
+        author: the author's name.
+        email: the author's e-mail address, without brackets.
+        authored: the author's date in nanoseconds since 1970, and the offset from UTC there in seconds.
+        committed: the same of the committer.
+        message: the whole message; its first line is the subject.
+        changed: the paths that it changed, both names of a file that it renamed; None where they were not all read.
+        before: where the quote of `introduced` or `removed` stands in the tree of its first parent, in the scope of the
+            check: its `path`, or every file. None where that was not looked at.
+        after: the same of its own tree.
+    """
+
+    hash: str
+    author: str = ""
+    email: str = ""
+    authored: tuple[int, int] | None = None
+    committed: tuple[int, int] | None = None
+    message: str = ""
+    changed: tuple[str, ...] | None = None
+    before: Standing | None = None
+    after: Standing | None = None
+
+
+def verify_commit(check: Check, facts: CommitFacts | None) -> Held:
+    """Whether `commit`, `changed`, `introduced` or `removed` holds.
+
+    A quote is introduced where it stands in no file of the scope before and in one after, and removed the other way
+    round: a line that only moved is neither.
+
+    Args:
+        check: one of these.
+        facts: of the commit that its hash names; None where there is none, or several.
+
+    Returns:
+        What it comes to, with the commit; undecided where the hash is no hash of this commit in 7 digits or more.
+    """
+    named = check.text("hash" if check.name == "commit" else "commit").lower()
+    if facts is None or _HASH.fullmatch(named) is None or not facts.hash.lower().startswith(named):
+        return NOT_FOUND
+    if check.name in ("commit", "changed"):
+        held = (_commit if check.name == "commit" else _changed)(check, facts)
+    else:
+        sides = (facts.before, facts.after)
+        held = came(*(sides if check.name == "introduced" else sides[::-1]))
+        if held.holds is False and OPEN in check.text("quote"):
+            held = AMBIGUOUS  # it may mean this sign
+    return held._replace(commit=facts.hash)
+
+
+_HASH: Final = re.compile(r"[0-9a-f]{7,64}")
+
+
+def _commit(check: Check, facts: CommitFacts) -> Held:
+    answers: list[Held] = []
+    if author := check.text("author"):
+        answers.append(_author(flat(author), facts))
+    if date := check.text("date"):
+        answers.append(_date(date, facts))
+    if subject := check.text("subject"):
+        answers.append(_subject(flat(subject), facts))
+    return all_of(answers)
+
+
+def _author(named: str, facts: CommitFacts) -> Held:
+    """Name, e-mail address or `Name <address>`, whole, in any letter case; a part of them is ambiguous."""
+    name, email = flat(facts.author), flat(facts.email)
+    if not name and not email:
+        return NOT_WHOLE
+    folded = named.casefold()
+    whole = f"{name} <{email}>".casefold()
+    if folded in (name.casefold(), email.casefold(), f"<{email}>".casefold(), whole):
+        return Held(True)
+    words, recorded = set(_WORDS.findall(folded)), set(_WORDS.findall(whole))
+    given = set(_WORDS.findall(name.casefold()))
+    if folded in whole or words <= recorded or (given and given <= words):
+        return AMBIGUOUS
+    # Who is named in a trailer (`Co-authored-by`) has had a part in it.
+    return AMBIGUOUS if folded in flat(facts.message).casefold() else DIFFERS
+
+
+_WORDS: Final = re.compile(r"[^\W_]+")
+
+
+def _date(named: str, facts: CommitFacts) -> Held:
+    """The author's date, in UTC or where the author was; the committer's alone makes it ambiguous."""
+    stretch = read_named_time(named)
+    if stretch is None:
+        return INCOMPARABLE
+    if facts.authored is None:
+        return NOT_WHOLE
+    answer = compare_times("=", stretch, _second(*facts.authored).readings(stretch))
+    if answer is not False or facts.committed is None:
+        return decided(answer)
+    committed = compare_times("=", stretch, _second(*facts.committed).readings(stretch))
+    return DIFFERS if committed is False else AMBIGUOUS
+
+
+def _subject(named: str, facts: CommitFacts) -> Held:
+    """The first line, or the first paragraph as git joins it, whole; a part of it is ambiguous."""
+    paragraph = facts.message.lstrip("\n").partition("\n\n")[0]
+    line, joined = flat(paragraph.partition("\n")[0]), flat(paragraph)
+    if named in (line, joined):
+        return Held(True)
+    said, recorded = named.casefold(), joined.casefold()
+    return DIFFERS if find_quote(said, recorded) == find_quote(line.casefold(), said) == [] else AMBIGUOUS
+
+
+def _changed(check: Check, facts: CommitFacts) -> Held:
+    path = plain_path(check.text("path"))
+    if facts.changed is None:
+        return NOT_WHOLE
+    if path is None:
+        return INCOMPARABLE
+    if path in facts.changed:
+        return Held(True, path=path)
+    return AMBIGUOUS if any(may_mean(path, recorded) for recorded in facts.changed) else DIFFERS

@@ -29,8 +29,7 @@ from .lexicon import (
     TIMES,
     phrases,
 )
-from .mentions import Confirmations, mentions, nouns_of, proves, ties
-from .slots import is_path, is_set_off
+from .mentions import Confirmations, is_path, is_set_off, mentions, nouns_of, proves, ties
 
 T = TypeVar("T")
 NEGATIVE: Final = frozenset(("absent", "missing"))
@@ -92,7 +91,13 @@ class _Clause(NamedTuple):
     joint: int = -1
 
 
-def compare(tokens: Sequence[Token], checks: Sequence[Check], path: str | None, kinds: Confirmations) -> Compared:
+@lru_cache(maxsize=256)  # each class that looks, and each part of a look, asks of the same sentence
+def compare(
+    tokens: tuple[Token, ...],
+    checks: tuple[Check, ...],
+    path: str | None,
+    kinds: tuple[tuple[str, frozenset[str]], ...],
+) -> Compared:
     """Holds a sentence against its checks.
 
     Args:
@@ -101,16 +106,6 @@ def compare(tokens: Sequence[Token], checks: Sequence[Check], path: str | None, 
         path: the file that checks without a path were held against.
         kinds: what an index proves of identifiers.
     """
-    return _compared(tuple(tokens), tuple(checks), path, tuple(kinds.items()))
-
-
-@lru_cache(maxsize=256)  # each class that looks, and each part of a look, asks of the same sentence
-def _compared(
-    tokens: tuple[Token, ...],
-    checks: tuple[Check, ...],
-    path: str | None,
-    kinds: tuple[tuple[str, frozenset[str]], ...],
-) -> Compared:
     return _Comparison(tokens, checks, path, dict(kinds)).compared()
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from enum import IntEnum
 from functools import cached_property
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
@@ -21,25 +21,26 @@ from .checks import Value
 from .results import HeldReason
 from .values import Text
 
+_Item = TypeVar("_Item")
 Extent = tuple[int, int]
 """First byte, and the byte behind the last."""
 
-INDEX_VERSION: Final = 1
+INDEX_VERSION: Final = 2
 """Changes with what an index holds or means, so that one kept on disk by an older version is not read."""
 
 
 class Role(IntEnum):
-    """What an identifier provably is where it stands. One that has none may be anything."""
+    """What an identifier provably is where it stands: the last of these, where it is several; without one, anything."""
 
-    DEFINITION = 1
-    IMPORT = 2  # without an alias
-    CALL = 3  # the last component of what a call names
-    READ = 4  # its value is taken, and may be handed on
-    LOOK = 5  # its value is taken and not handed on, so that no list in it can be changed there
-    BIND = 6  # a parameter, a local variable, an alias: another thing of that name
-    WRITE = 7  # changes what the name, or an attribute of that name, is worth
-    KEYWORD = 8  # the name of an argument, or of a key
-    ALIAS = 9  # the name that an import gives to something else
+    READ = 1  # its value is taken, and may be handed on
+    LOOK = 2  # its value is taken and not handed on, so that no list in it can be changed there
+    KEYWORD = 3  # the name of an argument, or of a key
+    CALL = 4  # the last component of what a call names
+    IMPORT = 5  # without an alias
+    ALIAS = 6  # the name that an import gives to something else
+    DEFINITION = 7
+    BIND = 8  # a parameter, a local variable, an alias: another thing of that name
+    WRITE = 9  # changes what the name, or an attribute of that name, is worth
 
 
 READS: Final = frozenset((Role.READ, Role.LOOK, Role.CALL))
@@ -269,10 +270,7 @@ class FileIndex(msgspec.Struct, frozen=True, array_like=True, dict=True):
     @cached_property
     def by_name(self) -> Mapping[str, Sequence[Definition]]:
         """The definitions of each name, in the order of the file."""
-        found: dict[str, list[Definition]] = {}
-        for one in self.definitions:
-            found.setdefault(one.path[-1], []).append(one)
-        return found
+        return _grouped(self.definitions, lambda one: one.path[-1])
 
     @cached_property
     def scopes(self) -> Sequence[Definition]:
@@ -282,18 +280,12 @@ class FileIndex(msgspec.Struct, frozen=True, array_like=True, dict=True):
     @cached_property
     def by_sort(self) -> Mapping[str, Sequence[Region]]:
         """The regions of each sort, in the order of the file."""
-        found: dict[str, list[Region]] = {}
-        for one in self.regions:
-            found.setdefault(one.sort, []).append(one)
-        return found
+        return _grouped(self.regions, lambda one: one.sort)
 
     @cached_property
     def calls_of(self) -> Mapping[str, Sequence[Call]]:
         """The calls of each name, in the order of the file."""
-        found: dict[str, list[Call]] = {}
-        for one in self.calls:
-            found.setdefault(one.name, []).append(one)
-        return found
+        return _grouped(self.calls, lambda one: one.name)
 
     def role(self, at: int) -> Role | None:
         """What the identifier that begins at a byte provably is; None where that is not known."""
@@ -304,6 +296,13 @@ class FileIndex(msgspec.Struct, frozen=True, array_like=True, dict=True):
     def broken(self, extent: Extent | None = None) -> bool:
         """Whether something that does not parse lies in a part of the file, or next to it."""
         return any(extent is None or (start <= extent[1] + 1 and end >= extent[0] - 1) for start, end in self.errors)
+
+
+def _grouped(items: Iterable[_Item], key: Callable[[_Item], str]) -> Mapping[str, Sequence[_Item]]:
+    found: dict[str, list[_Item]] = {}
+    for one in items:
+        found.setdefault(key(one), []).append(one)
+    return found
 
 
 def packed_roles(roles: dict[int, Role]) -> bytes:

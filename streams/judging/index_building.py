@@ -58,27 +58,11 @@ SUBJECTS: Final = frozenset(
 )
 """Captures that something is made of; a pattern has one of them at most."""
 ROLES: Final[Mapping[str, Role]] = {
-    "read": Role.READ,
-    "look": Role.LOOK,
-    "bind": Role.BIND,
-    "write": Role.WRITE,
-    "keyword": Role.KEYWORD,
-    "alias": Role.ALIAS,
+    **{role.name.lower(): role for role in (Role.READ, Role.LOOK, Role.BIND, Role.WRITE, Role.KEYWORD, Role.ALIAS)},
     "imported": Role.IMPORT,
 }
-_STRENGTH: Final = (
-    Role.READ,
-    Role.LOOK,
-    Role.KEYWORD,
-    Role.CALL,
-    Role.IMPORT,
-    Role.ALIAS,
-    Role.DEFINITION,
-    Role.BIND,
-    Role.WRITE,
-)
-"""Which role a name has that is captured as several: the last of these."""
-_RANK: Final = {role: rank for rank, role in enumerate(_STRENGTH)}
+_BESIDE: Final = ROLES.keys() | {"macro", "unsure", "makes"}
+"""Captures that count without a subject, also where their pattern has one."""
 _WORDS: Final = re.compile(r"[^\w.]")
 _ARGUMENTS_OF_TYPES: Final = re.compile(r"[\[<](?!.*[>\]]\.).*", re.DOTALL)
 
@@ -108,18 +92,15 @@ def build_index(language: str, data: bytes) -> FileIndex:
 
 @cache
 def _query(language: str) -> Query | None:
-    """The query of a language; None where there is none, or its grammar is not installed."""
+    """The query of a language; None where its grammar is not installed."""
     from tree_sitter import Query
 
-    row = language_of(language)
     grammar = grammar_of(language)
+    if grammar is None:
+        return None
     folder = resources.files("sluice.streams.judging").joinpath("queries")
-    if not row.queries:
-        return None
-    parts = [folder.joinpath(f"{name}.scm") for name in row.queries]
-    if grammar is None or not all(part.is_file() for part in parts):
-        return None
-    return Query(grammar, "\n".join(part.read_text("utf-8") for part in parts))
+    parts = (folder.joinpath(f"{name}.scm").read_text("utf-8") for name in language_of(language).queries)
+    return Query(grammar, "\n".join(parts))
 
 
 class _Scope(NamedTuple):
@@ -190,7 +171,8 @@ class _Building:
         if self.macros & self.language.keywords:
             errors.append(_extent(self.root))
         definitions = self._definitions()
-        errors.extend((one.at, one.at + 1) for one in definitions if self._is_replaced(one))
+        replaced = (one for one in definitions if one.name in self.macros and "macro" not in one.kinds)
+        errors.extend((one.at, one.at + 1) for one in replaced)  # a macro makes another name of it
         plain = {one.name for one in definitions if "macro" in one.kinds and one.literal}
         known = {one.name for one in definitions if one.sort != "value"}
         self.macros |= {self._text(node) for node in self.bare.get("unsure", ())} - known
@@ -237,17 +219,15 @@ class _Building:
         matches = cursor.matches(self.root)
         if cursor.did_exceed_match_limit or len(matches) > MAX_MATCHES:
             return False
-        settings = _settings(query)
+        settings = [query.pattern_settings(place) for place in range(query.pattern_count)]
         for pattern, captured in matches:
+            bare = captured.keys()
             for name in captured:
                 if name in SUBJECTS:
                     self._subject(name, captured, settings[pattern])
+                    bare &= _BESIDE
                     break
-            else:
-                for name, nodes in captured.items():
-                    self.bare.setdefault(name, []).extend(nodes)
-                continue
-            for name in captured.keys() & (ROLES.keys() | {"macro", "unsure", "makes"}):
+            for name in bare:
                 self.bare.setdefault(name, []).extend(captured[name])
         return True
 
@@ -275,9 +255,7 @@ class _Building:
 
     def _mark(self, node: Node, role: Role) -> None:
         at = self._at(node)
-        known = self.roles.get(at)
-        if known is None or _RANK[known] < _RANK[role]:
-            self.roles[at] = role
+        self.roles[at] = max(role, self.roles.get(at, role))
 
     # ------------------------------------------------------------ definitions
 
@@ -445,10 +423,6 @@ class _Building:
                     self.adorning.setdefault(part.id, []).append(child)
                 elif "comment" not in child.type:
                     part = child
-
-    def _is_replaced(self, one: Definition) -> bool:
-        """Whether a macro of the file makes another name of a definition's."""
-        return one.name in self.macros and "macro" not in one.kinds
 
     def _decorators(self, one: _Subject) -> tuple[str, ...]:
         """The texts of what is captured as a decorator in the whole of a definition, in front of it, or as its part."""
@@ -658,10 +632,6 @@ def _unwrapped(statement: Node) -> Node:
     """The expression that is all of a statement, else the statement."""
     inner = statement.named_children if statement.type == "expression_statement" else ()
     return inner[0] if len(inner) == 1 else statement
-
-
-def _settings(query: Query) -> list[dict[str, str | None]]:
-    return [query.pattern_settings(place) for place in range(query.pattern_count)]
 
 
 def _extent(node: Node) -> Extent:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ...codecs.unicode_text import nfkc
+from . import literal_values as literals
+from . import string_escapes
 from .checks import Value
-from .literal_values import Found, Reader, Reading
+from .lexicon import tables
+from .literal_values import Found, Reader, Reading, read
 
 if TYPE_CHECKING:
     from tree_sitter import Language as Parsed
@@ -41,29 +44,20 @@ def as_path(module: str, name: str) -> Iterable[str]:
     yield module
 
 
+def keys_of(reading: Reading, pairs: Sequence[Node]) -> Found | None:
+    """The keys of the pairs of a literal mapping, where all are literals and none is there twice."""
+    keys = [read(reading, key) for pair in pairs if (key := pair.child_by_field_name("key")) is not None]
+    found = [key.value for key in keys if key is not None]
+    return Found(tuple(found)) if len(found) == len(pairs) == len(set(map(repr, found))) else None
+
+
 def unbound(module: str) -> str:
     """The name that an import introduces where it introduces none."""
     return ""
 
 
-def _first(module: str) -> str:
-    return module.split(".")[0]
-
-
-def _fits(declared: str, value: Value) -> bool:
-    return True
-
-
-def _never(reading: Reading, node: Node) -> bool:
-    return False
-
-
-def _no_members(reading: Reading, node: Node) -> Found | None:
-    return None
-
-
 class Language(NamedTuple):
-    """One row.
+    """One row: of `data/languages.toml`, with the functions of the language's own module.
 
     Attributes:
         name: what it is called here.
@@ -113,16 +107,16 @@ class Language(NamedTuple):
 
     name: str
     package: str
-    endings: tuple[str, ...]
+    endings: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     entry: str = "language"
     queries: tuple[str, ...] = ()
     values: Mapping[str, Reader] = {}
     mutable: frozenset[str] = frozenset()
-    frozen: Callable[[Reading, Node], bool] = _never
+    frozen: Callable[[Reading, Node], bool] = lambda reading, node: False
     bounded: bool = True
-    fits: Callable[[str, Value], bool] = _fits
-    members: Callable[[Reading, Node], Found | None] = _no_members
+    fits: Callable[[str, Value], bool] = lambda declared, value: True
+    members: Callable[[Reading, Node], Found | None] = lambda reading, node: None
     naming: frozenset[str] = frozenset()
     separators: bool = True
     sigils: str = ""
@@ -148,7 +142,7 @@ class Language(NamedTuple):
     negations: tuple[str, ...] = ("!",)
     conjunctions: tuple[str, ...] = ("&&",)
     imported: Callable[[str, str], Iterable[str]] = dotted
-    binding: Callable[[str], str] = _first
+    binding: Callable[[str], str] = lambda module: module.split(".")[0]
     by_path: bool = False
     modules: bool = True
     marking: bool = False
@@ -174,6 +168,67 @@ class Language(NamedTuple):
         if text.startswith(("(", "*", "&")) and receiver is not None:
             text = receiver[1] + text[receiver.end() :]
         return tuple(part for part in map(self.bare, _PARTS.split(text)) if part)[:_MAX_PARTS]
+
+
+_ROWS: Final[dict[str, dict[str, Any]]] = tables("languages")
+_READERS: Final[Mapping[str, Reader]] = {
+    "items": literals.items,
+    "joined": literals.joined,
+    "signed": literals.signed,
+    "arithmetic": literals.arithmetic,
+}
+_MAKERS: Final[Mapping[str, Callable[..., Reader]]] = {
+    "number": literals.number,
+    "quoted": literals.quoted,
+    "inside": literals.inside,
+    "constant": literals.constant,
+    "words": literals.words,
+}
+_MEANT: Final[Mapping[str, Any]] = {**vars(string_escapes), "true": True, "false": False, "null": None}
+"""What words of a reader's arguments stand for; any other one is a text."""
+
+
+def row(name: str, **own: Callable[..., Any]) -> Language:
+    """The row of a language.
+
+    Args:
+        name: of the language.
+        own: its own functions: fields of `Language`, and readers of literals that its row names.
+    """
+    told = _told(name)
+    readers = {node: _reader(written, own) for node, written in told.pop("values").items()}
+    fields = {field: _field(field, value) for field, value in told.items()}
+    if "fits" in told:
+        fields["fits"] = literals.fitting(**told["fits"])
+    fields |= {field: function for field, function in own.items() if field in Language._fields}
+    return Language(name, values=readers, **fields)
+
+
+def _told(name: str) -> dict[str, Any]:
+    """What the table tells of a language, with what it has of another that it is like; `values` by node type."""
+    told = dict(_ROWS[name])
+    base: dict[str, Any] = _told(told.pop("like")) if "like" in told else {"values": {}}
+    values = {node: written for written, nodes in told.get("values", {}).items() for node in nodes.split()}
+    return {**base, **told, "values": {**base["values"], **values}}
+
+
+def _field(name: str, value: Any) -> Any:
+    default: Any = Language._field_defaults.get(name)
+    if name == "implicit":
+        return "|".join(value.split())
+    if not isinstance(default, (tuple, frozenset)):
+        return value
+    words: list[str] = value.split() if isinstance(value, str) else value
+    return tuple(words) if isinstance(default, tuple) else frozenset(words)
+
+
+def _reader(written: str, own: Mapping[str, Reader]) -> Reader:
+    name, *arguments = written.split()
+    if not arguments and (known := own.get(name) or _READERS.get(name)):
+        return known
+    keyed = dict(one.split("=", 1) for one in arguments if "=" in one)
+    plain = [_MEANT.get(one, one) for one in arguments if "=" not in one]
+    return _MAKERS[name](*plain, **{key: _MEANT.get(value, value) for key, value in keyed.items()})
 
 
 @cache

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from . import literal_values as literals
 from .checks import Value
-from .language import Language, as_path, load_grammar
-from .literal_values import Found, Reader, Reading
-from .string_escapes import C as ESCAPES
+from .language import as_path, load_grammar, row
+from .literal_values import Found, Reading
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -23,11 +21,6 @@ _INTEGERS: Final = (
 )
 """Types of whole numbers by the bits that they have on every machine: a `long` has 32 at least."""
 _BITS: Final = {name: int(line[:2]) for line in _INTEGERS.split("\n") for name in line.split()[1:]}
-_PLAIN: Final = "int char short long unsigned float double void"
-_KEYWORDS: Final = (
-    f"{_PLAIN} signed bool struct union enum class typedef if else while do for switch case default break continue "
-    "return goto sizeof throw try catch new delete operator this true false namespace template using auto"
-)
 _SINGLE: Final = re.compile("number_literal|string_literal|concatenated_string|parenthesized_expression|unary_.*|null")
 """What a macro may stand for so that what stands around it cannot take it apart."""
 
@@ -74,47 +67,11 @@ def _members(code: Reading, node: Node) -> Found | None:
     return literals.items(code, node, 1) if node.type == "initializer_list" else None
 
 
-def _row(name: str, endings: str, query: str, separator: str, implicit: str) -> Language:
-    suffix = r"[uUlLzZ]+|(?<=[.eE\d])[fF]"
-    values: Mapping[str, Reader] = {
-        "number_literal": literals.number(suffix, radix_suffix="[uUlLzZ]+", zero="octal", separator=separator),
-        "string_literal": literals.quoted(ESCAPES, '"'),
-        "concatenated_string": literals.joined,
-        "system_lib_string": lambda code, node, _: literals.text_found(code.text(node)[1:-1]),
-        "raw_string_literal": _raw,
-        "preproc_arg": _macro,
-        "true": literals.constant(True),
-        "false": literals.constant(False),
-        "null": literals.constant(None),
-        "initializer_list": literals.items,
-        "parenthesized_expression": literals.inside(),
-        "unary_expression": literals.signed,
-        "binary_expression": literals.arithmetic,
-    }
-    return Language(
-        name,
-        f"tree_sitter_{name}",
-        tuple(endings.split()),
-        queries=("c", query),
-        values=values,
-        mutable=frozenset(values),  # any function or macro may change what it is given and is not `const`
-        fits=_fits,
-        members=_members,
-        naming=frozenset(("type_identifier", "qualified_identifier", "template_type")),
-        parent=frozenset(),
-        bare_members=name == "cpp",
-        marking=True,
-        implicit=implicit,
-        dynamic=frozenset(("dlsym", "GetProcAddress", "asm", "__asm__", "__asm")),
-        changing=frozenset(("push_macro", "pop_macro", "const_cast")),
-        plain_types=frozenset(_PLAIN.split()),
-        keywords=frozenset(_KEYWORDS.split()),
-        imported=as_path,
-        by_path=True,
-        modules=False,
-    )
+def _library(code: Reading, node: Node, _: int) -> Found | None:
+    return literals.text_found(code.text(node)[1:-1])
 
 
-_IMPLICIT: Final = r"~\w*|operator.*|r?begin|r?end|get|swap|main|(await|get|return|yield)_\w+|\w+_(suspend|exception)"
-C: Final = _row("c", ".c .h", "c_only", "_", r"main|abort|mem\w+")
-CPP: Final = _row("cpp", ".cc .cpp .cxx .c++ .C .hh .hpp .hxx .h++ .H .ipp .tpp .inl", "cpp", "'", _IMPLICIT)
+C, CPP = (
+    row(name, library=_library, raw=_raw, macro=_macro, fits=_fits, members=_members, imported=as_path)
+    for name in ("c", "cpp")
+)

@@ -7,22 +7,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from .checks import Value
-from .language import Language, as_path
-from .literal_values import (
-    Found,
-    Reading,
-    arithmetic,
-    constant,
-    inside,
-    listed,
-    number,
-    parts_of,
-    quoted,
-    read,
-    signed,
-    text_found,
-)
-from .string_escapes import GO as ESCAPES
+from .language import as_path, row
+from .literal_values import Found, Reading, listed, parts_of, read, text_found
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -83,38 +69,4 @@ def _binding(module: str) -> str:
     return before[-1] if before and _VERSION.fullmatch(last) else last
 
 
-GO: Final = Language(
-    "go",
-    "tree_sitter_go",
-    (".go",),
-    queries=("go",),
-    values={
-        "int_literal": number(zero="octal"),
-        "float_literal": number(),
-        "interpreted_string_literal": quoted(ESCAPES, '"'),
-        "raw_string_literal": _raw,
-        "true": constant(True),
-        "false": constant(False),
-        "nil": constant(None),
-        "parenthesized_expression": inside(),
-        "unary_expression": signed,
-        "binary_expression": arithmetic,
-        "composite_literal": _list,
-    },
-    mutable=frozenset(("composite_literal",)),
-    fits=_fits,
-    members=_members,
-    naming=frozenset(("type_identifier", "qualified_type", "generic_type")),
-    own=(),
-    parent=frozenset(),
-    implicit=r"init|main|(Go)?String|Error|Unwrap|Is|As|Format|(Unm|M)arshal\w*|Len|Less|Swap|Close|Read|Write|ServeHTTP",
-    dynamic=frozenset(("MethodByName", "FieldByName", "Lookup")),
-    changing=frozenset(("unsafe",)),
-    apart=True,
-    fixed=True,
-    plain_types=_INTEGERS - {"byte", "rune", "uint8", "int32"} | {"string", "bool", "float32", "float64", "error"},
-    errors=r"error\)?$",
-    imported=as_path,
-    binding=_binding,
-    by_path=True,
-)
+GO: Final = row("go", raw=_raw, list=_list, fits=_fits, members=_members, imported=as_path, binding=_binding)

@@ -7,20 +7,8 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from .language import Language
-from .literal_values import (
-    Found,
-    Reading,
-    arithmetic,
-    constant,
-    fitting,
-    inside,
-    is_short,
-    items,
-    number,
-    quoted,
-    signed,
-)
+from .language import row
+from .literal_values import Found, Reading, is_short, items, number, quoted
 from .string_escapes import JAVA as ESCAPES
 
 if TYPE_CHECKING:
@@ -30,14 +18,7 @@ _DECIMAL: Final = number("[lL]", radix_suffix="[lL]", zero="octal")
 _FRACTION: Final = number("[fFdD]")
 _MARK: Final = re.compile(r"\\u+00(?:0[ad]|22|27|5c)", re.IGNORECASE)
 _LISTED: Final = frozenset(("List.of", "Set.of", "Arrays.asList", "ImmutableList.of", "ImmutableSet.of"))
-_CHANGING: Final = frozenset(("getField", "getDeclaredField", "getFields", "getDeclaredFields", "Unsafe", "VarHandle"))
-_REACHING: Final = frozenset(
-    ("getMethod", "getDeclaredMethod", "getMethods", "getDeclaredMethods", "MethodHandles", "Proxy", "forName")
-)
-_NUMBERS: Final = {"int": 31, "long": 63, "float": 24, "double": 53}
-_SIZES: Final = {"byte": 7, "short": 15, "Integer": 31, "Long": 63, "Object": 63, **_NUMBERS}
 _QUOTED: Final = quoted(ESCAPES, '"', foreign=("string_interpolation",))
-_FITS: Final = fitting(_SIZES, ("String", "Object", "CharSequence"), ("double", "Double", "Object"))
 
 
 def _number(code: Reading, node: Node, depth: int) -> Found | None:
@@ -67,7 +48,7 @@ def _members(code: Reading, node: Node) -> Found | None:
     found = items(code, made, 1) if made is not None and made.type == "array_initializer" else None
     if found is None or declared is None or not isinstance(found.value, tuple):
         return None
-    return found if _FITS(code.text(declared).removesuffix("[]") + "[]", found.value) else None
+    return found if JAVA.fits(code.text(declared).removesuffix("[]") + "[]", found.value) else None
 
 
 def _imported(module: str, name: str) -> Iterable[str]:
@@ -82,37 +63,4 @@ def _last(module: str) -> str:
     return module.rpartition(".")[2]
 
 
-JAVA: Final = Language(
-    "java",
-    "tree_sitter_java",
-    (".java",),
-    queries=("java",),
-    values={
-        **dict.fromkeys([f"{base}_integer_literal" for base in ("decimal", "hex", "octal", "binary")], _number),
-        "decimal_floating_point_literal": _number,
-        "string_literal": _string,
-        "true": constant(True),
-        "false": constant(False),
-        "null_literal": constant(None),
-        "array_initializer": items,
-        "parenthesized_expression": inside(),
-        "unary_expression": signed,
-        "binary_expression": arithmetic,
-    },
-    mutable=frozenset(("array_initializer", "array_creation_expression", "method_invocation")),
-    fits=_FITS,
-    members=_members,
-    naming=frozenset(("type_identifier", "scoped_type_identifier", "generic_type")),
-    bare_members=True,
-    marking=True,
-    modules=False,
-    roots=frozenset(("Object", "Enum", "Record", "Annotation")),
-    implicit=r"java\.lang(\.\w+)?|Object|Enum|Record|Throwable|StringBuilder|Objects|requireNonNull|append|toString|"
-    r"values?|valueOf|iterator|hasNext|next|close|addSuppressed|equals|hashCode|ordinal|name|compareTo|getClass|finalize|"
-    r"\w+Value|\w*Error|\w*Exception|desiredAssertionStatus|main|(read|write)(Object|Resolve|Replace)|<?(cl)?init>?",
-    dynamic=_CHANGING | _REACHING,
-    changing=_CHANGING,
-    plain_types=frozenset(("boolean", "byte", "short", "char", "void", "String", "Object", *_NUMBERS)),
-    imported=_imported,
-    binding=_last,
-)
+JAVA: Final = row("java", number=_number, string=_string, members=_members, imported=_imported, binding=_last)

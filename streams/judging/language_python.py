@@ -4,21 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .language import Language
-from .literal_values import (
-    Found,
-    Reading,
-    arithmetic,
-    constant,
-    inside,
-    items,
-    joined,
-    number,
-    parts_of,
-    read,
-    signed,
-    text_found,
-)
+from .language import keys_of, row
+from .literal_values import Found, Reading, items, parts_of, read, text_found
 from .string_escapes import PYTHON as ESCAPES
 from .string_escapes import decode
 
@@ -27,7 +14,6 @@ if TYPE_CHECKING:
 
 _FIELDS: Final = frozenset(("field", "dataclasses.field", "attr.ib", "attr.field", "attrs.field", "attrib"))
 _PYDANTIC: Final = frozenset(("Field", "pydantic.Field"))
-_CHANGING: Final = frozenset(("eval", "exec", "setattr", "delattr", "globals", "locals", "vars", "__dict__", "modules"))
 _COLLECTING: Final = frozenset(("frozenset", "set", "tuple", "list"))
 _CONTAINERS: Final = frozenset(("list", "tuple", "set"))
 
@@ -66,9 +52,7 @@ def _members(code: Reading, node: Node) -> Found | None:
     if node.type in _CONTAINERS:
         return items(code, node, 1)
     if node.type == "dictionary":
-        keys = [read(code, key) for pair in parts_of(node) if (key := pair.child_by_field_name("key")) is not None]
-        found = [key.value for key in keys if key is not None]
-        return Found(tuple(found)) if len(found) == len(parts_of(node)) == len(set(map(repr, found))) else None
+        return keys_of(code, parts_of(node))
     function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
     if function is None or arguments is None or code.text(function) not in _COLLECTING:
         return None
@@ -76,42 +60,4 @@ def _members(code: Reading, node: Node) -> Found | None:
     return items(code, given[0], 1) if len(given) == 1 and given[0].type in _CONTAINERS else None
 
 
-PYTHON: Final = Language(
-    "python",
-    "tree_sitter_python",
-    (".py", ".pyi", ".pyw"),
-    queries=("python",),
-    values={
-        "integer": number(foreign="jJlL"),
-        "float": number(foreign="jJ"),
-        "string": _string,
-        "concatenated_string": joined,
-        "true": constant(True),
-        "false": constant(False),
-        "none": constant(None),
-        "list": items,
-        "tuple": items,
-        "expression_list": items,
-        "parenthesized_expression": inside(),
-        "assignment": inside("right"),
-        "unary_operator": signed,
-        "binary_operator": arithmetic,
-        "call": _field,
-    },
-    mutable=frozenset(("list", "set", "dictionary", "call")),
-    bounded=False,
-    members=_members,
-    naming=frozenset(("identifier", "attribute", "subscript")),
-    own=(),
-    static=frozenset(("staticmethod",)),
-    declaring=frozenset(("overload",)),
-    parent=frozenset(("super()",)),
-    roots=frozenset(("object",)),
-    implicit=r"__\w+__|object",
-    dynamic=_CHANGING | {"getattr", "__getattr__", "__import__", "import_module", "attrgetter", "methodcaller"},
-    changing=_CHANGING,
-    plain_types=frozenset(("int", "float", "str", "bool", "bytes", "None", "complex", "bytearray")),
-    negations=("not ",),
-    conjunctions=(" and ",),
-    unmarked=True,
-)
+PYTHON: Final = row("python", string=_string, field=_field, members=_members)

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from . import literal_values as literals
-from .language import Language, as_path, unbound
+from .language import as_path, keys_of, row, unbound
 from .literal_values import Found, Reading, read, text_found
 from .string_escapes import QUOTED_ONCE, decode
 from .string_escapes import RUBY as ESCAPES
@@ -17,15 +17,6 @@ if TYPE_CHECKING:
 _FROZEN: Final = re.compile(rb"(?:#[^\n]*\n)*?#(?: *-\*-)? *frozen[_-]string[_-]literal: *true\b", re.IGNORECASE)
 """The comment at the top of a file that makes every string in it one that cannot be changed."""
 _COLLECTIONS: Final = frozenset(("array", "string_array", "symbol_array"))
-_EVALS: Final = "eval class_eval module_eval instance_eval class_exec module_exec instance_exec"
-_MAKING: Final = f"{_EVALS} prepend refine define_method define_singleton_method undef_method method_missing"
-_CHANGING: Final = f"{_EVALS} const_set remove_const const_missing instance_variable_set class_variable_set ObjectSpace"
-_CALLED: Final = (
-    r"initialize\w*|new|allocate|call|each|to_\w+|inspect|hash|coerce|succ|begin|end|exception|message|method_missing|"
-    r"respond_to(_missing)?\?|(const|method|singleton_method)_(missing|added|removed|undefined)|inherited|included|"
-    r"extended|prepended|marshal_\w+|_dump|_load|deconstruct(_keys)?|eql\?|equal\?|write|\w+=|\W+|full_message|backtrace|"
-    r"at_exit|(encode|init)_with|yaml_\w+|as_json|then|main"
-)
 
 
 def _string(code: Reading, node: Node, _: int) -> Found | None:
@@ -80,50 +71,17 @@ def _members(code: Reading, node: Node) -> Found | None:
     given = _thawed(code, node) or node
     if given.type != "hash":
         return read(code, given) if given.type in _COLLECTIONS else None
-    pairs = literals.parts_of(given)
-    keys = [read(code, key) for pair in pairs if (key := pair.child_by_field_name("key")) is not None]
-    found = [key.value for key in keys if key is not None]
-    return Found(tuple(found)) if len(found) == len(pairs) == len(set(map(repr, found))) else None
+    return keys_of(code, literals.parts_of(given))
 
 
-RUBY: Final = Language(
+RUBY: Final = row(
     "ruby",
-    "tree_sitter_ruby",
-    (".rb", ".rake", ".gemspec", ".ru"),
-    ("Rakefile", "Gemfile", "Vagrantfile", "Podfile", "Guardfile"),
-    queries=("ruby",),
-    values={
-        "integer": literals.number(zero="octal"),
-        "float": literals.number(),
-        "string": _string,
-        "chained_string": literals.joined,
-        **dict.fromkeys(("simple_symbol", "hash_key_symbol"), _symbol),
-        **dict.fromkeys(("string_array", "symbol_array"), _words),
-        **{name: literals.constant(value) for name, value in (("true", True), ("false", False), ("nil", None))},
-        "array": literals.items,
-        "unary": literals.signed,
-        "binary": literals.arithmetic,
-        "parenthesized_statements": literals.inside(),
-        "call": _frozen,
-    },
-    mutable=_COLLECTIONS | {"string", "chained_string", "hash", "call", "binary", "parenthesized_statements"},
+    string=_string,
+    symbol=_symbol,
+    list=_words,
+    frozen_call=_frozen,
     frozen=_is_fixed,
-    bounded=False,
     members=_members,
-    naming=frozenset(("constant", "scope_resolution")),
-    sigils="@$:&",
-    own=("self",),
-    bare_members=True,
-    roots=frozenset(("Object", "BasicObject", "Kernel")),
-    implicit=_CALLED,
-    ambient=r"[A-Z]\w*",
-    tails="?!",
-    making=frozenset(f"{_MAKING} remove_method alias_method".split()),
-    dynamic=frozenset(f"{_MAKING} send public_send __send__ method instance_method try delegate".split()),
-    changing=frozenset(_CHANGING.split()),
-    negations=("!", "not "),
-    conjunctions=("&&", " and "),
     imported=as_path,
     binding=unbound,
-    by_path=True,
 )

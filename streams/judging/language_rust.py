@@ -7,25 +7,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from .checks import Value
-from .language import Language, dotted
-from .literal_values import (
-    Found,
-    Reading,
-    arithmetic,
-    inside,
-    items,
-    number,
-    quoted,
-    signed,
-    text_found,
-    words,
-)
-from .string_escapes import RUST as ESCAPES
+from .language import dotted, row
+from .literal_values import Found, Reading, items, text_found
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_SUFFIX: Final = "_*(?:[iu](?:8|16|32|64|128|size)|f32|f64)"
 _RANGES: Final = {
     f"{sign}{size}": (-(2 ** (bits - 1)), 2 ** (bits - 1)) if sign == "i" else (0, 2**bits)
     for size, bits in {"8": 8, "16": 16, "32": 32, "64": 64, "128": 128, "size": 64}.items()
@@ -76,39 +63,4 @@ def _binding(module: str) -> str:
     return module.replace("::", ".").rpartition(".")[2]
 
 
-RUST: Final = Language(
-    "rust",
-    "tree_sitter_rust",
-    (".rs",),
-    queries=("rust",),
-    values={
-        "integer_literal": number(_SUFFIX, radix_suffix="_*[iu](?:8|16|32|64|128|size)", zero="decimal"),
-        "float_literal": number(_SUFFIX),
-        "string_literal": quoted(ESCAPES, '"'),
-        "raw_string_literal": _raw,
-        "char_literal": quoted(ESCAPES, "'"),
-        "boolean_literal": words(true=True, false=False),
-        "identifier": words(**{"None": None}),
-        "parenthesized_expression": inside(),
-        "reference_expression": inside("value"),
-        "unary_expression": signed,
-        "binary_expression": arithmetic,
-        "array_expression": _array,
-        "tuple_expression": items,
-    },
-    fits=_fits,
-    members=_members,
-    naming=frozenset(("type_identifier", "scoped_type_identifier", "generic_type")),
-    own=("self", "Self"),
-    parent=frozenset(),
-    apart=True,
-    fixed=True,
-    implements=True,
-    implicit=r"drop|deref(_mut)?|index(_mut)?|\w+_assign|add|sub|mul|div|rem|neg|not|bit(and|or|xor)|sh[lr]|next|into_iter"
-    r"|(try_)?(from|into)|as_ref|as_mut|borrow(_mut)?|to_owned|to_string|fmt|clone|copy|eq|ne|(partial_)?cmp|l[te]|g[te]"
-    r"|hash|call(_mut|_once)?|poll|into_future|branch|default|main|extend|from_iter|sum|product|write_str|source",
-    plain_types=frozenset((*_RANGES, "bool", "char", "f32", "f64", "String", "&str")) - {"String"},
-    errors="Result",
-    imported=_imported,
-    binding=_binding,
-)
+RUST: Final = row("rust", raw=_raw, array=_array, fits=_fits, members=_members, imported=_imported, binding=_binding)

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from .language import Language
-from .literal_values import Found, Reading, arithmetic, constant, listed, number, parts_of, quoted, read, signed
+from .language import row, unbound
+from .literal_values import Found, Reading, listed, number, parts_of, quoted, read
 from .string_escapes import SCRIPT
 
 if TYPE_CHECKING:
@@ -73,48 +73,16 @@ def _imported(module: str, name: str) -> Iterable[str]:
     return (module, module.removeprefix("node:")) if module else ()
 
 
-def _binding(module: str) -> str:
-    return ""
-
-
-_JAVASCRIPT: Final = Language(
-    "javascript",
-    "tree_sitter_javascript",
-    (".js", ".jsx", ".mjs", ".cjs"),
-    queries=("script", "javascript", "jsx"),
-    values={
-        "number": _number,
-        "string": quoted(SCRIPT),
-        "template_string": quoted(SCRIPT, "`", foreign=("template_substitution",)),
-        "true": constant(True),
-        "false": constant(False),
-        "null": constant(None),
-        "array": _list,
-        "unary_expression": signed,
-        "binary_expression": arithmetic,
-        **dict.fromkeys((*_TYPED, "parenthesized_expression", "non_null_expression", "call_expression"), _wrapped),
-    },
-    mutable=frozenset(("array", "object", "call_expression", "new_expression", *_TYPED)),
-    members=_members,
-    naming=frozenset(["identifier", "member_expression", "type_identifier", "nested_type_identifier", "generic_type"]),
-    sigils="#",
-    roots=frozenset(("Object",)),
-    implicit="constructor|toString|valueOf|toJSON|then|next|return|throw|get|set|has|apply|construct|default|"
-    "deleteProperty|defineProperty|ownKeys|getPrototypeOf|setPrototypeOf|isExtensible|preventExtensions|"
-    "getOwnPropertyDescriptor|iterator|asyncIterator|toPrimitive|hasInstance|dispose|asyncDispose",
-    dynamic=frozenset(("eval", "Reflect")),
-    changing=frozenset(("eval", "Reflect")),
-    plain_types=frozenset(["string", "number", "boolean", "bigint", "symbol", "void", "null", "undefined", "never"]),
-    imported=_imported,
-    binding=_binding,
-    by_path=True,
+SCRIPTS: Final = tuple(
+    row(
+        name,
+        number=_number,
+        template=quoted(SCRIPT, "`", foreign=("template_substitution",)),
+        list=_list,
+        wrapped=_wrapped,
+        members=_members,
+        imported=_imported,
+        binding=unbound,
+    )
+    for name in ("javascript", "typescript", "tsx")
 )
-_TS: Final = _JAVASCRIPT._replace(
-    name="typescript",
-    package="tree_sitter_typescript",
-    endings=(".ts", ".mts", ".cts"),
-    entry="language_typescript",
-    queries=("script", "typescript"),
-)
-_TSX: Final = _TS._replace(name="tsx", endings=(".tsx",), entry="language_tsx", queries=(*_TS.queries, "jsx"))
-SCRIPTS: Final = (_JAVASCRIPT, _TS, _TSX)

@@ -7,43 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .language import Language, as_path
-from .literal_values import (
-    Found,
-    Reading,
-    arithmetic,
-    constant,
-    fitting,
-    inside,
-    items,
-    number,
-    parts_of,
-    quoted,
-    read,
-    signed,
-    text_found,
-    words,
-)
+from .language import as_path, row
+from .literal_values import Found, Reading, items, parts_of, quoted, read, text_found
 from .string_escapes import SHARP as ESCAPES
 
 if TYPE_CHECKING:
     from tree_sitter import Node
-
-_BITS: Final = {
-    "sbyte": 7,
-    "short": 15,
-    "int": 31,
-    "long": 63,
-    "float": 24,
-    "double": 53,
-    "decimal": 63,
-    "object": 63,
-    "byte": -8,
-    "ushort": -16,
-    "uint": -32,
-    "ulong": -64,
-}
-_FITS: Final = fitting(_BITS, ("string", "object"), ("double", "decimal", "object"))
 
 
 def _string(code: Reading, node: Node, depth: int) -> Found | None:
@@ -75,41 +44,17 @@ def _members(code: Reading, node: Node) -> Found | None:
     holder = node.parent.parent if node.parent is not None else None
     declared = None if holder is None else holder.child_by_field_name("type")
     found = read(code, node) if node.type in _LISTS else None
-    return found if found is not None and declared is not None and _FITS(code.text(declared), found.value) else None
+    return (
+        found if found is not None and declared is not None and SHARP.fits(code.text(declared), found.value) else None
+    )
 
 
-SHARP: Final = Language(
+SHARP: Final = row(
     "c-sharp",
-    "tree_sitter_c_sharp",
-    (".cs", ".csx"),
-    queries=("sharp",),
-    values={
-        "integer_literal": number("[uUlL]{1,2}", radix_suffix="[uUlL]{1,2}", zero="decimal"),
-        "real_literal": number("[dDmM]", foreign="fF"),
-        "string_literal": _string,
-        "verbatim_string_literal": _verbatim,
-        "raw_string_literal": _raw,
-        "boolean_literal": words(true=True, false=False),
-        "null_literal": constant(None),
-        "parenthesized_expression": inside(),
-        "prefix_unary_expression": signed,
-        "binary_expression": arithmetic,
-        "initializer_expression": items,
-        "array_creation_expression": _created,
-        "implicit_array_creation_expression": _created,
-        "arrow_expression_clause": inside(),
-    },
-    mutable=frozenset(_LISTS),
-    fits=_FITS,
+    string=_string,
+    verbatim=_verbatim,
+    raw=_raw,
+    created=_created,
     members=_members,
-    naming=frozenset(("identifier", "generic_name", "qualified_name", "alias_qualified_name")),
-    sigils="@",
-    parent=frozenset(("base",)),
-    bare_members=True,
-    modules=False,
-    refutes=False,
-    roots=frozenset(("object",)),
-    dynamic=(changing := frozenset(("GetField", "GetFields", "GetProperty", "SetValue", "Unsafe"))),
-    changing=changing,
     imported=as_path,
 )

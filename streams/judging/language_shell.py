@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from .checks import Value
-from .language import Language, as_path, unbound
-from .literal_values import Found, Reading, listed, parts_of
+from .language import as_path, row, unbound
+from .literal_values import Found, Reading, items
 from .string_escapes import SHELL as ESCAPES
 from .string_escapes import decode
 from .values import Text, value_of_text
@@ -37,37 +37,14 @@ def _string(code: Reading, node: Node, depth: int) -> Found | None:
     return None if text is None else Found(Text(text))
 
 
-def _list(code: Reading, node: Node, depth: int) -> Found | None:
-    return listed(code, parts_of(node), depth)
-
-
 def _members(code: Reading, node: Node) -> Found | None:
-    return _list(code, node, 0) if node.type == "array" else None
+    return items(code, node, 0) if node.type == "array" else None
 
 
 def _fits(declared: str, value: Value) -> bool:
     return not declared  # a flag that changes what the value is worth
 
 
-SHELL: Final = Language(
-    "shell",
-    "tree_sitter_bash",
-    (".sh", ".bash"),
-    (".bashrc", ".bash_profile", ".bash_aliases", ".profile", "PKGBUILD"),
-    queries=("shell",),
-    values={"word": _word, "number": _word, "raw_string": _raw, "string": _string, "array": _list},
-    mutable=frozenset(("array",)),
-    fits=_fits,
-    members=_members,
-    separators=False,
-    sigils="$",
-    own=(),
-    parent=frozenset(),
-    ambient=r"[A-Za-z_][\w.+-]*",
-    refutes=False,
-    changing=frozenset(("eval",)),
-    negations=("! ",),
-    imported=as_path,
-    binding=unbound,
-    by_path=True,
+SHELL: Final = row(
+    "shell", word=_word, raw=_raw, string=_string, fits=_fits, members=_members, imported=as_path, binding=unbound
 )

@@ -10,9 +10,13 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any, Final, NamedTuple
 
-_TABLES: Final[dict[str, Any]] = tomllib.loads(
-    resources.files("sluice.streams").joinpath("data", "lexicon.toml").read_text("utf-8")
-)
+
+def tables(name: str) -> dict[str, Any]:
+    """The tables of a file `data/NAME.toml`."""
+    return tomllib.loads(resources.files("sluice.streams").joinpath("data", f"{name}.toml").read_text("utf-8"))
+
+
+_TABLES: Final = tables("lexicon")
 
 
 def _words(name: str) -> frozenset[str]:

@@ -9,7 +9,6 @@ is a time, of `substrate.do.sse-count` a number, of `substrate.mcp.brief` a resu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -60,61 +59,37 @@ def match(
     """
     if not asked.checks:
         return Judged("absent", "check-undecided", (), (), coverage, ())
-    seen = _Seen(substrate_class, content, path, cited_path)
-    helds = [Held(None, "unknown-check") if isinstance(one, Unknown) else seen.held(one) for one in asked.checks]
+    helds: list[Held] = []
+    for check in asked.checks:
+        if isinstance(check, Unknown):
+            helds.append(Held(None, "unknown-check"))
+        else:
+            held = _held(check, substrate_class, content, path, cited_path)
+            helds.append(opposite(held) if check.negated else held)
     return judged(asked, helds, coverage, words_present=False)
 
 
-class _Seen:
-    """A sighting's content, as the checks of its class take it."""
-
-    def __init__(self, substrate_class: str, content: str | float, path: str, cited_path: str | None) -> None:
-        self._class, self._content = substrate_class, content
-        self._path, self._cited_path = path, cited_path
-
-    def held(self, check: Check) -> Held:
-        """What one check comes to, `not` included."""
-        if self._class == FS_MTIME:
-            return self._by(check, self._modified)
-        if self._class == SSE_COUNT:
-            return self._by(check, self._subscribers)
-        if not isinstance(self._content, str) or not TABLE[check.name].content or check.value("in") is not None:
-            return _OTHER
-        if self._class == MCP_BRIEF and check.name in _ON_JSON:
-            return self._by(check, self._in_json)
-        return self._in_text(check)
-
-    def _by(self, check: Check, verify: Callable[[Check], Held]) -> Held:
-        found = verify(check)
-        return opposite(found) if check.negated else found
-
-    def _in_text(self, check: Check) -> Held:
-        named = check.path or self._cited_path
-        if check.name != "contains" or self._class not in _ON_TEXT or check.lines is not None:
-            return _OTHER
-        if named is not None and named != self._path:
-            return _OTHER  # the sighting is of another file than the one that the check speaks of
-        text = str(self._content)
-        return verify_content(check, Source(self._path, text, whole=len(text.encode()) <= MOST_UNCUT), BARE)
-
-    def _in_json(self, check: Check) -> Held:
+def _held(check: Check, substrate_class: str, content: str | float, path: str, cited_path: str | None) -> Held:
+    """What a check comes to, its `not` left aside."""
+    if substrate_class == FS_MTIME:
+        time = time_of(content) if check.name == "modified" and check.path == path else None
+        return _OTHER if time is None else verify_modified(check, time)
+    if substrate_class == SSE_COUNT:
+        number = _number_of(content)
+        return _OTHER if number is None else verify_subscribers(check, number)
+    if not isinstance(content, str) or not TABLE[check.name].content or check.value("in") is not None:
+        return _OTHER
+    if substrate_class == MCP_BRIEF and check.name in _ON_JSON:
         try:
-            value: Any = decode_any(str(self._content).encode())
+            value: Any = decode_any(content.encode())
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             return Held(None, "not-found")
         return verify_json_value(check, value)
-
-    def _modified(self, check: Check) -> Held:
-        time = time_of(self._content)
-        if check.name != "modified" or time is None:
-            return _OTHER
-        return verify_modified(check, time) if check.path == self._path else _OTHER
-
-    def _subscribers(self, check: Check) -> Held:
-        number = _number_of(self._content)
-        if check.name != "count" or check.text("pattern") != "subscribers" or number is None:
-            return _OTHER
-        return verify_subscribers(check, number)
+    # A sighting may be of another file than the one that the check speaks of.
+    is_other = (check.path or cited_path or path) != path
+    if check.name != "contains" or substrate_class not in _ON_TEXT or check.lines is not None or is_other:
+        return _OTHER
+    return verify_content(check, Source(path, content, whole=len(content.encode()) <= MOST_UNCUT), BARE)
 
 
 def time_of(content: str | float) -> int | None:

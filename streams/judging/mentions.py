@@ -1,30 +1,243 @@
-"""Which tokens of a sentence say which arguments of its checks (docs/checks.md).
+"""Which tokens of a sentence say which arguments of its checks, and how a token is read as an argument: a name, a path,
+a value, a time (docs/checks.md).
 
-A name has to be said with its owner, a list whole, a number with its unit. A path may be said by its end where a check
-speaks of a symbol; what else has to be so then is for the guard. Nothing is looked up.
+Names are set off (code spans, quotations), or have a shape that no word of prose has. A name has to be said with its
+owner, a list whole, a number with its unit; a path may be said by its end where a check speaks of a symbol. Values are
+compared by what they mean: a text is no number. What cannot be read beyond doubt is not read. Nothing is looked up.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import lru_cache
 from typing import Final
 
-from .checks import TABLE, Check, Kind, Parameter, Value
+from .checks import CONSTANTS, TABLE, Check, Kind, Parameter, Value, number_of, parse_check, written_value
 from .coverage_tokens import Token
-from .lexicon import NOUNS, RELATIONS, SYMBOLIC, TIES
-from .slots import (
-    components,
-    is_named,
-    is_set_off,
-    number_in,
-    read,
-    says_name,
-    says_path,
-    says_time,
-    says_value,
-)
+from .lexicon import NOUNS, RELATIONS, SYMBOLIC, TIES, UNIT_OF
+from .literals import NUMBER_WORDS, literals
+from .named_times import read_named_time
+from .values import same
+
+_GROUPED: Final = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?", re.ASCII)
+_QUANTITY: Final = re.compile(r"(-?[\d_,.]*\d) ?([^\W\d]+|%)", re.ASCII)
+_SEPARATOR: Final = re.compile(r"\.|::|#|->")
+_CAPITALS: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
+_NAME: Final = re.compile(r"[A-Z][\w'-]*\.?", re.ASCII)
+_WORD_VALUE: Final = re.compile(r"[A-Za-z0-9_.\-+/:$]+")
+_SHAPES: Final = {
+    "symbol": re.compile(r"[A-Za-z_$][\w$]*[?!]?(?:(?:\.|::)[A-Za-z_$][\w$]*[?!]?){0,15}", re.ASCII),
+    "name": re.compile(r"[A-Za-z_$/][\w$./:-]{0,255}", re.ASCII),
+    "module": re.compile(r"[A-Za-z_@.][\w$./:@-]{0,255}", re.ASCII),
+    "identifier": re.compile(r"[A-Za-z0-9_.$-]{1,64}"),
+    "hash": re.compile(r"[0-9a-fA-F]{7,64}"),
+}
+_CALL: Final = re.compile(r"[A-Za-z_$][\w$.:]{0,255}(!)?\((?!\)).{0,255}\)", re.ASCII)
+"""A call with arguments, or a macro."""
+_CHANGES: Final = re.compile(r"(?:.*/)?(?:CHANGELOG|CHANGES|HISTORY|NEWS|RELEASES)(?:\.\w{1,4})?")
+
+
+def is_set_off(token: Token) -> bool:
+    """Whether a token is a code span or a quotation."""
+    return token.kind in ("code", "quote")
+
+
+def is_named(token: Token) -> bool:
+    """Whether a token can only be a name: set off, or of a shape that no word of prose has (`max_size`, `a.b`, `f()`,
+    `parseTime`)."""
+    if is_set_off(token):
+        return True
+    bare = token.text.removesuffix("()")
+    if token.kind != "word" or not bare:
+        return False
+    return (
+        bare != token.text
+        or "_" in bare.strip("_")
+        or "::" in bare
+        or re.search(r"\w\.[A-Za-z_]|[a-z][A-Z]", bare) is not None
+    )
+
+
+@lru_cache(maxsize=1024)
+def is_path(text: str) -> bool:
+    """Whether a text is a path below a root beyond doubt: an ending that files have, or the form of a path."""
+    found = literals(text) if len(text) <= 4096 and not text.startswith(("/", "~")) else []
+    return len(found) == 1 and found[0].form == "path" and found[0].text == text
+
+
+@lru_cache(maxsize=1024)
+def components(name: str) -> tuple[str, ...]:
+    """The components of a symbol or key: of `Type.method`, `a::b` or the JSON Pointer `/a/b`."""
+    name = name.removesuffix("()")
+    return tuple(name[1:].split("/")) if name.startswith("/") else tuple(_SEPARATOR.split(name))
+
+
+def number_in(token: Token) -> int | Decimal | None:
+    """The number that a token is: `1,000`, `1_000` and `0x3e8` are one, and «two» is 2."""
+    if token.kind == "word":
+        if _GROUPED.fullmatch(token.text):
+            return number_of(token.text.replace(",", ""))
+        if token.key in NUMBER_WORDS:
+            return NUMBER_WORDS[token.key]
+    return number_of(token.text) if token.kind in ("word", "code") else None
+
+
+# ---------------------------------------------------------------- as a check writes it
+
+
+def read(kind: str, token: Token) -> str | None:
+    """The argument that a token is, as a check writes it; None where it is none of that kind beyond doubt.
+
+    Args:
+        kind: `symbol`, `callee` (also a call with arguments), `macro`, `name`, `module`, `identifier`, `hash`, `path`,
+            `changelog`, `quote`, `expression` (quote or constant), `value`, `literal`, `constant`, `number` or `time`.
+        token: any.
+    """
+    text = token.text
+    if token.kind in ("mark", "odd"):
+        return None
+    if kind in ("value", "literal"):
+        is_word = not any(map(str.isdigit, text)) and text not in CONSTANTS and text[:1] not in ("[", '"', "'")
+        return None if kind == "literal" and is_word else _value(token)
+    if kind in ("callee", "macro"):
+        call = _CALL.fullmatch(text) if token.kind == "code" else None
+        if call is not None and (kind == "callee" or call[1]):
+            return _quoted(text)
+        return _name("symbol", token) if kind == "callee" else None
+    if kind == "number":
+        number = number_in(token)
+        return None if number is None else written_value(number)
+    if kind == "expression":
+        return read("quote", token) or read("constant", token)
+    if kind == "constant":
+        return _quoted(text) if token.kind == "word" and (text in CONSTANTS or number_of(text) is not None) else None
+    if kind == "quote":
+        return _quoted(text) if is_set_off(token) or "_" in text.strip("_") else None
+    if kind == "time":
+        is_time = token.kind == "moment" or is_set_off(token)
+        return _quoted(text) if is_time and read_named_time(text) else None
+    if kind in ("path", "changelog"):
+        path = text.removeprefix("./")
+        return _quoted(path) if is_path(path) and (kind == "path" or _CHANGES.fullmatch(path)) else None
+    return _name(kind, token)
+
+
+def _name(kind: str, token: Token) -> str | None:
+    name = token.text if kind in ("module", "hash") else token.text.removesuffix("()")
+    if _SHAPES[kind].fullmatch(name) is None:
+        return None
+    if kind == "hash":
+        return name.lower() if token.kind != "quote" else None
+    if not is_named(token) or (kind == "identifier" and token.kind == "quote") or number_of(name) is not None:
+        return None
+    return _quoted(name) if kind == "module" or not is_path(name) else None
+
+
+def _quoted(text: str) -> str:
+    try:
+        return written_value(text)
+    except UnicodeEncodeError:  # half a character
+        return '""'
+
+
+def _value(token: Token) -> str | None:
+    """A value by the way it is set off: `30` is a number, `"30"` and “30” are texts."""
+    text = token.text
+    if token.kind == "quote":
+        return _quoted(text)
+    number = number_in(token)
+    if number is not None:
+        return written_value(number)
+    if text in CONSTANTS:
+        return written_value(CONSTANTS[text])
+    if token.kind != "code":
+        return None
+    if len(text) > 1 and text[0] == text[-1] == "'" and "'" not in text[1:-1] and "\\" not in text:
+        return _quoted(text[1:-1])
+    if text[:1] in ('"', "["):
+        check = parse_check(f"equals(x, {text})")
+        return written_value(check.value("value")) if isinstance(check, Check) else None
+    return _quoted(text) if _WORD_VALUE.fullmatch(text) else None
+
+
+def author_ends(tokens: Sequence[Token], at: int) -> Iterator[int]:
+    """Where a person's name may end that begins at a place: a quotation, or one to four words with a capital."""
+    if at < len(tokens) and is_set_off(tokens[at]):
+        yield at + 1
+        return
+    for end in range(at + 1, min(at + 5, len(tokens) + 1)):
+        if tokens[end - 1].kind != "word" or _NAME.fullmatch(tokens[end - 1].text) is None:
+            return
+        yield end
+
+
+# ---------------------------------------------------------------- whether it says an argument
+
+
+def says_name(token: Token, name: str) -> int:
+    """How many of the last components of a name a token says; 0 where it says another one."""
+    if not (is_named(token) or (token.kind == "word" and _CAPITALS.fullmatch(token.text) and len(token.text) > 1)):
+        return 0
+    said, whole = components(token.text), components(name)
+    return len(said) if said == whole[len(whole) - len(said) :] else 0
+
+
+def says_path(token: Token, path: str) -> bool:
+    """Whether a token is a path, or the last parts of it."""
+    text, whole = token.text.removeprefix("./"), path.removeprefix("./")
+    return is_path(text) and (text == whole or whole.endswith(f"/{text}"))
+
+
+def says_time(token: Token, time: str) -> bool:
+    """Whether a token names the same stretch of time, at the same precision."""
+    named = read_named_time(time)
+    is_time = token.kind == "moment" or is_set_off(token)
+    return is_time and named is not None and read_named_time(token.text) == named
+
+
+def says_value(tokens: Sequence[Token], at: int, value: Value) -> int:
+    """How many tokens from a place say a value: a number, a constant, a text, a quantity with its unit; 0 for none."""
+    token = tokens[at]
+    written = _value(token)
+    if written is not None:
+        check = parse_check(f"equals(x, {written})")
+        if isinstance(check, Check) and _is_same(check.value("value"), value):
+            return 1
+    if isinstance(value, str):
+        amount = _quantity(value)
+        if amount is not None and token.kind in ("word", "code"):
+            if _quantity(token.text) == amount:
+                return 1
+            if at + 1 < len(tokens) and _quantity(f"{token.text} {tokens[at + 1].text}") == amount:
+                return 2
+        if is_named(token) and token.text == value:
+            return 1
+    return 0
+
+
+def _is_same(said: Value, value: Value) -> bool:
+    """Whether both say the same either way round; where one is coarser than the other they do not."""
+    if type(said) is not type(value) and not (_is_number(said) and _is_number(value)):
+        return False
+    return (isinstance(said, str) and said == value) or (same(said, value) is True and same(value, said) is True)
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, int | Decimal) and not isinstance(value, bool)
+
+
+def _quantity(text: str) -> tuple[int | Decimal, str] | None:
+    """A number and its unit, by the unit's own name."""
+    match = _QUANTITY.fullmatch(text) if len(text) <= 64 else None
+    if match is None or match[2] not in UNIT_OF:
+        return None
+    number = number_of(match[1].replace(",", "") if _GROUPED.fullmatch(match[1]) else match[1])
+    return None if number is None else (number, UNIT_OF[match[2]])
+
+
+# ---------------------------------------------------------------- of a whole sentence
 
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_$][\w$.-]*) ?(?::=|=|:) ?(\S.{0,255})", re.ASCII)
 Mention = tuple[int, str]

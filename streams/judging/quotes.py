@@ -8,42 +8,18 @@ inside it stands inside it. Linear in the text, whatever stands in it; nothing h
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
-_OF_TWO_STROKES: Final = {
-    "“": "”",
-    "„": "“”",  # German closes with “, Polish and Dutch with ”
-    "‟": "”",
-    "«": "»",
-    "»": "«",  # German and Danish books
-    "「": "」",
-    "『": "』",
-    "｢": "｣",
-    "﹁": "﹂",
-    "﹃": "﹄",
-    "《": "》",
-    "〝": "〞〟",
-    "❝": "❞",
-    "”": "”",  # Swedish and Finnish
-    "‶": "″",
-    "″": "″",
-    "＂": "＂",
-    '"': '"',
-}
-_OF_ONE_STROKE: Final = {
-    "‹": "›",
-    "›": "‹",
-    "〈": "〉",
-    "❮": "❯",
-    "‚": "‘’",
-    "‘": "’",
-    "‛": "’",
-    "❛": "❜",
-    "‵": "′",
-    "′": "′",
-    "＇": "＇",
-    "'": "'",
-}
+
+def _pairs(text: str) -> dict[str, str]:
+    return {pair[0]: pair[1:] for pair in text.split()}
+
+
+# An opening mark, and what may close it: German closes „ with “, Polish and Dutch with ”; ” opens in Swedish and
+# Finnish, » in German and Danish books.
+_OF_TWO_STROKES: Final = _pairs('“” „“” ‟” «» »« 「」 『』 ｢｣ ﹁﹂ ﹃﹄ 《》 〝〞〟 ❝❞ ”” ‶″ ″″ ＂＂ ""')
+_OF_ONE_STROKE: Final = _pairs("‹› ›‹ 〈〉 ❮❯ ‚‘’ ‘’ ‛’ ❛❜ ‵′ ′′ ＇＇ ''")
 CLOSERS: Final[dict[str, str]] = _OF_TWO_STROKES | _OF_ONE_STROKE
 """Opening marks and what may close each. Where nothing does, another mark of as many strokes does (`“…"`)."""
 PLAIN: Final[dict[str, str]] = {
@@ -135,6 +111,16 @@ def _may_close(text: str, position: int, mark: str) -> bool:
 
 def _in_word(character: str) -> bool:
     return character.isalnum() or character == "_"
+
+
+def blanked(text: str, spans: Iterable[tuple[int, int]], blank: str = "\0") -> str:
+    """The text with a blank in place of each character of some spans, which are in order."""
+    pieces: list[str] = []
+    past = 0
+    for start, end in spans:
+        pieces += (text[past:start], blank * (end - start))
+        past = end
+    return "".join((*pieces, text[past:]))
 
 
 def code_spans(text: str) -> list[tuple[int, int]]:

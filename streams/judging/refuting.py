@@ -16,9 +16,8 @@ from .checks import TABLE, Check, Kind, Unknown
 from .coverage_tokens import Token, tokens_of
 from .guard import NEGATIVE, PLACED
 from .lexicon import CUES, DENIALS, NOUNS, SYMBOLIC
-from .mentions import arguments, mentions
+from .mentions import arguments, components, mentions
 from .results import Held
-from .slots import components
 
 _WORD: Final = re.compile(r"\w+")
 _OWN: Final = frozenset(("self", "this", "cls", "return", "raise", "throw", "new"))

@@ -13,146 +13,15 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...codecs.unicode_text import find_confusables, find_invisible, nfkc, unicodedata2
+from .checks import ROWS, Check, Kind, Parameter, Value, written_value
 from .checks import TABLE as CHECKS
-from .checks import Check, Kind, Operator, Parameter, Value, written_value
-from .text_checks import operator_of
 
 SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
-    "contains": ("{File} contains {quote}{inside}", ""),
-    "absent": ("{identifier} stands nowhere{where}", "{identifier} stands{where}"),
-    "exists": ("{path} is among the tracked files", ""),
-    "missing": ("{path} is not among the tracked files", ""),
-    "defines": ("{File} defines {symbol}{inside}", "{File} does not define {symbol}{inside}"),
-    "defines kind": (
-        "{File} defines the {kind} {symbol}{inside}",
-        "{File} does not define the {kind} {symbol}{inside}",
-    ),
-    "defines target": ("{File} has the target {symbol}{inside}", "{File} does not have the target {symbol}{inside}"),
-    "defines section": (
-        "{File} has the section {section}{inside}",
-        "{File} does not have the section {section}{inside}",
-    ),
-    "equals": ("{name}{where} equals {value}", "{name}{where} does not equal {value}"),
-    "compare": ("{name}{where} {relation} {value}", "{name}{where} {relation} {value}"),
-    "members": ("The members of {name}{where} are {items}", "The members of {name}{where} are not {items}"),
-    "calls": (
-        "{caller}{where} calls {callee}",
-        "The name {callee} does not occur in the body of {caller}{where}, so it is not called there",
-    ),
-    "calls argument": (
-        "{caller}{where} calls {callee} with the argument {argument}",
-        "{caller}{where} does not call {callee} with the argument {argument}",
-    ),
-    "uses": (
-        "{user}{where} uses {used}",
-        "The name {used} does not occur in the body of {user}{where}, so it is not used there",
-    ),
-    "reaches": (
-        "{caller}{where} reaches {callee} through calls",
-        "{caller}{where} does not reach {callee} through calls",
-    ),
-    "imports": (
-        "{File} imports {module}{inside}",
-        "The name {module} does not occur{where}, so it is not imported there",
-    ),
-    "raises": (
-        "{symbol}{where} raises {error}",
-        "The name {error} does not occur in {file}, so {symbol}{inside} does not raise it",
-    ),
-    "extends": ("{type}{where} extends {base}", "{type}{where} does not extend {base}"),
-    "parameter": (
-        "{symbol}{where} has the parameter {name}{declared}",
-        "{symbol}{where} does not have the parameter {name}{declared}",
-    ),
-    "field": (
-        "{owner}{where} has the field {name}{declared}",
-        "{owner}{where} does not have the field {name}{declared}",
-    ),
-    "result": (
-        "The result of {symbol}{where} has the type {type}",
-        "The result of {symbol}{where} does not have the type {type}",
-    ),
-    "when": (
-        "In {symbol}{where} {effect} stands under the condition {condition}",
-        "In {symbol}{where} {effect} does not stand under the condition {condition}",
-    ),
-    "unless": (
-        "In {symbol}{where} {effect} stands where the condition {condition} is false",
-        "In {symbol}{where} {effect} does not stand where the condition {condition} is false",
-    ),
-    "before": ("In {symbol}{where} {a} stands before {b}", "In {symbol}{where} {a} does not stand before {b}"),
-    "returns": ("{symbol}{where} returns {quote}", "{symbol}{where} does not return {quote}"),
-    "count": (
-        "The number of occurrences of {pattern}{where} {relation} {number}",
-        "The number of occurrences of {pattern}{where} {relation} {number}",
-    ),
-    "count subscribers": ("The number of {pattern} {relation} {number}", "The number of {pattern} {relation} {number}"),
-    "line": (
-        "Line {number} of {file} contains {quote}{inside}",
-        "Line {number} of {file} does not contain {quote}{inside}",
-    ),
-    "order": (
-        "The only {a}{where} stands before the only {b}",
-        "The only {a}{where} does not stand before the only {b}",
-    ),
-    "only_in": (
-        "{identifier} occurs in tracked files under {paths} and in no other",
-        "{identifier} occurs in a tracked file that is not under {paths}",
-    ),
-    "commit": ("Commit {hash} is there", "Commit {hash} is not there"),
-    "commit with": ("Commit {hash} has {all}", "Commit {hash} does not have {all}"),
-    "changed": ("Commit {commit} changed {path}", "Commit {commit} did not change {path}"),
-    "introduced": ("Commit {commit} introduced {quote}{of}", "Commit {commit} did not introduce {quote}{of}"),
-    "removed": ("Commit {commit} removed {quote}{of}", "Commit {commit} did not remove {quote}{of}"),
-    "last_changed": ("{path} was last changed {when}", "{path} was not last changed {when}"),
-    "added": ("{what}{of} was added{since}", "{what}{of} was not added{since}"),
-    "deleted": ("{what}{of} was deleted{since}", "{what}{of} was not deleted{since}"),
-    "renamed": (
-        "{old} was deleted and {new} was added{since}",
-        "{old} was not deleted, or {new} was not added{since}",
-    ),
-    "touched": (
-        "{paths} changed{since} and no other file did",
-        "Not exactly {paths} changed{since}",
-    ),
-    "unchanged": ("{path} did not change{since}", "{path} changed{since}"),
-    "modified": ("{path} was last modified {when}", "{path} was not last modified {when}"),
-    "peer": ("The peer has {all}", "The peer does not have {all}"),
-    "passes": ("The check {check} passes", "The check {check} does not pass"),
-    "fails": ("The check {check} fails", "The check {check} does not fail"),
-    "output": (
-        "The output of the check {check} contains {quote}",
-        "The output of the check {check} does not contain {quote}",
-    ),
+    f"{check} {form}".rstrip(): (said, row.get(f"denies_{form}".rstrip("_"), ""))
+    for check, row in ROWS["checks"].items()
+    for form, said in ((key.removeprefix("says").strip("_"), row[key]) for key in row if key.startswith("says"))
 }
 """For each check, or form of one: what it says, and what it says behind a `not` where it may stand there."""
-_RELATIONS: Final[Mapping[Operator, tuple[str, str]]] = {
-    "=": ("is equal to", "is not equal to"),
-    "!=": ("differs from", "does not differ from"),
-    "<": ("is less than", "is not less than"),
-    "<=": ("is at most", "is not at most"),
-    ">": ("is more than", "is not more than"),
-    ">=": ("is at least", "is not at least"),
-}
-_TIMES: Final[Mapping[Operator, str]] = {
-    "=": "within",
-    "!=": "outside of",
-    "<": "before",
-    "<=": "no later than",
-    ">": "after",
-    ">=": "no earlier than",
-}
-_NAMED: Final[Mapping[str, str]] = {
-    "type": "of the type {}",
-    "default": "with the default {}",
-    "author": "the author {}",
-    "date": "the date {}",
-    "subject": "the subject {}",
-    "uid": "the uid {}",
-    "gid": "the gid {}",
-    "pid": "the pid {}",
-    "user": "the user {}",
-}
 
 
 def render(
@@ -213,7 +82,7 @@ def _fields(check: Check, path: str | None) -> dict[str, str]:
     }
     parameters = {parameter.name: parameter for parameter in signature.named}
     named = {key: _shown(parameters[key], argument) for key, argument in check.named}
-    have = [_NAMED[key].format(shown) for key, shown in named.items() if key in _NAMED]
+    have = [ROWS["keyed"][key].format(shown) for key, shown in named.items() if key in ROWS["keyed"]]
     fields["declared"] = "".join(f" {phrase}" for phrase in have)
     if signature.content:
         fields |= _scope(check, check.path or path, named)
@@ -223,8 +92,8 @@ def _fields(check: Check, path: str | None) -> dict[str, str]:
     fields["of"] = f" in {named['path']}" if "path" in named else ""
     fields["since"] = f" since {named['since']}" if "since" in named else ""
     if "op" in fields:
-        fields["relation"] = _RELATIONS[operator_of(check)][check.negated]
-        fields["when"] = f"{_TIMES[operator_of(check)]} {fields.get('time', '')}"
+        *relations, time = ROWS["operators"][check.text("op")]
+        fields |= {"relation": relations[check.negated], "when": f"{time} {fields.get('time', '')}"}
     fields["section"] = _bare(check.text("symbol"))
     return fields
 
@@ -324,11 +193,11 @@ def _plain(text: str) -> bool:
         return False
     if text.isascii():
         return text.isprintable()
-    if nfkc(text) != text or find_invisible(text) or _category(text[0])[0] == "M":
+    if nfkc(text) != text or find_invisible(text) or unicodedata2.category(text[0])[0] == "M":
         return False
-    if any(to in "<]([!/" or _category(one)[0] in "LN" for _, one, to in find_confusables(text)):
+    if any(to in "<]([!/" or unicodedata2.category(one)[0] in "LN" for _, one, to in find_confusables(text)):
         return False
-    return all(one == " " or (_category(one)[0] not in "CZ" and one not in _BLANK) for one in text)
+    return all(one == " " or (unicodedata2.category(one)[0] not in "CZ" and one not in _BLANK) for one in text)
 
 
 def _json(text: str) -> str:
@@ -346,13 +215,9 @@ def _escaped(character: str, composes: bool) -> str:
     if character.isascii():
         stands = character.isprintable() and character not in "`<]"
     else:
-        stands = not composes and _category(character)[0] in "LN" and character not in _BLANK
+        stands = not composes and unicodedata2.category(character)[0] in "LN" and character not in _BLANK
         stands = stands and not find_confusables(character)
     if stands:
         return character
     units = character.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
-
-
-def _category(character: str) -> str:
-    return unicodedata2.category(character)

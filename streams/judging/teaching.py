@@ -9,52 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from .checks import SYMBOL_KINDS, TABLE
+from .checks import ROWS, TABLE
 
 Format = Literal["inline", "json"]
 
-EXAMPLES: Final[Mapping[str, tuple[str, str]]] = {
-    # of each check: an example with all that it takes, and when it holds
-    "contains": ('contains("retry at most 5 times", path=docs/limits.md)', "the text stands there, exactly"),
-    "absent": ("absent(parse_time, path=src/clock.py)", "the identifier stands nowhere in it"),
-    "exists": ("exists(src/limits.py)", "the file is there"),
-    "missing": ("missing(setup.py)", "there is no such file"),
-    "defines": ("defines(retry, function, path=src/limits.py)", f"defined there; one of {', '.join(SYMBOL_KINDS)}"),
-    "equals": ("equals(MAX_RETRIES, 5, path=src/limits.py)", "the constant, default or key has that value"),
-    "compare": ("compare(MAX_RETRIES, <, 10, path=src/limits.py)", "so its value compares: = != < <= > >="),
-    "members": ('members(COLOURS, ["red", "blue"], path=src/ui.py)', "the list or enumeration has exactly these"),
-    "calls": ('calls(Job.run, Job.stop, argument="now", path=src/job.py)', "the body calls it, with that argument"),
-    "uses": ("uses(retry, MAX_RETRIES, path=src/limits.py)", "the body names it"),
-    "reaches": ("reaches(main, Job.stop, path=src/job.py)", "by calls of calls in that file"),
-    "imports": ("imports(time, path=src/limits.py)", "the module is imported there"),
-    "returns": ('returns(retry, "attempt + 1", path=src/limits.py)', "it returns that expression"),
-    "raises": ("raises(retry, TimeoutError, path=src/limits.py)", "it raises that error"),
-    "extends": ("extends(Job, Task, path=src/job.py)", "that type is its base"),
-    "parameter": ("parameter(retry, limit, type=int, default=5, path=src/limits.py)", "it takes that parameter"),
-    "field": ("field(Job, name, type=str, default=null, path=src/job.py)", "the type has that field"),
-    "result": ("result(retry, int, path=src/limits.py)", "the declared type of what it returns"),
-    "when": ('when(retry, "limit == 0", "return None", path=src/limits.py)', "code that runs under a condition"),
-    "unless": ('unless(retry, "ready", "sleep(1)", path=src/limits.py)', "code that runs where it is false"),
-    "before": ('before(retry, "sleep(1)", "send()", path=src/limits.py)', "the one stands before the other"),
-    "count": ('count("TODO", =, 3, path=src/limits.py)', "the fixed text occurs that often"),
-    "line": ('line(src/limits.py, 12, "MAX_RETRIES = 5")', "that line has the text"),
-    "order": ('order("import time", "def retry", path=src/limits.py)', "each stands there once, in this order"),
-    "only_in": ("only_in(MAX_RETRIES, [src/limits.py, tests])", "the identifier occurs in no other file"),
-    "commit": ('commit(1a2b3c4, author="Jo Doe", date=2026-05-25, subject="Fix it")', "git has it, with these"),
-    "changed": ("changed(src/limits.py, 1a2b3c4)", "the commit changed the file"),
-    "introduced": ('introduced("MAX_RETRIES = 5", 1a2b3c4, path=src/limits.py)', "before that commit it stood nowhere"),
-    "removed": ('removed("MAX_RETRIES = 3", 1a2b3c4, path=src/limits.py)', "since that commit it stands nowhere"),
-    "last_changed": ("last_changed(src/limits.py, >, 2026-05-01)", "git last changed the file then"),
-    "added": ("added(retry, path=src/limits.py, since=1a2b3c4)", "new since then: a definition, a text or a file"),
-    "deleted": ("deleted(retry_once, path=src/limits.py, since=1a2b3c4)", "gone since then"),
-    "renamed": ("renamed(retry_once, retry, since=1a2b3c4)", "the one is gone and the other is new"),
-    "touched": ("touched([src/limits.py, tests], since=1a2b3c4)", "exactly these changed"),
-    "unchanged": ("unchanged(src/job.py, since=1a2b3c4)", "the file did not change"),
-    "modified": ("modified(src/limits.py, <, 2026-06-01)", "the file was last written then"),
-    "peer": ("peer(uid=26, gid=26, pid=4242, user=postgres)", "a process of these ids listens on the socket"),
-}
 UNTAUGHT: Final = frozenset(("passes", "fails", "output"))
 """Checks that need a runner, which decides them where one is set up."""
+EXAMPLES: Final[Mapping[str, tuple[str, str]]] = {
+    name: (row["example"], row["holds"]) for name, row in ROWS["checks"].items() if name not in UNTAUGHT
+}
+"""Of each other check: an example with all that it takes, and when it holds."""
 
 SENTENCE: Final = "`MAX_RETRIES` in src/limits.py is 5."
 """What the examples of both forms state."""
@@ -105,9 +69,8 @@ def instructions(form: Format) -> str:
     Returns:
         Plain text without a line end behind it.
     """
-    taught = [signature for name, signature in TABLE.items() if name not in UNTAUGHT]
-    without_not = ", ".join(signature.name for signature in taught if not signature.negatable)
-    rows = [f"- {': '.join(EXAMPLES[signature.name])}" for signature in taught]
+    without_not = ", ".join(name for name in EXAMPLES if not TABLE[name].negatable)
+    rows = [f"- {example}: {holds}" for example, holds in EXAMPLES.values()]
     return "\n\n".join(
         [_HEAD, "\n".join([_LIST.format(without_not), *rows]), _PLACES, _INLINE if form == "inline" else _JSON]
     )

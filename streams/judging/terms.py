@@ -15,13 +15,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
-from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple
 
 from ...codecs.unicode_text import nfkc
 from .lexicon import EXTENSIONS, STOP_WORDS
-from .literals import Form, Found, literals
-from .quotes import code_spans, quotes
+from .literals import Form, literals
+from .quotes import blanked, code_spans, quotes
 from .writing import FILE_LINE, pieces, stands
 
 TermKind = Literal["quote", "code", "word"] | Form
@@ -122,7 +121,7 @@ def terms_of(text: str, substrate_class: str = "", locator: Mapping[str, Any] | 
     spans, rest = _set_off(text)
     places = _Places(rest, spans, substrate_class, locator or {})
     marked = [(start, Term(kind, inner)) for kind, inner, start in spans if not places.names(kind, inner)]
-    marked += [(one.start, Term(one.form, one.text)) for one in places.literals if not places.is_place(one)]
+    marked += [(one.start, Term(one.form, one.text)) for one in places.literals if not places.names(one.form, one.text)]
     if not marked:
         marked = [(start, Term("word", word)) for word, start in _content_words(places.rest)]
     marked = _held(text, marked)
@@ -150,7 +149,7 @@ def _held(text: str, marked: list[tuple[int, Term]]) -> list[tuple[int, Term]]:
         if not held[term]:
             if chunks is None:
                 chunks = [(match.start(), match[0]) for match in _CHUNK.finditer(text)]
-            term = Term("name", chunks[bisect_right(chunks, start, key=_first) - 1][1])
+            term = Term("name", chunks[bisect_right(chunks, start, key=lambda chunk: chunk[0]) - 1][1])
         result.append((start, term))
     return result
 
@@ -158,7 +157,6 @@ def _held(text: str, marked: list[tuple[int, Term]]) -> list[tuple[int, Term]]:
 MAX_HELD: Final = 200
 """Twice as many terms as anybody takes of one text."""
 _CHUNK: Final = re.compile(r"\S+")
-_first: Final = itemgetter(0)
 
 
 _EXISTENCE: Final = re.compile(
@@ -176,14 +174,11 @@ def _set_off(text: str) -> tuple[list[tuple[TermKind, str, int]], str]:
         ("quote", quotes, 1),
     )
     for kind, finder, marks in finders:
-        pieces: list[str] = []
-        past = 0
-        for start, end in finder(text):
+        spans = finder(text)
+        for start, end in spans:
             if text[start:end].strip("\0` \n\t"):  # a quotation of nothing but code is that code
                 found.append((kind, " ".join(whole[start:end].split()), start))
-            pieces += (text[past : start - marks], "\0" * (end - start + 2 * marks))
-            past = end + marks
-        text = "".join((*pieces, text[past:]))
+        text = blanked(text, ((start - marks, end + marks) for start, end in spans))
     return found, text
 
 
@@ -211,7 +206,7 @@ class _Places:
         elif substrate_class == GIT_LOG:
             text = _BRANCH.sub(_blanks, _LINE_WORDS.sub(_blanks, text))
         self.literals = literals(text)
-        self.rest = _blank(text, self.literals)
+        self.rest = blanked(text, ((one.start, one.end) for one in self.literals), " ")
         self._path = _text_of(locator, "path")
         self._ref = _text_of(locator, "ref")
         self._commit = _text_of(locator, "commit").lower()
@@ -229,11 +224,8 @@ class _Places:
     @property
     def named(self) -> list[Term]:
         """The places that the text itself names, as terms."""
-        found = [Term(one.form, _plain(one.text)) for one in self.literals if self.is_place(one)]
+        found = [Term(one.form, _plain(one.text)) for one in self.literals if self.names(one.form, one.text)]
         return found + [Term("path", _plain(inner)) for kind, inner, _ in self._spans if self.names(kind, inner)]
-
-    def is_place(self, one: Found) -> bool:
-        return self.names(one.form, one.text)
 
     def names(self, kind: str, text: str) -> bool:
         """Whether the text of a code span, a quote or a literal is the place that the locator or the sentence names."""
@@ -241,7 +233,8 @@ class _Places:
             return True
         lower = text.lower()
         if self._class == GIT_LOG and _HEX.fullmatch(lower):
-            return lower in self.commits or (bool(self._commit) and _same_prefix(lower, self._commit))
+            commit = self._commit
+            return lower in self.commits or (bool(commit) and (lower.startswith(commit) or commit.startswith(lower)))
         path = _plain(text)
         if self._path and kind in ("path", "code", "quote", "name"):
             return _same_file(path, _plain(self._path))
@@ -255,15 +248,6 @@ def _blanks(match: re.Match[str]) -> str:
 def _without_line(match: re.Match[str]) -> str:
     """A path without the line behind it, as long as before."""
     return match[1].ljust(len(match[0])) if match["ending"].lower() in EXTENSIONS else match[0]
-
-
-def _blank(text: str, spots: list[Found]) -> str:
-    pieces: list[str] = []
-    past = 0
-    for one in spots:
-        pieces += (text[past : one.start], " " * (one.end - one.start))
-        past = one.end
-    return "".join((*pieces, text[past:]))
 
 
 _HEX: Final = re.compile(r"[0-9a-fA-F]{7,64}")
@@ -292,10 +276,6 @@ def _same_file(named: str, looked_at: str) -> bool:
     if looked_at == named or looked_at.endswith("/" + named) or (named[:1] == "/" and named.endswith("/" + looked_at)):
         return True
     return named == looked_at.rsplit("/", 1)[-1].partition(".")[0]
-
-
-def _same_prefix(one: str, other: str) -> bool:
-    return one.startswith(other) or other.startswith(one)
 
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")

@@ -1,5 +1,5 @@
 """What changed between a commit or tree of git and what is looked at: the facts of `added`, `deleted`, `renamed`,
-`touched` and `unchanged`, and where a text stands in a tree (streams/judging/scope_facts.py decides).
+`touched` and `unchanged`, and where a text stands in a tree (streams/judging/facts.py decides).
 
 `since` names a commit or a tree by 7 digits or more of its hash. A commit has to be an ancestor of HEAD, or of the
 commit that is looked at; a tree has to be kept under a name of git (`refs/sluice/…`), as a recorder of this work tree

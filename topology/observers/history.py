@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from ...streams.judging.checks import Check
-from ...streams.judging.commit_facts import CommitFacts, verify_commit
-from ...streams.judging.facts import Standing, verify_last_changed
+from ...streams.judging.facts import CommitFacts, Standing, verify_commit, verify_last_changed
 from ...streams.judging.results import Held, Source, opposite
 from ...streams.judging.text_checks import NOT_FOUND
 from ...streams.judging.verify import BARE, verify_content

@@ -96,6 +96,15 @@ def f(a, b):
 ? uses(f, no_key)
 ? uses(f, "return a")
 
+class C:
+    def x(self): pass
+    def by(self): return self.x()
+    def far(self): return self.by()
+    def never(self): return 1
+? calls(C.far, C.x)
++ reaches(C.far, C.x)
+- calls(C.never, C.x)
+
 lock = make()
 def f(a, b): lock.take(a, b, 3)
 def g(lock): lock.take(1)
