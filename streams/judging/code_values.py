@@ -16,7 +16,7 @@ from .code_view import NOT_FOUND, View, ambiguous, tight
 from .index import READS, Definition, Import, Role, value_of
 from .results import Held
 from .text_checks import operator_of
-from .values import compare, same
+from .values import compare, same, same_items
 
 _VALUED: Final = frozenset(("value", "key", "attribute"))
 _SHARP: Final = frozenset(("function", "type"))
@@ -134,18 +134,11 @@ def _enumerated(view: View, types: list[Definition], wanted: tuple[Value, ...]) 
 def _same_items(view: View, one: Definition, wanted: tuple[Value, ...], there: Value) -> Held:
     assert isinstance(there, tuple), "members are a list"
     under = view.under(one.at)
-    left = list(there)
-    for item in wanted:
-        place = next((place for place, each in enumerate(left) if same(item, each)), None)
-        if place is None:
-            break
-        left.pop(place)
-    else:
-        if not left:
-            return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed)
-    unclear = any(same(item, each) is None for item in wanted for each in there) or one.open or one.decorators
+    holds = same_items(wanted, there)
+    if holds:
+        return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed)
     whole = view.whole
-    if unclear or whole is not None or under.texts:
+    if holds is None or one.open or one.decorators or whole is not None or under.texts:
         return whole or Held(None, "not-found", one.lines)
     return Held(False, "differs", one.lines, found=view.found_at(one.line))
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .doc_entries import Kind, Reading, Rows, Scalar, Unreadable
+from .doc_entries import Kind, Rows, Scalar, Unreadable, reading
 from .results import HeldReason
+from .values import value_of_text
 
 BLANK: Final = " \t\r\f\v"
 _BRACKETS: Final = {"(": re.compile(r"[()]"), "{": re.compile(r"[{}]")}
@@ -117,7 +118,7 @@ class _Reader:
         elif (define := _DEFINE.match(masked)) is not None:
             self._end_rule()
             self._body()
-            self._variable(self.root, define[1], Scalar(doubt="computed"), first)
+            self._add(self.root, define[1], "variable", first, Scalar(doubt="computed"))
         elif (condition := _CONDITION.match(masked)) is not None:
             self._condition(condition[1], line)
         elif _ADDING.match(masked):
@@ -165,13 +166,11 @@ class _Reader:
         elif operator == "!=" or "$" in value or "\\" in value:
             doubt = "computed"
         written = value if doubt == "computed" and operator != "!=" else ""
-        self._variable(owner, name, Scalar((Reading("plain", value),) if doubt is None else (), written, doubt), first)
+        scalar = reading(value_of_text(value)) if doubt is None else Scalar((), written, doubt)
+        self._add(owner, name, "variable", first, scalar)
 
-    def _variable(self, owner: int, name: str, scalar: Scalar, first: int) -> None:
-        self.rows.set(self._add(owner, name, "variable", first), scalar)
-
-    def _add(self, parent: int, name: str, kind: Kind, first: int) -> int:
-        row = self.rows.add(parent, name, kind, first, self.at)
+    def _add(self, parent: int, name: str, kind: Kind, first: int, scalar: Scalar | None = None) -> int:
+        row = self.rows.add(parent, name, kind, first, self.at, scalar)
         self.rows.entries[row].under = tuple(self.under)
         return row
 

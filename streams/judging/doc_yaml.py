@@ -1,18 +1,18 @@
 """Reads YAML from the events of PyYAML, which carry marks: no object is made, no alias expanded, no tag obeyed.
 
 A plain scalar has the readings of YAML 1.1, by PyYAML's safe constructor, and of the core schema of YAML 1.2. A mapping
-with a merge key may have keys that stand elsewhere.
+with a merge key may have keys that stand elsewhere; what stands in the target of an alias has the names that it has
+there.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final, Protocol, cast
 
-from .doc_entries import CONSTANTS, MAX_ENTRIES, Rows, Scalar, Unreadable, number, text
+from .doc_entries import CONSTANTS, MAX_ENTRIES, Kind, Rows, Scalar, Unreadable, number, text
 
 MAX_DIRECTIVES: Final = 64
 """`%TAG` directives: the parser holds each one against all before it."""
@@ -30,7 +30,7 @@ class _Event(Protocol):
 
     start_mark: _Mark
     end_mark: _Mark
-    anchor: str | None
+    anchor: str
     tag: str | None
     style: str | None
     value: str
@@ -43,140 +43,113 @@ def parse_yaml(source: str, rows: Rows) -> None:
     Raises:
         Unreadable: it is no YAML, or too large.
     """
-    builder = _Builder(source, rows)
-    for name, event in _events(source):
-        builder.take(name, event)
-
-
-def _events(source: str) -> Iterator[tuple[str, _Event]]:
-    """The events of the text, with the names of their classes."""
     import yaml  # here, since lanes and commands that judge no YAML do without it
 
     library = cast("Any", yaml)  # it has no types
     loader = getattr(library, "CSafeLoader", None)
     if source.count("%TAG") > MAX_DIRECTIVES or (loader is None and len(source) > MAX_SLOW):
         raise Unreadable("too-large")
+    builder = _Builder(source, rows, library.parse(source, Loader=loader or library.SafeLoader))
     try:
-        for event in library.parse(source, Loader=loader or library.SafeLoader):
-            yield type(event).__name__, cast("_Event", event)
+        for name, event in builder:
+            if name == "DocumentStartEvent":
+                builder.anchors.clear()
+            elif not name.startswith(("Stream", "Document")):
+                builder.add(name, event, -1, "")
     except (library.YAMLError, ValueError):
         raise Unreadable("syntax-error") from None
     except RecursionError:
         raise Unreadable("too-large") from None
 
 
-class _Open:
-    """A collection that has not ended.
+class _Builder:
+    """Makes entries of events.
 
     Attributes:
-        row: its entry; -1 for one that no name leads to.
-        name: the key whose value comes next; None for one that no name leads to.
-        named: a key has come, and its value has not.
-        line: of that key.
-        count: items so far.
+        anchors: the shapes and values that aliases repeat.
     """
 
-    __slots__ = ("count", "flow", "line", "mapping", "name", "named", "row")
-
-    def __init__(self, row: int, mapping: bool, flow: bool) -> None:
-        self.row, self.mapping, self.flow = row, mapping, flow
-        self.name: str | None = None
-        self.named = False
-        self.line = self.count = 0
-
-
-class _Builder:
-    """Makes entries of events."""
-
-    def __init__(self, source: str, rows: Rows) -> None:
-        self.source, self.rows = source, rows
-        self.open: list[_Open] = []
-        self.anchors: dict[str, int] = {}
+    def __init__(self, source: str, rows: Rows, events: Any) -> None:
+        self.source, self.rows, self.events = source, rows, events
+        self.anchors: dict[str, tuple[Kind, Scalar | None]] = {}
         self.nodes = 0
         self.breaks = [found.start() for found in re.finditer("\n", source)]
 
-    def take(self, name: str, event: _Event) -> None:
-        if name == "DocumentStartEvent":
-            self.anchors = {}
-        elif name in ("MappingEndEvent", "SequenceEndEvent"):
-            self._end(self.open.pop(), self._line(event.end_mark.index))
-        elif name in ("ScalarEvent", "AliasEvent", "MappingStartEvent", "SequenceStartEvent"):
-            self._node(name, event)
+    def __iter__(self) -> _Builder:
+        return self
+
+    def __next__(self) -> tuple[str, _Event]:
+        """The next event, with the name of its class."""
+        event = next(self.events)
+        return type(event).__name__, event
 
     def _line(self, index: int) -> int:
         return bisect_right(self.breaks, index - 1) + 1
 
-    def _node(self, name: str, event: _Event) -> None:
+    def add(self, name: str, event: _Event, parent: int, key: str | int | None, first: int = 0) -> int:
+        """Adds the node that begins with an event.
+
+        Args:
+            name: the event's.
+            event: the first one of the node.
+            parent: the entry that it stands in.
+            key: in that entry; None where no name leads to it.
+            first: the line of the key, where that is before the node.
+
+        Returns:
+            The last line of the node.
+        """
         self.nodes += 1
         if self.nodes > 2 * MAX_ENTRIES:
             raise Unreadable("too-large")
-        first = self._line(event.start_mark.index)
-        plain = name == "ScalarEvent" and event.tag in (None, "!", f"{_TAG}str")
-        top = self.open[-1] if self.open else None
-        if top is not None and top.mapping and not top.named:
-            top.name, top.named, top.line = event.value if plain else None, True, first
-            if top.name is None and top.row >= 0:
-                self.rows.entries[top.row].doubt = "computed"
-            row = -1
-        else:
-            row = self._value(name, event, first, plain)
+        last = self._line(event.start_mark.index)
+        kind, scalar = _KINDS.get(name, "value"), None
         if name == "AliasEvent":
-            return
-        if event.anchor:
-            self.anchors[event.anchor] = row
-        if name != "ScalarEvent":
-            self.open.append(_Open(row, name == "MappingStartEvent", event.flow_style))
-
-    def _value(self, name: str, event: _Event, first: int, plain: bool) -> int:
-        """Adds a value or an item; its entry, or -1 where no name leads to it."""
-        last = first
-        if name == "ScalarEvent":
-            end = event.end_mark.index
-            if event.style in ("|", ">"):  # its mark stands behind the blank lines that follow
-                while end > event.start_mark.index and self.source[end - 1].isspace():
-                    end -= 1
-            last = max(first, self._line(end))
-        parent: int = -1
-        key: str | int = ""
-        if self.open:
-            top = self.open[-1]
-            parent, count = top.row, top.count
-            top.count += 1
-            if top.mapping:
-                top.named = False
-                first, name_ = top.line, top.name
-                if name_ is None:
-                    return -1
-                key = name_
-            else:
-                key = count
-            if parent < 0:
-                return -1
-            self.rows.reach(parent, last)
-        kind = {"ScalarEvent": "value", "AliasEvent": "alias", "MappingStartEvent": "mapping"}.get(name, "list")
-        row = self.rows.add(parent, key, cast("Any", kind), first, last)
-        entry = self.rows.entries[row]
-        if name == "AliasEvent":
-            target = self.anchors.get(event.anchor or "")
-            if target is None:
+            if event.anchor not in self.anchors:
                 raise Unreadable("syntax-error")
-            if target < 0:
-                entry.doubt = "computed"
-            else:
-                entry.alias = self.rows.entries[target].alias if self.rows.entries[target].alias >= 0 else target
+            kind, scalar = self.anchors[event.anchor]
         elif name == "ScalarEvent":
-            self.rows.set(row, _scalar(event, plain))
-        if key == "<<":
-            self.rows.entries[parent].doubt = "computed"
-        return row
+            scalar, last = _scalar(event), self._last(event)
+        row = None if key is None else self.rows.add(parent, key, kind, first or last, last, scalar)
+        if name == "AliasEvent":
+            return last
+        if event.anchor:
+            self.anchors[event.anchor] = kind, scalar or Scalar(doubt="computed")
+        if name != "ScalarEvent":
+            last = self._inside(event, row, kind, last)
+        return last
 
-    def _end(self, ended: _Open, line: int) -> None:
-        if ended.row < 0:
-            return
-        if ended.flow:
-            self.rows.reach(ended.row, line)
-        if self.open and self.open[-1].row >= 0:
-            self.rows.reach(self.open[-1].row, self.rows.entries[ended.row].last)
+    def _inside(self, event: _Event, row: int | None, kind: Kind, last: int) -> int:
+        """Adds what stands in a mapping or list, up to its end; returns its last line."""
+        for count, (name, inner) in enumerate(self):
+            if name in ("MappingEndEvent", "SequenceEndEvent"):
+                last = self._line(inner.end_mark.index) if event.flow_style else last
+                break
+            key, first = cast("str | int | None", count), 0
+            if kind == "mapping":
+                key, first = inner.value if _is_text(name, inner) else None, self._line(inner.start_mark.index)
+                last = max(last, self.add(name, inner, -1, None))
+                name, inner = next(self)
+                if row is not None and key in (None, "<<"):
+                    self.rows.entries[row].doubt = "computed"
+            last = max(last, self.add(name, inner, -1 if row is None else row, None if row is None else key, first))
+        if row is not None:
+            self.rows.reach(row, last)
+        return last
+
+    def _last(self, event: _Event) -> int:
+        """The last line of a scalar; the mark at the end of a block stands behind the blank lines that follow."""
+        start, end = event.start_mark.index, event.end_mark.index
+        while event.style in ("|", ">") and end > start and self.source[end - 1].isspace():
+            end -= 1
+        return max(self._line(start), self._line(end))
+
+
+_KINDS: Final[dict[str, Kind]] = {"MappingStartEvent": "mapping", "SequenceStartEvent": "list"}
+
+
+def _is_text(name: str, event: _Event) -> bool:
+    return name == "ScalarEvent" and event.tag in (None, "!", f"{_TAG}str")
 
 
 # ---------------------------------------------------------------- scalars
@@ -190,9 +163,9 @@ _CORE: Final = re.compile(
 """The tags of YAML 1.2.2, section 10.3.2."""
 
 
-def _scalar(event: _Event, plain: bool) -> Scalar:
+def _scalar(event: _Event) -> Scalar:
     content = event.value
-    if not plain:
+    if not _is_text("ScalarEvent", event):
         return Scalar(doubt="computed")
     if event.tag is None and not event.style:
         return _plain(content)

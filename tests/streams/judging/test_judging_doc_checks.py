@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from sluice.streams.judging.checks import TABLE, Check, parse_check
 from sluice.streams.judging.doc_entries import Document
 from sluice.streams.judging.documents import document_extents, parse_document, verify_document, verify_json_value
+from sluice.streams.judging.index import value_of
 from sluice.streams.judging.results import Held, Source
 
 JSON = """\
@@ -138,7 +139,7 @@ addopts = -q
 empty =
 flag
 path = %(shared)s/x
-[Main]
+[Late]
 late = 2
 twice = 1
 TWICE = 2
@@ -367,12 +368,13 @@ TABLES: dict[tuple[str, str], dict[str, str]] = {
         "equals(base.clock, 1:30)": "6",
         "equals(base.clock, 90)": "ambiguous",
         "equals(octal, 15)": "ambiguous",
-        "equals(day, 2026-05-25)": "ambiguous",  # the base stands at two places
+        "equals(day, 2026-05-25)": "7",
         "equals(base.day, 2026-05)": "7",
         "compare(base.day, <, 2026-06-01)": "7",
         "equals(prod.debug, no)": "11",
-        "equals(prod.copy.port, 80)": "2",
-        "equals(prod.copy.port, 81)": "no 2",
+        "equals(prod.copy.port, 80)": "not-found",  # what stands in an alias has the names of its target
+        "equals(prod.copy, 80)": "computed",
+        "defines(prod.copy)": "12",
         "equals(prod.port, 80)": "not-found",  # merged
         "equals(prod.port, 81)": "not-found",
         "defines(prod.port)": "not-found",
@@ -416,7 +418,7 @@ TABLES: dict[tuple[str, str], dict[str, str]] = {
         'equals(empty, "")': "14",
         "equals(flag, true)": "incomparable",
         "equals(path, 5/x)": "computed",
-        "equals(late, 2, in=Main)": "18",
+        "equals(late, 2, in=Late)": "18",
         "equals(twice, 1)": "19",
         "equals(TWICE, 2)": "20",
         "equals(Twice, 1)": "ambiguous",
@@ -597,8 +599,10 @@ SMALL: list[tuple[str, str, str, str]] = [
     ("x.yml", "1: x\n'1': y\n", 'equals("1", x)', "ambiguous"),
     ("x.yml", "a: &n 1\nb: *n\nc: &n 2\nd: *n\n", "equals(d, 2)", "4"),
     ("x.yml", "a: &n 1\n---\ne: *n\n", "equals(a, 1)", "syntax-error"),
-    ("x.yml", "a: &a {x: *a, v: 1}\n", "equals(a.x.x.v, 1)", "1"),
-    ("x.yml", "a: &a {x: *a, v: 1}\n", "equals(v, 1)", "ambiguous"),
+    ("x.yml", "a: &a {x: *a, v: 1}\n", "equals(a.x.x.v, 1)", "not-found"),
+    ("x.yml", "a: &a {x: *a, v: 1}\n", "equals(v, 1)", "1"),
+    ("x.yml", "c: &n {b: 1}\np: {c: *n}\nz: {c: {b: 5}}\n", "equals(c.b, 1)", "1"),
+    ("x.yml", "c: &n {b: 1}\np: {q: {d: *n}}\nz: {q: {d: {b: 5}}}\n", "equals(d.b, 5)", "ambiguous"),
     ("x.yml", '\ufeffa: 1\r\nb: "x\u2028y\x85z"\r\nc: 2', "equals(c, 2)", "3"),
     ("x.yml", "a: !!python/object/apply:os.system ['x']\n", "equals(a, [x])", "1"),
     # one error anywhere leaves all undecided
@@ -625,6 +629,7 @@ SMALL: list[tuple[str, str, str, str]] = [
     # INI: letter case, defaults, sections that are not the same
     ("x.ini", "[Main]\na = 1\n[main]\na = 2\n", "equals(main.a, 2)", "4"),
     ("x.ini", "[Main]\na = 1\n[main]\na = 2\n", "equals(MAIN.a, 1)", "ambiguous"),
+    ("x.ini", "[Main]\na = 1\n[b]\n[Main]\nc = 2\n", "equals(Main.c, 2)", "ambiguous"),
     ("x.ini", "[DEFAULT]\nshared = 5\n[Main]\nb = 1\n", "equals(Main.shared, 5)", "not-found"),
     ("x.ini", "[DEFAULT]\nshared = 5\n[Main]\nb = 1\n", "members(Main, [b])", "computed"),
     ("x.ini", "[a] ; x]\nb = 1\n", "equals(b, 1)", "ambiguous"),  # configparser has another section
@@ -650,7 +655,9 @@ SMALL: list[tuple[str, str, str, str]] = [
     ("x.json", '{"cafe\u0301": 1, "caf\u00e9": 2}', 'equals("caf\\u00e9", 1)', "ambiguous"),
     ("x.json", '{"\\u0061bc": 1}', "defines(abc)", "1"),
     ("x.json", '{"x\\u0061bc": 1}', "defines(abc)", "not-found"),  # a part of a key, written in escapes
-    ("x.json", '{"l": [1, 2, 2], "m": {"a": 1, "b": 2}}', "members(l, [2, 1])", "1"),
+    ("x.json", '{"l": [1, 2, 2], "m": {"a": 1, "b": 2}}', "members(l, [2, 1])", "incomparable"),
+    ("x.json", '{"l": [1, 2, 2], "m": {"a": 1, "b": 2}}', "members(l, [2, 1, 2])", "1"),
+    ("x.json", '{"l": [1, 2, 2], "m": {"a": 1, "b": 2}}', "members(l, [3, 1])", "no 1"),
     ("x.json", '{"l": [1, 2, 2], "m": {"a": 1, "b": 2}}', "members(m, [b, a])", "1"),
     ("x.json", '{"l": [1, 2, 2], "m": {"a": 1, "b": 2}}', "members(m, [a])", "no 1"),
     ("x.json", '{"l": [1, {"a": 1}]}', "members(l, [1])", "incomparable"),
@@ -749,7 +756,8 @@ def test_text_that_goes_on_only_shows_what_is_defined():
         ("x.yaml", "a:\n  b: |\n    x\n\n\n# about c\nc: [1,\n  2]\nd: 'x\n\n  y'\n", "a", [(1, 3)]),
         ("x.yaml", "a:\n  b: |\n    x\n\n\n# about c\nc: [1,\n  2]\nd: 'x\n\n  y'\n", "c", [(7, 8)]),
         ("x.ini", INI, "tool:pytest", [(12, 16)]),
-        ("x.ini", INI, "Main", [(3, 11), (17, 22)]),
+        ("x.ini", INI, "Main", [(3, 11)]),
+        ("x.ini", "[a]\nk = 1\n[b]\n[a]\nl = 2\n", "a", [(1, 2), (4, 5)]),
         ("rules.mk", MAKE, "all", [(32, 37), (45, 45)]),
         ("rules.mk", MAKE, "double", [(38, 38), (39, 39)]),
         ("rules.mk", MAKE, "SOURCES", [(3, 4)]),
@@ -820,7 +828,7 @@ def rebuilt(document: Document, row: int = 0) -> Any:
         return {document.entries[child].key: rebuilt(document, child) for child in children}
     if entry.kind == "list":
         return [rebuilt(document, child) for child in children]
-    return entry.readings[0].value() if entry.readings else entry.written
+    return value_of(entry.readings[0]) if entry.readings else entry.written
 
 
 @given(values, st.sampled_from([None, 0, 2]))
@@ -867,6 +875,8 @@ def test_what_the_library_takes_as_toml_is_read_with_lines(text: str):
         tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         assert document.problem == "syntax-error"
+        return
+    if document.problem == "ambiguous":  # the header of a table stands below one of a table in it
         return
     assert document.problem is None
     lines = text.split("\n")
