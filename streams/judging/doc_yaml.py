@@ -1,6 +1,6 @@
 """Reads YAML from the events of PyYAML, which carry marks: no object is made, no alias expanded, no tag obeyed.
 
-A plain scalar has the readings of YAML 1.1, by PyYAML's safe constructor, and of the core schema of YAML 1.2. A mapping
+A plain scalar has the value that YAML 1.1 and the core schema of YAML 1.2 read alike. A mapping
 with a merge key may have keys that stand elsewhere; what stands in the target of an alias has the names that it has
 there.
 """
@@ -12,7 +12,7 @@ from bisect import bisect_right
 from functools import cache
 from typing import Any, Final, Protocol, cast
 
-from .doc_entries import CONSTANTS, MAX_ENTRIES, Kind, Rows, Scalar, Unreadable, number, text
+from .doc_entries import CONSTANTS, MAX_ENTRIES, Kind, Rows, Scalar, Unreadable, number, reading, text
 
 MAX_DIRECTIVES: Final = 64
 """`%TAG` directives: the parser holds each one against all before it."""
@@ -154,13 +154,13 @@ def _is_text(name: str, event: _Event) -> bool:
 
 # ---------------------------------------------------------------- scalars
 
+_NUMBER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*+)(?:\.[0-9]*+(?:[eE][-+][0-9]++)?)?")
+"""A decimal number in either version."""
 _CORE: Final = re.compile(
-    r"(?P<null>~|null|Null|NULL|)|(?P<boolean>true|True|TRUE|false|False|FALSE)"
-    r"|(?P<whole>[-+]?[0-9]++|0o[0-7]++|0x[0-9a-fA-F]++)"
-    r"|(?P<float>[-+]?(?:\.[0-9]++|[0-9]++(?:\.[0-9]*+)?)(?:[eE][-+]?[0-9]++)?)"
-    r"|(?P<other>[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))"
+    r"[-+]?(?:\.[0-9]++|[0-9]++(?:\.[0-9]*+)?)(?:[eE][-+]?[0-9]++)?|0o[0-7]++|0x[0-9a-fA-F]++"
+    r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 )
-"""The tags of YAML 1.2.2, section 10.3.2."""
+"""What may be a number in YAML 1.2 (section 10.3.2)."""
 
 
 def _scalar(event: _Event) -> Scalar:
@@ -174,56 +174,28 @@ def _scalar(event: _Event) -> Scalar:
 
 
 def _plain(content: str) -> Scalar:
-    core, older = _core(content), _older(content)
-    doubt = core.doubt or older.doubt
-    if doubt is not None:
-        return Scalar(written=content, doubt=doubt)
-    return Scalar(tuple(dict.fromkeys((*core.readings, *older.readings))), content)
-
-
-def _core(content: str) -> Scalar:
-    found = _CORE.fullmatch(content)
-    if found is None:
-        return text(content)
-    match found.lastgroup:
-        case "null":
-            return CONSTANTS["null"]
-        case "boolean":
-            return CONSTANTS[content.lower()]
-        case "whole":
-            base = {"0o": 8, "0x": 16}.get(content[:2])
-            return number(content) if base is None or len(content) > 300 else number(str(int(content[2:], base)))
-        case "float":
-            return number(content)
-        case _:
-            return Scalar(doubt="incomparable")
+    """A scalar without quotes: what both versions read alike, or a word that is a boolean in one of them."""
+    tag = _tag(content)
+    if tag == "null" or content.lower() in ("true", "false"):
+        return CONSTANTS[content.lower() if tag == "bool" else "null"]._replace(written=content)
+    if tag == "bool":
+        return reading(content.lower() in ("yes", "on"), content)._replace(written=content)
+    if _NUMBER.fullmatch(content):
+        return number(content)._replace(written=content)
+    if tag in ("int", "float") or _CORE.fullmatch(content):
+        return Scalar(written=content, doubt="ambiguous")
+    return text(content)._replace(written=content)
 
 
 @cache
-def _library() -> tuple[Any, Any]:
+def _resolver() -> tuple[Any, Any]:
     import yaml
 
     library = cast("Any", yaml)
-    return library.resolver.Resolver(), library.constructor.SafeConstructor()
+    return library.resolver.Resolver(), library.ScalarNode
 
 
-def _older(content: str) -> Scalar:
-    """The reading of YAML 1.1: as PyYAML's safe constructor has it."""
-    import yaml
-
-    resolver, constructor = _library()
-    tag: str = resolver.resolve(yaml.ScalarNode, content, (True, False)).removeprefix(_TAG)
-    if tag not in ("null", "bool", "int", "float"):
-        return text(content)
-    if len(content) > 300:
-        return Scalar(doubt="incomparable")
-    try:
-        value = constructor.construct_object(yaml.ScalarNode(_TAG + tag, content))
-    except (ValueError, yaml.YAMLError, IndexError):
-        return Scalar(doubt="incomparable")
-    finally:
-        constructor.constructed_objects.clear()
-    if value is None or isinstance(value, bool):
-        return CONSTANTS["null" if value is None else str(value).lower()]
-    plain = content.replace("_", "")
-    return number(plain if tag == "float" and ":" not in plain and "n" not in plain.lower() else str(value))
+def _tag(content: str) -> str:
+    """The tag of a plain scalar in YAML 1.1."""
+    resolver, kind = _resolver()
+    return resolver.resolve(kind, content, (True, False)).removeprefix(_TAG)
