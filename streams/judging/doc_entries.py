@@ -28,7 +28,7 @@ _WEIGHT: Final = 400
 """Bytes that an entry takes in memory with its place in the indexes, measured."""
 
 Format = Literal["json", "toml", "yaml", "ini", "conf", "env", "properties", "make", "markdown"]
-Kind = Literal["mapping", "list", "value", "target", "scope", "variable", "section"]
+Kind = Literal["mapping", "list", "value", "target", "variable", "section"]
 
 
 class Unreadable(Exception):
@@ -59,7 +59,7 @@ class Entry(msgspec.Struct, gc=False, array_like=True, omit_defaults=True):
     Attributes:
         key: in NFKC; for an item its place in the list.
         parent: the entry that it stands in; -1 for a root.
-        kind: the shape of its value. A `scope` is a target for which a Makefile sets variables.
+        kind: the shape of its value.
         first, last: its lines, from 1, the value included. A table may go on at other places, see `documents.extents`.
         readings, written, doubt: see `Scalar`. A doubtful mapping or list may have more in it.
         under: the texts of the conditions that it stands under.
