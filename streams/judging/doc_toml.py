@@ -1,4 +1,4 @@
-"""Reads JSON and TOML: values by the standard library's parsers, lines by tree-sitter's grammars.
+"""Reads TOML: values by the standard library's parser, lines by tree-sitter's grammar.
 
 The two are walked side by side. Where they differ in a key, in a shape or in the number of values, the whole document
 is ambiguous.
@@ -6,13 +6,10 @@ is ambiguous.
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
-from collections.abc import Callable
 from functools import cache
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from .doc_entries import CONSTANTS, Kind, Rows, Scalar, Unreadable, number, text
 
@@ -26,8 +23,7 @@ MAX_PARTS: Final = 32
 """Parts of one dotted key: TOML's parser takes time by the cube of their number."""
 _DOTTED: Final = re.compile(r"[\w \t.'\"-]++")
 _BARE: Final = re.compile(r"[\w-]++")
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
-_KINDS: Final[dict[str, Kind]] = {"object": "mapping", "inline_table": "mapping", "array": "list"}
+_KINDS: Final[dict[str, Kind]] = {"inline_table": "mapping", "array": "list"}
 _HEADERS: Final = ("table", "table_array_element")
 
 
@@ -35,33 +31,6 @@ class _Number(str):
     """A number as it is written."""
 
     __slots__ = ()
-
-
-class _Pairs(list[tuple[str, Any]]):
-    """The members of a JSON object, repeated ones included; the next one is the value of its key."""
-
-    at = -1
-
-    def __getitem__(self, key: Any) -> Any:
-        self.at += 1
-        name, value = super().__getitem__(self.at)
-        if name != key:
-            raise KeyError(key)
-        return value
-
-
-def _refuse(name: str) -> Any:
-    raise ValueError(name)
-
-
-def _json(source: str) -> Any:
-    return json.loads(source, object_pairs_hook=_Pairs, parse_int=_Number, parse_float=_Number, parse_constant=_refuse)
-
-
-def _toml(source: str) -> Any:
-    if any(run.count(".") > MAX_PARTS for run in _DOTTED.findall(source)):
-        raise Unreadable("too-large")
-    return tomllib.loads(source, parse_float=_Number)
 
 
 def _dotted(raw: str) -> list[str]:
@@ -74,26 +43,13 @@ def _dotted(raw: str) -> list[str]:
     return parts
 
 
-class _Format(NamedTuple):
-    load: Callable[[str], Any]
-    keys: Callable[[str], list[str]]
-
-
-def _quoted(raw: str) -> list[str]:
-    return [json.loads(raw)]
-
-
-_FORMATS: Final = {"json": _Format(_json, _quoted), "toml": _Format(_toml, _dotted)}
-
-
-def parse_data(format_: Literal["json", "toml"], source: str, rows: Rows, original: str) -> None:
-    """Reads a JSON text (RFC 8259, strictly) or a TOML document.
+def parse_toml(source: str, rows: Rows, original: str) -> None:
+    """Reads a TOML document.
 
     Args:
-        format_: which of the two.
         source: its lines end with a line feed.
         rows: takes the entries.
-        original: the same with the ends of lines as they stand, some of which are errors in TOML.
+        original: the same with the ends of lines as they stand, some of which are errors.
 
     Raises:
         Unreadable: it has a syntax error, is too large, or the two readers differ.
@@ -101,11 +57,12 @@ def parse_data(format_: Literal["json", "toml"], source: str, rows: Rows, origin
     data = source.encode()
     if len(data) > MAX_BYTES or sum(map(data.count, (b",", b"[", b"{", b"\\", b"\n"))) > MAX_MARKS:
         raise Unreadable("too-large")
-    known = _FORMATS[format_]
+    if any(run.count(".") > MAX_PARTS for run in _DOTTED.findall(source)):
+        raise Unreadable("too-large")
     try:
-        value = known.load(source if format_ == "json" else original)
+        value = tomllib.loads(original, parse_float=_Number)
+        _Walk(rows, data).document(_tree(data), value)
         count = _size(value)
-        _Walk(rows, data, known.keys).document(_tree(format_, data), value)
     except RecursionError:
         raise Unreadable("too-large") from None
     except ValueError:
@@ -120,13 +77,11 @@ def _size(value: Any) -> int:
     """How many values a value holds, itself included."""
     if isinstance(value, dict):
         value = list(cast("dict[str, Any]", value).values())
-    elif isinstance(value, _Pairs):
-        value = [inner for _, inner in value]
     return 1 + sum(map(_size, cast("list[Any]", value))) if isinstance(value, list) else 1
 
 
 def _kind(value: Any) -> Kind:
-    return "mapping" if isinstance(value, _Pairs | dict) else "list" if isinstance(value, list) else "value"
+    return "mapping" if isinstance(value, dict) else "list" if isinstance(value, list) else "value"
 
 
 def _scalar(value: Any) -> Scalar | None:
@@ -135,27 +90,27 @@ def _scalar(value: Any) -> Scalar | None:
         plain = value.replace("_", "")
         known = plain.lstrip("+-")[:1].isdigit()
         return number(plain) if known else Scalar(written=str(value), doubt="incomparable")
-    if isinstance(value, str):
-        return Scalar(doubt="computed") if _SURROGATE.search(value) else text(value)
-    if value is None or isinstance(value, bool):
-        return CONSTANTS[json.dumps(value)]
+    if isinstance(value, bool):
+        return CONSTANTS[str(value).lower()]
     if isinstance(value, dict | list):
         return None
-    return number(str(value)) if isinstance(value, int) else text(value.isoformat())
+    if isinstance(value, int):
+        return number(str(value))
+    return text(value if isinstance(value, str) else value.isoformat())
 
 
 @cache
-def _grammar(name: str) -> Language:
+def _grammar() -> Language:
+    import tree_sitter_toml
     from tree_sitter import Language
 
-    grammar: object = import_module(f"tree_sitter_{name}").language()
-    return Language(grammar)
+    return Language(tree_sitter_toml.language())
 
 
-def _tree(format_: str, data: bytes) -> Node:
+def _tree(data: bytes) -> Node:
     from tree_sitter import Parser
 
-    root = Parser(_grammar(format_)).parse(data).root_node
+    root = Parser(_grammar()).parse(data).root_node
     if root.has_error:
         raise Unreadable("syntax-error")
     return root
@@ -173,25 +128,21 @@ class _Walk:
         latest: the place of the last item of each array of tables.
     """
 
-    def __init__(self, rows: Rows, data: bytes, keys: Callable[[str], list[str]]) -> None:
-        self.rows, self.data, self.keys = rows, data, keys
+    def __init__(self, rows: Rows, data: bytes) -> None:
+        self.rows, self.data = rows, data
         self.made: dict[tuple[int, str | int], int] = {}
         self.latest: dict[int, int] = {}
 
     def document(self, node: Node, value: Any) -> None:
         """Adds all that a text holds."""
-        parts, end = _parts(node), self.data.count(b"\n") + 1
-        if node.type == "document" and parts and parts[0].type not in ("pair", *_HEADERS):
-            self._value(parts[0], -1, "", value, 1, end)
-            return
-        root = self.rows.add(-1, "", "mapping", 1, end)
-        for part in parts:
+        root = self.rows.add(-1, "", "mapping", 1, self.data.count(b"\n") + 1)
+        for part in _parts(node):
             self._member(part, root, value)
 
     def _member(self, node: Node, row: int, members: Any) -> None:
         """Adds a key with its value, or a table with its header."""
         name, *parts = _parts(node)
-        keys, line = self.keys(self._text(name)), node.start_point.row + 1
+        keys, line = _dotted(self.data[name.start_byte : name.end_byte].decode()), node.start_point.row + 1
         if node.type in _HEADERS:
             row, members = self._table(row, members, keys, line, node.type == _HEADERS[1])
             table = self.rows.entries[row]
@@ -213,8 +164,6 @@ class _Walk:
         kind = _KINDS.get(node.type, "value")
         if kind != _kind(value):
             raise LookupError
-        if isinstance(key, str) and _SURROGATE.search(key):
-            raise ValueError
         row = self.rows.add(parent, key, kind, first, last, _scalar(value))
         if kind == "mapping":
             for part in _parts(node):
@@ -242,6 +191,3 @@ class _Walk:
         if (row, key) not in self.made:
             self.made[row, key] = self.rows.add(row, key, _kind(value), line)
         return self.made[row, key], value
-
-    def _text(self, node: Node) -> str:
-        return self.data[node.start_byte : node.end_byte].decode()

@@ -15,13 +15,13 @@ from typing import Any, Final, cast
 
 from ...codecs.unicode_text import nfkc
 from .checks import Check, Operator, Value
-from .doc_data import parse_data
 from .doc_entries import Document, Format, Rows, Unreadable
 from .doc_ini import parse_env, parse_ini
 from .doc_make import parse_make
 from .doc_markdown import parse_markdown
 from .doc_names import Named, candidates, find
-from .doc_yaml import parse_yaml
+from .doc_nested import parse_json, parse_yaml
+from .doc_toml import parse_toml
 from .index import literal_of, value_of
 from .results import Held, HeldReason, Source
 from .values import Text, compare, same_items, value_of_text
@@ -124,8 +124,10 @@ def _read(known: Format, original: str, rows: Rows) -> None:
     if known in _BY_LINE and text.count("\n") > MAX_LINES:
         raise Unreadable("too-large")
     match known:
-        case "json" | "toml":
-            parse_data(known, text, rows, original)
+        case "json":
+            parse_json(text, rows)
+        case "toml":
+            parse_toml(text, rows, original)
         case "yaml":
             parse_yaml(text, rows)
         case "env":
@@ -192,7 +194,7 @@ def verify_json_value(check: Check, value: Any, path: str = "") -> Held:
     for entry in document.entries:
         entry.first = entry.last = 0
         entry.readings = entry.readings[:1]  # the number that was decoded, whatever another reader would make of it
-        if entry.doubt == "computed":
+        if entry.doubt == "computed" and entry.written:
             entry.readings, entry.doubt = (literal_of(entry.written),), None  # nothing is put into a value
     document = Document(None, document.entries)
     text = "\n".join(str(value_of(reading)) for entry in document.entries for reading in entry.readings)
