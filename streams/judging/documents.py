@@ -37,38 +37,19 @@ MAX_ROWS: Final = 100
 MAX_FOUND: Final = 200
 _DECIDED: Final = frozenset(("defines", "equals", "compare", "members"))
 
-_BY_ENDING: Final[Mapping[str, Format]] = {
-    "json": "json",
-    "toml": "toml",
-    "yaml": "yaml",
-    "yml": "yaml",
-    "ini": "ini",
-    "cfg": "ini",
-    "conf": "conf",
-    "properties": "properties",
-    "env": "env",
-    "editorconfig": "ini",
-    "mk": "make",
-    "md": "markdown",
-    "markdown": "markdown",
+_NAMES: Final[Mapping[Format, str]] = {
+    "json": ".json pipfile.lock composer.lock",
+    "toml": ".toml cargo.lock poetry.lock uv.lock pdm.lock pipfile",
+    "yaml": ".yaml .yml",
+    "ini": ".ini .cfg .editorconfig .flake8 .pylintrc .coveragerc .pypirc .gitconfig .gitmodules",
+    "conf": ".conf",
+    "properties": ".properties",
+    "env": ".env",
+    "make": ".mk makefile gnumakefile",
+    "markdown": ".md .markdown",
 }
-_BY_NAME: Final[Mapping[str, Format]] = {
-    "makefile": "make",
-    "gnumakefile": "make",
-    "cargo.lock": "toml",
-    "poetry.lock": "toml",
-    "uv.lock": "toml",
-    "pdm.lock": "toml",
-    "pipfile": "toml",
-    "pipfile.lock": "json",
-    "composer.lock": "json",
-    ".flake8": "ini",
-    ".pylintrc": "ini",
-    ".coveragerc": "ini",
-    ".pypirc": "ini",
-    ".gitconfig": "ini",
-    ".gitmodules": "ini",
-}
+"""The endings and the whole names of the files of each format, in lower case."""
+_BY_NAME: Final[Mapping[str, Format]] = {name: known for known, names in _NAMES.items() for name in names.split()}
 _ENV: Final = re.compile(r"\.env\.[\w-]+")
 _BY_LINE: Final = frozenset(("ini", "conf", "env", "properties", "make"))
 _UNENCODABLE: Final = re.compile("[\0\ud800-\udfff]")
@@ -83,11 +64,9 @@ _KINDS: Final[Mapping[Format | None, Mapping[str, tuple[str, ...]]]] = {
 def format_of(path: str) -> Format | None:
     """The format of a file by its name; None for any other."""
     name = path.rpartition("/")[2].lower()
-    if name in _BY_NAME:
-        return _BY_NAME[name]
     if _ENV.fullmatch(name):
         return "env"
-    return _BY_ENDING.get(name.rpartition(".")[2]) if "." in name else None
+    return _BY_NAME.get(name) or _BY_NAME.get("." + name.rpartition(".")[2] if "." in name else "")
 
 
 def parse_document(source: Source) -> Document | None:
@@ -160,25 +139,20 @@ def verify_document(check: Check, document: Document, source: Source) -> Held:
         return Held(None, "unlisted-language")
     if document.problem is not None:
         return Held(None, document.problem)
-    held = _verify(check, document, source.lines, source.text)
+    held = _verify(check, document, source)
     if not source.whole and held.holds is not None:
         last = source.text.count("\n") + 1  # the text may go on, within a line
         whole = check.name == "defines" and held.holds and held.lines is not None and held.lines[0] < last
-        held = held if whole else Held(None, "not-whole")
-    if held.found is None:
-        return held
-    line = int(held.found)
-    text = source.text.split("\n", line)[line - 1].strip()[:MAX_FOUND] if line else ""
-    return held._replace(found=text or None)
+        return held if whole else Held(None, "not-whole")
+    return held
 
 
-def verify_json_value(check: Check, value: Any, path: str = "") -> Held:
+def verify_json_value(check: Check, value: Any) -> Held:
     """Whether a check holds in a JSON value that was decoded already, such as a tool's structured result.
 
     Args:
         check: as for `verify_document`, with keys as `a.b` or a JSON Pointer; its `not` is left to the caller.
         value: dictionaries, lists, texts, numbers, booleans and None.
-        path: the name of the value, for the result.
     """
     if check.name not in _DECIDED:
         return Held(None, "unlisted-language")
@@ -187,10 +161,10 @@ def verify_json_value(check: Check, value: Any, path: str = "") -> Held:
     try:
         document = parse_document(Source("value.json", json.dumps(value)))
     except (TypeError, ValueError, RecursionError):
-        return Held(None, "incomparable", path=path or None)
+        return Held(None, "incomparable")
     assert document is not None, "the name is that of a format"
     if document.problem is not None:
-        return Held(None, document.problem, path=path or None)
+        return Held(None, document.problem)
     for entry in document.entries:
         entry.first = entry.last = 0
         entry.readings = entry.readings[:1]  # the number that was decoded, whatever another reader would make of it
@@ -198,10 +172,11 @@ def verify_json_value(check: Check, value: Any, path: str = "") -> Held:
             entry.readings, entry.doubt = (literal_of(entry.written),), None  # nothing is put into a value
     document = Document(None, document.entries)
     text = "\n".join(str(value_of(reading)) for entry in document.entries for reading in entry.readings)
-    return _verify(check, document, None, text)._replace(path=path or None, found=None)
+    return _verify(check, document, Source("", text))
 
 
-def _verify(check: Check, document: Document, lines: tuple[int, int] | None, text: str) -> Held:
+def _verify(check: Check, document: Document, source: Source) -> Held:
+    lines = source.lines
     within: frozenset[int] | None = None
     inside = check.text("in")
     if inside:
@@ -215,10 +190,10 @@ def _verify(check: Check, document: Document, lines: tuple[int, int] | None, tex
             return Held(None, reason, candidates=candidates(document, rows) if rows else ())
         within = frozenset(rows)
     if check.name == "defines":
-        return _defines(check, document, find(document, check.text("symbol"), within, lines), text)
+        return _defines(check, document, find(document, check.text("symbol"), within, lines), source.text)
     if document.format == "markdown":
         return Held(None, "unlisted-language")
-    return _by_value(check, document, find(document, check.text("name"), within, lines))
+    return _by_value(check, document, find(document, check.text("name"), within, lines), source.text)
 
 
 def _meets(document: Document, row: int, lines: tuple[int, int]) -> bool:
@@ -268,7 +243,7 @@ def _is_absent(document: Document, name: str, text: str) -> bool:
     return bool(last) and last not in text and not any(last in key for key in keys)
 
 
-def _by_value(check: Check, document: Document, named: Named) -> Held:
+def _by_value(check: Check, document: Document, named: Named, text: str) -> Held:
     """`equals`, `compare` and `members` of the one entry that a name means."""
     make = document.format == "make"
     rows = tuple(row for row in named.rows if not make or document.entries[row].kind == "variable")
@@ -289,7 +264,10 @@ def _by_value(check: Check, document: Document, named: Named) -> Held:
         return Held(None, "ambiguous", candidates=candidates(document, (row, *others)), under=entry.under)
     lines = (entry.first, entry.last) if entry.first and holds is not None else None
     under = entry.under if holds else ()
-    return Held(holds, reason_, lines, found=None if holds else str(entry.first), under=under, narrowed=bool(under))
+    found = None
+    if entry.first and not holds:
+        found = text.split("\n", entry.first)[entry.first - 1].strip()[:MAX_FOUND] or None
+    return Held(holds, reason_, lines, found=found, under=under, narrowed=bool(under))
 
 
 Answer = tuple[bool | None, HeldReason | None]

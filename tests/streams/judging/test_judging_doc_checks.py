@@ -807,7 +807,7 @@ VALUE: dict[str, Any] = {"a": {"b": 1}, "f": 0.25, "l": [1, {"x": "y"}], "n": No
 )
 def test_a_decoded_value_is_judged_as_a_document(check: str, value: Any, expected: str):
     """It has no lines, its texts are what they are, and it is whole."""
-    held = verify_json_value(check_of(check), value, "tool")
+    held = verify_json_value(check_of(check), value)
     assert (told(held), held.found) == (expected, None)
 
 
