@@ -14,9 +14,9 @@ from .checks import Value
 from .code_calls import is_closed, is_function
 from .code_view import NOT_FOUND, View, ambiguous, tight
 from .index import READS, Definition, Import, Role, value_of
-from .results import Held
+from .results import Held, HeldReason
 from .text_checks import operator_of
-from .values import compare, same
+from .values import compare, same, same_items
 
 _VALUED: Final = frozenset(("value", "key", "attribute"))
 _SHARP: Final = frozenset(("function", "type"))
@@ -46,8 +46,7 @@ def verify_defines(view: View) -> Held:
         if not kind or kind in one.kinds or (kind == "constant" and _is_constant(view, one)):
             if view.is_broken(one) or view.index.broken(one.extent):
                 return Held(None, "syntax-error", one.lines)
-            under = view.under(one.at)
-            return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed)
+            return _true(view, one.lines, one.at)
     whole = view.whole
     if whole is not None:
         return whole
@@ -61,8 +60,18 @@ def verify_defines(view: View) -> Held:
     ):
         places = {one.at for one in here}
         if all(at in places or role in READS or role is Role.IMPORT for at, role in view.roles(name)):
-            return Held(False, "differs", here[0].lines, found=view.found_at(here[0].line))
+            return _differs(view, here[0])
     return NOT_FOUND
+
+
+def _true(view: View, lines: tuple[int, int], at: int) -> Held:
+    """A check that holds on these lines, with the conditions that a byte stands under."""
+    under = view.under(at)
+    return Held(True, lines=lines, under=under.texts, narrowed=under.narrowed)
+
+
+def _differs(view: View, one: Definition) -> Held:
+    return Held(False, "differs", one.lines, found=view.found_at(one.line))
 
 
 def _is_constant(view: View, one: Definition) -> bool:
@@ -133,21 +142,12 @@ def _enumerated(view: View, types: list[Definition], wanted: tuple[Value, ...]) 
 
 def _same_items(view: View, one: Definition, wanted: tuple[Value, ...], there: Value) -> Held:
     assert isinstance(there, tuple), "members are a list"
-    under = view.under(one.at)
-    left = list(there)
-    for item in wanted:
-        place = next((place for place, each in enumerate(left) if same(item, each)), None)
-        if place is None:
-            break
-        left.pop(place)
-    else:
-        if not left:
-            return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed)
-    unclear = any(same(item, each) is None for item in wanted for each in there) or one.open or one.decorators
-    whole = view.whole
-    if unclear or whole is not None or under.texts:
+    holds, whole = same_items(wanted, there), view.whole
+    if holds:
+        return _true(view, one.lines, one.at)
+    if holds is None or one.open or one.decorators or whole is not None or view.under(one.at).texts:
         return whole or Held(None, "not-found", one.lines)
-    return Held(False, "differs", one.lines, found=view.found_at(one.line))
+    return _differs(view, one)
 
 
 def _valued(view: View, name: str) -> tuple[Definition, str] | Held:
@@ -222,7 +222,7 @@ def _compared(view: View, one: Definition, there: Value) -> Held:
     )
     if under.texts or local:  # a local variable of that name may be meant
         return Held(None, "ambiguous", one.lines, found=view.found_at(one.line), under=under.texts)
-    return Held(False, "differs", one.lines, found=view.found_at(one.line))
+    return _differs(view, one)
 
 
 # ---------------------------------------------------------------- imports and types
@@ -236,16 +236,10 @@ def verify_imports(view: View) -> Held:
         asked = asked.replace("::", ".").replace("/", ".") if "::" in asked else asked
     for one in view.index.imports:
         if asked in one.names or asked in _resolved(view, one):
-            inside = view.inside
-            fits = inside is None or inside.extent[0] <= one.extent[0] < inside.extent[1]
-            if (
-                fits
-                and view.has_line(one.lines[0])
-                and not view.is_dead(one.extent[0])
-                and not view.index.broken(one.extent)
-            ):
-                under = view.under(one.extent[0])
-                return Held(True, lines=one.lines, under=under.texts, narrowed=under.narrowed)
+            inside, at = view.inside, one.extent[0]
+            fits = view.has_line(one.lines[0]) and (inside is None or inside.extent[0] <= at < inside.extent[1])
+            if fits and not view.is_dead(at) and not view.index.broken(one.extent):
+                return _true(view, one.lines, at)
     whole = view.whole
     if whole is not None:
         return whole
@@ -292,22 +286,16 @@ def verify_extends(view: View) -> Held:
     for each, base in [(holder, base) for holder in (one, *spaces) for base in holder.bases]:
         named = view.language.parts(base)
         if view.is_named_by(wanted, named) and not {*named} & {*view.index.macros}:
-            under = view.under(each.at)
-            return Held(True, lines=each.lines, under=under.texts, narrowed=under.narrowed)
+            return _true(view, each.lines, each.at)
     whole = view.whole
     if whole is not None:
         return whole
-    if (
-        not wanted
-        or view.language.implements
-        or wanted[-1] in view.language.roots
-        or one.decorators
-        or not is_closed(view, one)
-    ):
+    language = view.language
+    if not wanted or language.implements or wanted[-1] in language.roots or one.decorators or not is_closed(view, one):
         return NOT_FOUND
-    if any(wanted[-1] == view.language.parts(base)[-1] for base in _bases(view, one)):
+    if any(wanted[-1] == language.parts(base)[-1] for base in _bases(view, one)):
         return NOT_FOUND
-    return Held(False, "differs", one.lines, found=view.found_at(one.line))
+    return _differs(view, one)
 
 
 def _bases(view: View, one: Definition) -> Iterable[str]:
@@ -330,12 +318,11 @@ def verify_parameter(view: View) -> Held:
     if not given:
         closed = sure and not any(each.variadic for each in one.parameters)
         closed = closed and view.lacks((one.extent[0], (one.body or one.extent)[0]), name)
-        return Held(False, "differs", one.lines, found=view.found_at(one.line)) if closed else NOT_FOUND
+        return _differs(view, one) if closed else NOT_FOUND
     if len(given) > 1:
         return Held(None, "ambiguous", one.lines)
     each = given[0]
-    default = "" if each.default is None else view.written(each.default)
-    return _declared(view, one, each.line, each.literal, default, each.type, sure)
+    return _declared(view, one, each.line, each.type, sure, each.literal, each.default)
 
 
 def verify_field(view: View) -> Held:
@@ -349,19 +336,16 @@ def verify_field(view: View) -> Held:
     sure = view.whole is None and not one.decorators and is_closed(view, one)
     if not there:
         closed = sure and view.is_absent(name) and not view.mentions(view.language.dynamic)
-        return Held(False, "differs", one.lines, found=view.found_at(one.line)) if closed else NOT_FOUND
-    each = there[0]
-    asked = any(key in ("default", "type") for key, _ in view.check.named)
+        return _differs(view, one) if closed else NOT_FOUND
+    each, asked = there[0], [key for key, _ in view.check.named if key in ("default", "type")]
     typed = [each for each in there if each.type]
-    if len(typed) == 1 and not any(key == "default" for key, _ in view.check.named):
-        return _declared(view, typed[0], typed[0].line, "", "", typed[0].type, sure and len(there) == 1)
+    if len(typed) == 1 and "default" not in asked:
+        return _declared(view, typed[0], typed[0].line, typed[0].type, sure and len(there) == 1)
     if asked and len(there) > 1:
         return ambiguous(there)
-    kept = len(there) == 1 and _is_kept(view, each)
-    default = "" if each.value is None else view.written(each.value)
-    return _declared(
-        view, each, each.line, each.literal if kept else "", default if kept else "", each.type, sure and kept
-    )
+    if len(there) > 1 or not _is_kept(view, each):
+        return _declared(view, each, each.line, each.type, False)
+    return _declared(view, each, each.line, each.type, sure, each.literal, each.value)
 
 
 def verify_result(view: View) -> Held:
@@ -373,35 +357,42 @@ def verify_result(view: View) -> Held:
     return _typed(view, one, one.line, view.check.text("type"), one.result, sure)
 
 
-def _declared(view: View, one: Definition, line: int, literal: str, default: str, type_: str, sure: bool) -> Held:
+def _declared(
+    view: View,
+    one: Definition,
+    line: int,
+    type_: str,
+    sure: bool,
+    literal: str = "",
+    default: tuple[int, int] | None = None,
+) -> Held:
     """What a parameter or field comes to, by its default and its type; both must hold where both are given."""
+    asked = dict(view.check.named)
     results: list[Held] = []
-    if any(key == "default" for key, _ in view.check.named):
-        results.append(_defaulted(view, one, line, literal, default, sure))
-    if any(key == "type" for key, _ in view.check.named):
-        wanted = next(str(value) for key, value in view.check.named if key == "type")
-        results.append(_typed(view, one, line, wanted, type_, sure))
+    if "default" in asked:
+        results.append(_defaulted(view, one, line, asked["default"], literal, default, sure))
+    if "type" in asked:
+        results.append(_typed(view, one, line, str(asked["type"]), type_, sure))
     refused = [each for each in results if not each.holds]
     if refused:
         return next((each for each in refused if each.holds is False), refused[0])
-    under = view.under(one.at)
-    return Held(True, lines=(line, line), under=under.texts, narrowed=under.narrowed)
+    return _true(view, (line, line), one.at)
 
 
-def _defaulted(view: View, one: Definition, line: int, literal: str, default: str, sure: bool) -> Held:
-    wanted = next(value for key, value in view.check.named if key == "default")
+def _defaulted(
+    view: View, one: Definition, line: int, wanted: Value, literal: str, default: tuple[int, int] | None, sure: bool
+) -> Held:
     if not literal:
-        written = isinstance(wanted, str) and bool(default) and tight(default) == tight(wanted)
-        return (
-            Held(True, lines=(line, line)) if written else Held(None, "computed", one.lines, found=view.found_at(line))
-        )
+        written = isinstance(wanted, str) and default is not None and tight(view.written(default)) == tight(wanted)
+        return Held(True) if written else Held(None, "computed", one.lines, found=view.found_at(line))
     holds = same(wanted, value_of(literal))
-    if holds:
-        return Held(True, lines=(line, line))
-    exact = holds is False and sure and not view.under(one.at).texts
-    return Held(
-        False if exact else None, "differs" if exact else "incomparable", (line, line), found=view.found_at(line)
-    )
+    return Held(True) if holds else _other(view, one, line, holds is False and sure, "incomparable")
+
+
+def _other(view: View, one: Definition, line: int, exact: bool, reason: HeldReason) -> Held:
+    """A default or type that is another one: false where that is exact, and stands under no condition."""
+    exact = exact and not view.under(one.at).texts
+    return Held(False if exact else None, "differs" if exact else reason, (line, line), found=view.found_at(line))
 
 
 def _typed(view: View, one: Definition, line: int, wanted: str, declared: str, sure: bool) -> Held:
@@ -409,8 +400,6 @@ def _typed(view: View, one: Definition, line: int, wanted: str, declared: str, s
         return NOT_FOUND
     wanted, declared = _SPACE.sub("", wanted), _SPACE.sub("", declared).strip("\"'")
     if wanted == declared:
-        under = view.under(one.at)
-        return Held(True, lines=(line, line), under=under.texts, narrowed=under.narrowed)
+        return _true(view, (line, line), one.at)
     plain = view.language.plain_types
-    exact = sure and wanted in plain and declared in plain and not view.under(one.at).texts
-    return Held(False if exact else None, "differs" if exact else "not-found", (line, line), found=view.found_at(line))
+    return _other(view, one, line, sure and wanted in plain and declared in plain, "not-found")

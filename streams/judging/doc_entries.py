@@ -1,8 +1,8 @@
 """The content of a document as plain data: its keys, values, targets and headings in one list, each with its lines.
 
 The readers of the formats fill a `Rows`; `doc_names.py` finds the entries that a name means; `documents.py` decides
-checks by them. A value that readers of the format take differently has several readings. An alias stays a reference and
-is never expanded. The number of entries and their depth are bounded.
+checks by them. A value that readers of the format take differently has several readings. The number of entries and
+their depth are bounded.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import msgspec
 
 from ...codecs.unicode_text import nfkc
 from .checks import MAX_DIGITS, Value, whole_or_decimal
+from .index import literal_of
 from .results import HeldReason
 from .values import value_of_text
 
@@ -27,7 +28,7 @@ _WEIGHT: Final = 400
 """Bytes that an entry takes in memory with its place in the indexes, measured."""
 
 Format = Literal["json", "toml", "yaml", "ini", "conf", "env", "properties", "make", "markdown"]
-Kind = Literal["mapping", "list", "value", "alias", "target", "scope", "variable", "section"]
+Kind = Literal["mapping", "list", "value", "target", "variable", "section"]
 
 
 class Unreadable(Exception):
@@ -38,37 +39,16 @@ class Unreadable(Exception):
         self.reason: HeldReason = reason
 
 
-class Reading(NamedTuple):
-    """One way to read a scalar; `plain` is a text without quotes, which compares as text or as a number."""
-
-    kind: Literal["text", "plain", "number", "boolean", "null"]
-    text: str = ""
-
-    def value(self) -> Value:
-        """The value that a check is compared with."""
-        match self.kind:
-            case "text":
-                return self.text
-            case "plain":
-                return value_of_text(self.text)
-            case "number":
-                return whole_or_decimal(Decimal(self.text))
-            case "boolean":
-                return self.text == "true"
-            case "null":
-                return None
-
-
 class Scalar(NamedTuple):
     """A value as its reader hands it over.
 
     Attributes:
-        readings: what the readers of the format take it for.
+        readings: what the readers of the format take it for, see `literal_of`.
         written: the text that a check may declare where the readings differ or the value is doubtful.
         doubt: the reason of any other check.
     """
 
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[str, ...] = ()
     written: str = ""
     doubt: HeldReason | None = None
 
@@ -79,13 +59,10 @@ class Entry(msgspec.Struct, gc=False, array_like=True, omit_defaults=True):
     Attributes:
         key: in NFKC; for an item its place in the list.
         parent: the entry that it stands in; -1 for a root.
-        kind: the shape of its value. A `scope` is a target for which a Makefile sets variables.
-        first, last: its lines, from 1, the value included; 0 where they are not known.
-        readings, written, doubt: see `Scalar`.
-        alias: the entry that it stands for.
+        kind: the shape of its value.
+        first, last: its lines, from 1, the value included. A table may go on at other places, see `documents.extents`.
+        readings, written, doubt: see `Scalar`. A doubtful mapping or list may have more in it.
         under: the texts of the conditions that it stands under.
-        blocks: of a table, for each of its headers the header's line, the last line of a key below it and the line
-            before the next header.
     """
 
     key: str | int
@@ -93,43 +70,35 @@ class Entry(msgspec.Struct, gc=False, array_like=True, omit_defaults=True):
     kind: Kind
     first: int = 0
     last: int = 0
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[str, ...] = ()
     written: str = ""
     doubt: HeldReason | None = None
-    alias: int = -1
     under: tuple[str, ...] = ()
-    blocks: tuple[tuple[int, int, int], ...] = ()
 
 
 class Index:
     """The entries of a document by key.
 
     Attributes:
-        keys: of each entry, as a text.
-        by_key: the entries with a key, in the document's order.
+        by_key: the entries by their key in lower case, in the document's order.
         children: the entries that stand directly in an entry.
-        aliases: the entries that stand for an entry.
         repeated: the entries whose mapping has their key several times.
         roots: the entries of the documents themselves; YAML has several of them in one file.
     """
 
-    def __init__(self, entries: list[Entry], fold: bool) -> None:
-        self.keys = [str(entry.key).lower() if fold else str(entry.key) for entry in entries]
+    def __init__(self, entries: list[Entry]) -> None:
         self.by_key: dict[str, list[int]] = {}
         self.children: dict[int, list[int]] = {}
-        self.aliases: dict[int, list[int]] = {}
         self.repeated: set[int] = set()
-        self.roots: list[int] = []
+        self.roots: set[int] = set()
         seen: dict[tuple[int, str], int] = {}
-        for row, (entry, key) in enumerate(zip(entries, self.keys, strict=True)):
+        for row, entry in enumerate(entries):
             if entry.parent < 0:
-                self.roots.append(row)
+                self.roots.add(row)
                 continue
-            self.by_key.setdefault(key, []).append(row)
+            self.by_key.setdefault(str(entry.key).lower(), []).append(row)
             self.children.setdefault(entry.parent, []).append(row)
-            if entry.alias >= 0:
-                self.aliases.setdefault(entry.alias, []).append(row)
-            before = seen.setdefault((entry.parent, key), row)
+            before = seen.setdefault((entry.parent, str(entry.key)), row)
             if before != row:
                 self.repeated.update((before, row))
 
@@ -161,16 +130,7 @@ class Document(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def index(self) -> Index:
         """The entries by key."""
-        return Index(self.entries, False)
-
-    @cached_property
-    def folded(self) -> Index:
-        """The same with keys in lower case."""
-        return Index(self.entries, True)
-
-    def target(self, row: int) -> int:
-        """The entry that an entry stands for: itself, where it is no alias."""
-        return row if self.entries[row].alias < 0 else self.entries[row].alias
+        return Index(self.entries)
 
     def lineage(self, row: int) -> list[int]:
         """An entry and all that it stands in."""
@@ -193,7 +153,9 @@ class Rows:
         self.depths: list[int] = []
         self.complete = self.closed = True
 
-    def add(self, parent: int, key: str | int, kind: Kind, first: int = 0, last: int = 0) -> int:
+    def add(
+        self, parent: int, key: str | int, kind: Kind, first: int, last: int = 0, scalar: Scalar | None = None
+    ) -> int:
         """Adds an entry; returns its place.
 
         Raises:
@@ -205,13 +167,10 @@ class Rows:
         if isinstance(key, str) and not key.isascii():
             key = nfkc(key)
         self.entries.append(Entry(key, parent, kind, first, last or first))
+        if scalar is not None:
+            self.entries[-1].readings, self.entries[-1].written, self.entries[-1].doubt = scalar
         self.depths.append(depth)
         return len(self.entries) - 1
-
-    def set(self, row: int, scalar: Scalar) -> None:
-        """Gives an entry its value."""
-        entry = self.entries[row]
-        entry.readings, entry.written, entry.doubt = scalar
 
     def reach(self, row: int, last: int) -> None:
         """Lets an entry end on that line or later."""
@@ -222,11 +181,21 @@ _INTERPOLATION: Final = re.compile(r"\$[A-Za-z_({]|\{\{|%\(|<%|%[A-Za-z_]{1,64}%
 """Something else may be put into a text before it is used: `$PORT`, `{{ port }}`, `%(port)s`."""
 
 
-def text(content: str, kind: Literal["text", "plain"] = "text") -> Scalar:
-    """The value of a text; doubtful where something may be put into it."""
+def text(content: str, *, plain: bool = False) -> Scalar:
+    """The value of a text; doubtful where something may be put into it.
+
+    Args:
+        content: the text.
+        plain: its format has no quotes, so that it compares as text or as a number.
+    """
     if _INTERPOLATION.search(content):
         return Scalar(written=content, doubt="computed")
-    return Scalar((Reading(kind, content),))
+    return reading(value_of_text(content) if plain else content)
+
+
+def reading(*values: Value) -> Scalar:
+    """A value with these readings."""
+    return Scalar(tuple(literal_of(value) for value in dict.fromkeys(values)))
 
 
 def number(content: str) -> Scalar:
@@ -241,11 +210,7 @@ def number(content: str) -> Scalar:
         exact = rounded = None
     if exact is None or rounded is None:
         return Scalar(written=content, doubt="incomparable")
-    return Scalar(tuple(Reading("number", str(value)) for value in dict.fromkeys((exact, rounded))))
+    return reading(exact, rounded)
 
 
-CONSTANTS: Final = {
-    "true": Scalar((Reading("boolean", "true"),)),
-    "false": Scalar((Reading("boolean", "false"),)),
-    "null": Scalar((Reading("null"),)),
-}
+CONSTANTS: Final = {"true": reading(True), "false": reading(False), "null": reading(None)}

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .doc_entries import Kind, Reading, Rows, Scalar, Unreadable
-from .results import HeldReason
+from .doc_entries import Kind, Rows, Scalar, Unreadable, reading
+from .values import value_of_text
 
 BLANK: Final = " \t\r\f\v"
 _BRACKETS: Final = {"(": re.compile(r"[()]"), "{": re.compile(r"[{}]")}
@@ -49,17 +49,14 @@ class _Reader:
             of a recipe.
         reached: the last line of that rule.
         under: the conditionals that are open.
-        prefix: the beginning of a recipe's lines.
     """
 
     def __init__(self, source: str, rows: Rows) -> None:
         self.lines, self.rows, self.at = source.split("\n"), rows, 0
-        self.root = rows.add(-1, "", "mapping", 1, len(self.lines))
-        self.scopes: dict[str, int] = {}
+        rows.add(-1, "", "mapping", 1, len(self.lines))
         self.rule: list[int] | None = None
         self.reached = 0
         self.under: list[str] = []
-        self.prefix = "\t"
         if _EVAL.search(source):
             rows.complete = rows.closed = False
 
@@ -68,7 +65,7 @@ class _Reader:
         while self.at < len(self.lines):
             first = self.at + 1
             raw = self._logical()
-            if self.rule is not None and raw.startswith(self.prefix):
+            if self.rule is not None and raw.startswith("\t"):
                 self.reached = self.at
                 continue
             masked = self._masked(raw)
@@ -107,26 +104,23 @@ class _Reader:
 
     def _line(self, line: str, masked: str, first: int) -> None:
         """One line that is no recipe's: a setting first, since a variable may be called `else` or `include`."""
-        setting = _SETTING.fullmatch(masked)
-        if setting is not None:
-            self._end_rule()
-            self._set(self.root, setting, line[setting.start(3) :], first)
-        elif _COMPUTED.match(masked):
-            self._end_rule()
-            self.rows.complete = self.rows.closed = False
-        elif (define := _DEFINE.match(masked)) is not None:
-            self._end_rule()
-            self._body()
-            self._variable(self.root, define[1], Scalar(doubt="computed"), first)
-        elif (condition := _CONDITION.match(masked)) is not None:
+        setting, define = _SETTING.fullmatch(masked), _DEFINE.match(masked)
+        computed = _COMPUTED.match(masked)
+        condition = None if setting or define or computed else _CONDITION.match(masked)
+        if condition is not None:
             self._condition(condition[1], line)
-        elif _ADDING.match(masked):
-            self._end_rule()
+            return
+        self._end_rule()
+        if setting is not None:
+            self._set(setting, line[setting.start(3) :], first)
+        elif computed is not None:
             self.rows.complete = self.rows.closed = False
-        elif _IGNORED.match(line):
-            self._end_rule()
-        else:
-            self._end_rule()
+        elif define is not None:
+            self._body()
+            self._add(define[1], "variable", first, Scalar(doubt="computed"))
+        elif _ADDING.match(masked):
+            self.rows.complete = self.rows.closed = False
+        elif not _IGNORED.match(line):
             self._rule(line, masked, first)
 
     def _end_rule(self) -> None:
@@ -151,27 +145,23 @@ class _Reader:
         while self.at < len(self.lines) and depth:
             line = self.lines[self.at].strip(BLANK)
             self.at += 1
-            if not self.lines[self.at - 1].startswith(self.prefix):
+            if not self.lines[self.at - 1].startswith("\t"):
                 depth += 1 if _DEFINE.match(line) else -(line.split("#")[0].rstrip(BLANK) == "endef")
         self.rows.complete &= depth == 0
 
-    def _set(self, owner: int, setting: re.Match[str], value: str, first: int) -> None:
+    def _set(self, setting: re.Match[str], value: str, first: int, everywhere: bool = True) -> None:
         name, operator, value = setting[1], setting[2], value.strip(BLANK)
         if name == ".RECIPEPREFIX":
-            self.prefix = value[:1] or "\t"
-        doubt: HeldReason | None = None
-        if operator in ("+=", "?="):
-            doubt = "assigned-elsewhere"  # the environment, or another setting, is a part of the value
+            raise Unreadable("computed")
+        scalar = reading(value_of_text(value))
+        if operator in ("+=", "?=") or not everywhere:
+            scalar = Scalar(doubt="assigned-elsewhere")  # the environment, or another setting, is a part of the value
         elif operator == "!=" or "$" in value or "\\" in value:
-            doubt = "computed"
-        written = value if doubt == "computed" and operator != "!=" else ""
-        self._variable(owner, name, Scalar((Reading("plain", value),) if doubt is None else (), written, doubt), first)
+            scalar = Scalar(written="" if operator == "!=" else value, doubt="computed")
+        self._add(name, "variable", first, scalar)
 
-    def _variable(self, owner: int, name: str, scalar: Scalar, first: int) -> None:
-        self.rows.set(self._add(owner, name, "variable", first), scalar)
-
-    def _add(self, parent: int, name: str, kind: Kind, first: int) -> int:
-        row = self.rows.add(parent, name, kind, first, self.at)
+    def _add(self, name: str, kind: Kind, first: int, scalar: Scalar | None = None) -> int:
+        row = self.rows.add(0, name, kind, first, self.at, scalar)
         self.rows.entries[row].under = tuple(self.under)
         return row
 
@@ -180,29 +170,22 @@ class _Reader:
         if colon is None:  # a reference alone, whose text may be a line of any kind, or no line of a Makefile
             self.rows.complete = self.rows.closed = False
             return
-        head = masked[: colon.start()].removesuffix("&")
-        rest = masked[colon.end() :].removeprefix(":")
-        offset = len(masked) - len(rest.lstrip(BLANK))
-        setting = _SETTING.fullmatch(rest.lstrip(BLANK).partition(";")[0])
-        if setting is None and _COMPUTED.match(rest.lstrip(BLANK)):
+        rest = masked[colon.end() :].removeprefix(":").lstrip(BLANK)
+        targets = list(dict.fromkeys(masked[: colon.start()].removesuffix("&").split()))
+        if any(mark in target for target in targets for mark in "\x01$*?["):
+            self.rows.closed = False
+        setting = _SETTING.fullmatch(rest.partition(";")[0])
+        if setting is not None:  # for these targets
+            self._set(setting, line[len(masked) - len(rest) + setting.start(3) :], first, everywhere=False)
+            return
+        if _COMPUTED.match(rest):
             self.rows.complete = self.rows.closed = False
-        targets: list[int] | None = [] if setting is None else None
-        for target in dict.fromkeys(head.split()):
-            if any(mark in target for mark in "\x01$*?["):
-                self.rows.closed = False
-                if setting is not None:
-                    self.rows.complete = False
-                continue
+        self.rule, self.reached = [], self.at
+        for target in targets:
             name = target.replace("\\:", ":")
-            self.rows.closed &= "%" not in name and _SUFFIX_RULE.fullmatch(name) is None
-            if setting is not None:
-                scope = self.scopes.get(name, -1)
-                if scope < 0:
-                    scope = self.scopes[name] = self._add(self.root, name, "scope", first)
-                self._set(scope, setting, line[offset + setting.start(3) :], first)
-            elif targets is not None:
-                targets.append(self._add(self.root, name, "target", first))
-        self.rule, self.reached = targets, self.at
+            if not any(mark in target for mark in "\x01$*?["):
+                self.rows.closed &= "%" not in name and _SUFFIX_RULE.fullmatch(name) is None
+                self.rule.append(self._add(name, "target", first))
 
 
 def _past_reference(line: str, at: int) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...codecs.unicode_text import nfkc
 from .doc_entries import Rows, Unreadable
-from .doc_yaml import parse_yaml
+from .doc_nested import parse_yaml
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -7,16 +7,15 @@ it is no special case. Where the whole path of an entry is the name, entries who
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from collections.abc import Set
+from typing import Final, Literal, NamedTuple
 
-from .doc_entries import Document, Index
+from .doc_entries import Document
 from .doc_markdown import headings_named
 from .results import HeldReason
 
 MAX_PARTS: Final = 64
 """Parts of one name."""
-MAX_STEPS: Final = 100_000
-"""Entries looked at for one name."""
 MAX_CANDIDATES: Final = 5
 
 
@@ -24,7 +23,7 @@ class Named(NamedTuple):
     """What a name means.
 
     Attributes:
-        rows: the entries, in the document's order; an alias is not followed.
+        rows: the entries, in the document's order.
         others: further entries whose path ends in the name.
         doubt: the reason why there may be other ones.
     """
@@ -32,10 +31,6 @@ class Named(NamedTuple):
     rows: tuple[int, ...] = ()
     others: tuple[int, ...] = ()
     doubt: HeldReason | None = None
-
-
-_ITEM: Final = re.compile(r"\[([0-9]{1,9})\]")
-_REFERENCE: Final = re.compile(r"\$\(([^()$]+)\)|\$\{([^{}$]+)\}")
 
 
 def find(
@@ -59,13 +54,17 @@ def find(
         ]
         headings = [str(document.entries[row].key) for row in rows]
         return Named(tuple(rows[at] for at in headings_named(name, headings)))
-    folds = document.format in ("ini", "conf")
+    folds = (False, True) if document.format in ("ini", "conf") else (False,)
     for spelling in _spellings(name):
-        for index in (document.index, document.folded) if folds else (document.index,):
-            named = _find(document, index, spelling.lower() if index is not document.index else spelling, within, lines)
+        for fold in folds:
+            named = _find(document, spelling, within, lines, fold)
             if named.rows or named.doubt is not None:
                 return named
     return Named()
+
+
+_ITEM: Final = re.compile(r"\[([0-9]{1,9})\]")
+_REFERENCE: Final = re.compile(r"\$\(([^()$]+)\)|\$\{([^{}$]+)\}")
 
 
 def _spellings(name: str) -> dict[str, None]:
@@ -83,94 +82,50 @@ def _in_lines(document: Document, row: int, lines: tuple[int, int] | None) -> bo
 
 
 def _find(
-    document: Document, index: Index, name: str, within: frozenset[int] | None, lines: tuple[int, int] | None
+    document: Document, name: str, within: frozenset[int] | None, lines: tuple[int, int] | None, fold: bool
 ) -> Named:
     if name.count(".") >= MAX_PARTS:
         return Named(doubt="too-large")
-    starts = frozenset(index.roots) if within is None else frozenset(map(document.target, within))
-    search = _Search(document, index, starts)
-    whole: list[int] = []
-    ends: list[int] = []
+    index, entries = document.index, document.entries
+    starts = index.roots if within is None else within
     breaks = [0, *(mark.end() for mark in re.finditer(r"\.", name))]
-    for start in breaks:
-        for row in index.by_key.get(name[start:], ()):
-            if not _in_lines(document, row, lines):
-                continue
-            met = search.climb(row, name[: start - 1] if start else None)
-            if search.steps > MAX_STEPS:
-                return Named(doubt="too-large")
-            if met == "whole":
-                whole.append(row)
-            elif met == "end" and (within is None or not starts.isdisjoint(document.lineage(row)[1:])):
-                ends.append(row)
-    if name.startswith("/"):
-        whole += search.pointer(name, lines)
-    if whole:
-        return Named(tuple(sorted(set(whole))), tuple(sorted(set(ends))))
-    begins = any(search.is_top(name[: start - 1]) for start in breaks[1:])
-    shared = any(up in index.aliases for row in ends for up in document.lineage(row))
-    # `a.b` at another place, while there is an `a` without a `b` at the top; or a key that an alias repeats elsewhere
-    return Named(tuple(sorted(set(ends))), (), "ambiguous" if ends and (begins or shared) else None)
-
-
-class _Search:
-    """One search; `steps` counts the entries that it looked at."""
-
-    def __init__(self, document: Document, index: Index, starts: frozenset[int]) -> None:
-        self.document, self.index, self.starts = document, index, starts
-        self.steps = 0
-
-    def climb(self, row: int, rest: str | None) -> str:
-        """Compares what an entry stands in with what a name has left; `whole`, `end` or nothing.
-
-        Args:
-            row: the entry, whose own key was compared already.
-            rest: what is left of the name; None for nothing.
-        """
-        met = ""
-        open_, seen = [(row, rest)], {(row, rest)}
-        while open_ and self.steps <= MAX_STEPS:
-            row, rest = open_.pop()
-            self.steps += 1
-            parent = self.document.entries[row].parent
-            if rest is None:
-                met = "whole" if parent in self.starts else met or "end"
-                continue
-            for holder in (parent, *self.index.aliases.get(parent, ())):
-                key = self.index.keys[holder]
-                if self.document.entries[holder].parent < 0 or holder in self.starts:
-                    continue
-                if rest == key:
-                    step = (holder, None)
-                elif rest.endswith(f".{key}"):
-                    step = (holder, rest[: -len(key) - 1])
-                else:
-                    continue
-                if step not in seen:
-                    seen.add(step)
-                    open_.append(step)
-        return met
-
-    def is_top(self, key: str) -> bool:
-        """Whether a key stands at the top."""
-        rows = self.index.by_key.get(key, ())
-        return any(self.document.entries[row].parent in self.starts for row in rows[:MAX_STEPS])
-
-    def pointer(self, name: str, lines: tuple[int, int] | None) -> list[int]:
-        """The entries that a name means as a JSON Pointer (RFC 6901)."""
+    rows = [row for start in breaks for row in index.by_key.get(name[start:].lower(), ())]
+    met = {row: _met(document, row, name.lower() if fold else name, starts, fold) for row in rows}
+    if name.startswith("/"):  # a JSON Pointer (RFC 6901)
         tokens = [token.replace("~1", "/").replace("~0", "~") for token in name[1:].split("/")]
-        rows: list[int] = []
-        for row in self.index.by_key.get(tokens[-1], ()):
-            self.steps += 1
-            at = row
-            for token in reversed(tokens):
-                if self.index.keys[at] != token or self.document.entries[at].parent < 0:
-                    break
-                at = self.document.entries[at].parent
-            else:
-                if at in self.starts and _in_lines(self.document, row, lines):
-                    rows.append(row)
-        return rows
+        for row in index.by_key.get(tokens[-1].lower(), ()):
+            lineage = document.lineage(row)[: len(tokens)]
+            if [str(entries[up].key) for up in reversed(lineage)] == tokens and entries[lineage[-1]].parent in starts:
+                met[row] = "whole"
+    met = {row: how for row, how in met.items() if _in_lines(document, row, lines)}
+    whole = sorted(row for row, how in met.items() if how == "whole")
+    ends = sorted(
+        row
+        for row, how in met.items()
+        if how == "end" and (within is None or not within.isdisjoint(document.lineage(row)[1:]))
+    )
+    if whole or not ends:
+        return Named(tuple(whole), tuple(ends))
+    # `a.b` at another place, while there is an `a` without a `b` at the top, or one that is an alias or merges another.
+    tops = {str(entries[child].key) for root in starts for child in index.children.get(root, ())}
+    open_ = {str(entry.key) for entry in entries if entry.doubt is not None and entry.kind in ("mapping", "list")}
+    begins = any(name[: end - 1] in tops for end in breaks[1:]) or any(
+        name[start : end - 1] in open_ for end in breaks for start in breaks if start < end
+    )
+    return Named(tuple(ends), (), "ambiguous" if begins else None)
+
+
+def _met(document: Document, row: int, name: str, starts: Set[int], fold: bool) -> Literal["whole", "end", ""]:
+    """Whether a name is the whole path of an entry from where it starts, or the end of its path."""
+    while row not in starts and row >= 0:
+        entry = document.entries[row]
+        key = str(entry.key).lower() if fold else str(entry.key)
+        if name == key:
+            return "whole" if entry.parent in starts else "end"
+        if not name.endswith(f".{key}"):
+            break
+        row, name = entry.parent, name[: -len(key) - 1]
+    return ""
 
 
 def candidates(document: Document, rows: tuple[int, ...]) -> tuple[str, ...]:

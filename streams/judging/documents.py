@@ -15,15 +15,16 @@ from typing import Any, Final, cast
 
 from ...codecs.unicode_text import nfkc
 from .checks import Check, Operator, Value
-from .doc_data import parse_data
-from .doc_entries import Document, Entry, Format, Reading, Rows, Unreadable
+from .doc_entries import Document, Format, Rows, Unreadable
 from .doc_ini import parse_env, parse_ini
 from .doc_make import parse_make
 from .doc_markdown import parse_markdown
 from .doc_names import Named, candidates, find
-from .doc_yaml import parse_yaml
+from .doc_nested import parse_json, parse_yaml
+from .doc_toml import parse_toml
+from .index import literal_of, value_of
 from .results import Held, HeldReason, Source
-from .values import compare, same, value_of_text
+from .values import Text, compare, same_items, value_of_text
 
 MAX_TEXT: Final = 4_000_000
 """Characters of a document; Markdown, JSON and TOML have bounds of their own."""
@@ -31,47 +32,28 @@ MAX_LINES: Final = 30_000
 """Lines of an INI file or a Makefile: one without an entry costs up to 15 us as well."""
 MAX_ITEMS: Final = 4_000
 """Items of a list that a check is compared with, those of inner lists included; a check declares far fewer."""
-MAX_COMPARISONS: Final = 100_000
-"""Comparisons of one `members`."""
+MAX_ROWS: Final = 100
+"""Entries of one name whose lines are looked at."""
 MAX_FOUND: Final = 200
 _DECIDED: Final = frozenset(("defines", "equals", "compare", "members"))
 
-_BY_ENDING: Final[Mapping[str, Format]] = {
-    "json": "json",
-    "toml": "toml",
-    "yaml": "yaml",
-    "yml": "yaml",
-    "ini": "ini",
-    "cfg": "ini",
-    "conf": "conf",
-    "properties": "properties",
-    "env": "env",
-    "editorconfig": "ini",
-    "mk": "make",
-    "md": "markdown",
-    "markdown": "markdown",
+_NAMES: Final[Mapping[Format, str]] = {
+    "json": ".json pipfile.lock composer.lock",
+    "toml": ".toml cargo.lock poetry.lock uv.lock pdm.lock pipfile",
+    "yaml": ".yaml .yml",
+    "ini": ".ini .cfg .editorconfig .flake8 .pylintrc .coveragerc .pypirc .gitconfig .gitmodules",
+    "conf": ".conf",
+    "properties": ".properties",
+    "env": ".env",
+    "make": ".mk makefile gnumakefile",
+    "markdown": ".md .markdown",
 }
-_BY_NAME: Final[Mapping[str, Format]] = {
-    "makefile": "make",
-    "gnumakefile": "make",
-    "cargo.lock": "toml",
-    "poetry.lock": "toml",
-    "uv.lock": "toml",
-    "pdm.lock": "toml",
-    "pipfile": "toml",
-    "pipfile.lock": "json",
-    "composer.lock": "json",
-    ".flake8": "ini",
-    ".pylintrc": "ini",
-    ".coveragerc": "ini",
-    ".pypirc": "ini",
-    ".gitconfig": "ini",
-    ".gitmodules": "ini",
-}
+"""The endings and the whole names of the files of each format, in lower case."""
+_BY_NAME: Final[Mapping[str, Format]] = {name: known for known, names in _NAMES.items() for name in names.split()}
 _ENV: Final = re.compile(r"\.env\.[\w-]+")
 _BY_LINE: Final = frozenset(("ini", "conf", "env", "properties", "make"))
 _UNENCODABLE: Final = re.compile("[\0\ud800-\udfff]")
-_KEYS: Final = ("mapping", "list", "value", "alias")
+_KEYS: Final = ("mapping", "list", "value")
 _KINDS: Final[Mapping[Format | None, Mapping[str, tuple[str, ...]]]] = {
     "make": {"target": ("target",), "variable": ("variable",), "": ("target", "variable")},
     "markdown": {"section": ("section",), "": ("section",)},
@@ -83,11 +65,9 @@ _KINDS: Final[Mapping[Format | None, Mapping[str, tuple[str, ...]]]] = {
 def format_of(path: str) -> Format | None:
     """The format of a file by its name; None for any other."""
     name = path.rpartition("/")[2].lower()
-    if name in _BY_NAME:
-        return _BY_NAME[name]
     if _ENV.fullmatch(name):
         return "env"
-    return _BY_ENDING.get(name.rpartition(".")[2]) if "." in name else None
+    return _BY_NAME.get(name) or _BY_NAME.get("." + name.rpartition(".")[2] if "." in name else "")
 
 
 def parse_document(source: Source) -> Document | None:
@@ -124,8 +104,10 @@ def _read(known: Format, original: str, rows: Rows) -> None:
     if known in _BY_LINE and text.count("\n") > MAX_LINES:
         raise Unreadable("too-large")
     match known:
-        case "json" | "toml":
-            parse_data(known, text, rows, original)
+        case "json":
+            parse_json(text, rows)
+        case "toml":
+            parse_toml(text, rows, original)
         case "yaml":
             parse_yaml(text, rows)
         case "env":
@@ -158,25 +140,20 @@ def verify_document(check: Check, document: Document, source: Source) -> Held:
         return Held(None, "unlisted-language")
     if document.problem is not None:
         return Held(None, document.problem)
-    held = _verify(check, document, source.lines, source.text)
+    held = _verify(check, document, source)
     if not source.whole and held.holds is not None:
         last = source.text.count("\n") + 1  # the text may go on, within a line
         whole = check.name == "defines" and held.holds and held.lines is not None and held.lines[0] < last
-        held = held if whole else Held(None, "not-whole")
-    if held.found is None:
-        return held
-    line = int(held.found)
-    text = source.text.split("\n", line)[line - 1].strip()[:MAX_FOUND] if line else ""
-    return held._replace(found=text or None)
+        return held if whole else Held(None, "not-whole")
+    return held
 
 
-def verify_json_value(check: Check, value: Any, path: str = "") -> Held:
+def verify_json_value(check: Check, value: Any) -> Held:
     """Whether a check holds in a JSON value that was decoded already, such as a tool's structured result.
 
     Args:
         check: as for `verify_document`, with keys as `a.b` or a JSON Pointer; its `not` is left to the caller.
         value: dictionaries, lists, texts, numbers, booleans and None.
-        path: the name of the value, for the result.
     """
     if check.name not in _DECIDED:
         return Held(None, "unlisted-language")
@@ -185,26 +162,28 @@ def verify_json_value(check: Check, value: Any, path: str = "") -> Held:
     try:
         document = parse_document(Source("value.json", json.dumps(value)))
     except (TypeError, ValueError, RecursionError):
-        return Held(None, "incomparable", path=path or None)
+        return Held(None, "incomparable")
     assert document is not None, "the name is that of a format"
     if document.problem is not None:
-        return Held(None, document.problem, path=path or None)
+        return Held(None, document.problem)
     for entry in document.entries:
         entry.first = entry.last = 0
-        if all(one.kind == "number" for one in entry.readings):
-            entry.readings = entry.readings[:1]  # the number that was decoded, whatever another reader would make of it
-        if entry.kind == "value" and not entry.readings and entry.written:
-            entry.readings, entry.doubt = (Reading("text", entry.written),), None  # nothing is put into a value
+        entry.readings = entry.readings[:1]  # the number that was decoded, whatever another reader would make of it
+        if entry.doubt == "computed" and entry.written:
+            entry.readings, entry.doubt = (literal_of(entry.written),), None  # nothing is put into a value
     document = Document(None, document.entries)
-    text = "\n".join(reading.text for entry in document.entries for reading in entry.readings)
-    return _verify(check, document, None, text)._replace(path=path or None, found=None)
+    text = "\n".join(str(value_of(reading)) for entry in document.entries for reading in entry.readings)
+    return _verify(check, document, Source("", text))
 
 
-def _verify(check: Check, document: Document, lines: tuple[int, int] | None, text: str) -> Held:
+def _verify(check: Check, document: Document, source: Source) -> Held:
+    lines = source.lines
     within: frozenset[int] | None = None
     inside = check.text("in")
     if inside:
         named = find(document, inside)
+        if len(named.rows) > MAX_ROWS:
+            return Held(None, "ambiguous", candidates=candidates(document, named.rows))
         rows = tuple(row for row in named.rows if lines is None or _meets(document, row, lines))
         targets = document.format == "make" and all(document.entries[row].kind != "variable" for row in rows)
         if not rows or named.doubt is not None or (len(rows) > 1 and not targets):
@@ -212,10 +191,10 @@ def _verify(check: Check, document: Document, lines: tuple[int, int] | None, tex
             return Held(None, reason, candidates=candidates(document, rows) if rows else ())
         within = frozenset(rows)
     if check.name == "defines":
-        return _defines(check, document, find(document, check.text("symbol"), within, lines), text)
+        return _defines(check, document, find(document, check.text("symbol"), within, lines), source.text)
     if document.format == "markdown":
         return Held(None, "unlisted-language")
-    return _by_value(check, document, find(document, check.text("name"), within, lines))
+    return _by_value(check, document, find(document, check.text("name"), within, lines), source.text)
 
 
 def _meets(document: Document, row: int, lines: tuple[int, int]) -> bool:
@@ -230,7 +209,7 @@ def _defines(check: Check, document: Document, named: Named, text: str) -> Held:
         return Held(None, "unlisted-language")
     for row in named.rows:
         entry = document.entries[row]
-        if _shape(document, row) not in kinds[kind] or (kind == "section" and not _is_table(document, row)):
+        if entry.kind not in kinds[kind] or (kind == "section" and not _is_table(document, row)):
             continue
         if entry.first or document.format is None:
             lines = (entry.first, entry.first if entry.kind == "section" else entry.last) if entry.first else None
@@ -242,15 +221,10 @@ def _defines(check: Check, document: Document, named: Named, text: str) -> Held:
     return Held(False, "differs") if _is_absent(document, check.text("symbol"), text) else Held(None, "not-found")
 
 
-def _shape(document: Document, row: int) -> str:
-    return document.entries[document.target(row)].kind
-
-
 def _is_table(document: Document, row: int) -> bool:
     """Whether an entry holds keys: a mapping, a list of mappings, or a heading's section."""
-    row = document.target(row)
-    first = document.index.children.get(row, [row])[0]
-    return document.entries[row].kind != "list" or _shape(document, first) == "mapping"
+    items = document.index.children.get(row, [row])
+    return document.entries[row].kind != "list" or document.entries[items[0]].kind == "mapping"
 
 
 _INDEXES: Final = re.compile(r"(?:[./]?\[?[0-9]+\]?)+$")
@@ -270,7 +244,7 @@ def _is_absent(document: Document, name: str, text: str) -> bool:
     return bool(last) and last not in text and not any(last in key for key in keys)
 
 
-def _by_value(check: Check, document: Document, named: Named) -> Held:
+def _by_value(check: Check, document: Document, named: Named, text: str) -> Held:
     """`equals`, `compare` and `members` of the one entry that a name means."""
     make = document.format == "make"
     rows = tuple(row for row in named.rows if not make or document.entries[row].kind == "variable")
@@ -285,15 +259,16 @@ def _by_value(check: Check, document: Document, named: Named) -> Held:
         return Held(None, reason, candidates=candidates(document, (*rows, *others)))
     if not document.complete:
         return Held(None, "assigned-elsewhere")
-    if document.format is not None and entry.first == 0:
-        return Held(None, "ambiguous")  # its lines are not known: the readers of the document do not agree
     holds, reason_ = _answer(check, document, row)
     if holds is False and (entry.under or any(_answer(check, document, other)[0] is not False for other in others)):
         # In another branch, or at another place, the name may have the value.
         return Held(None, "ambiguous", candidates=candidates(document, (row, *others)), under=entry.under)
     lines = (entry.first, entry.last) if entry.first and holds is not None else None
     under = entry.under if holds else ()
-    return Held(holds, reason_, lines, found=None if holds else str(entry.first), under=under, narrowed=bool(under))
+    found = None
+    if entry.first and not holds:
+        found = text.split("\n", entry.first)[entry.first - 1].strip()[:MAX_FOUND] or None
+    return Held(holds, reason_, lines, found=found, under=under, narrowed=bool(under))
 
 
 Answer = tuple[bool | None, HeldReason | None]
@@ -301,7 +276,6 @@ Answer = tuple[bool | None, HeldReason | None]
 
 def _answer(check: Check, document: Document, row: int) -> Answer:
     """Whether the value of an entry is as a check says, and why not."""
-    row = document.target(row)
     entry = document.entries[row]
     if check.name == "members":
         return _members(check.value("items"), document, row)
@@ -309,9 +283,9 @@ def _answer(check: Check, document: Document, row: int) -> Answer:
     declared = check.value("value")
     if len(entry.readings) != 1 and entry.written and op in ("=", "!=") and declared == nfkc(entry.written):
         return _answer_of(op == "=")  # as it is written, in each reading
-    if entry.doubt is not None or entry.kind == "alias":
-        return None, entry.doubt or "computed"
-    values: list[Value] = [reading.value() for reading in entry.readings]
+    if entry.doubt is not None:
+        return None, entry.doubt
+    values = list(map(value_of, entry.readings))
     if entry.kind == "list":
         items = _items(document, row, [MAX_ITEMS])
         values = [] if items is None else [items]
@@ -326,23 +300,18 @@ def _answer_of(answer: bool | None) -> Answer:
 
 
 def _items(document: Document, row: int, left: list[int]) -> tuple[Value, ...] | None:
-    """A list's items; None where one of them is no plain value, or there are more than are `left`.
-
-    Every item counts, also those met again through an alias, so that lists of lists of aliases end here as well.
-    """
+    """A list's items; None where one of them is no plain value, or there are more than are `left`."""
     items: list[Value] = []
-    for child in document.index.children.get(document.target(row), ()):
+    for child in document.index.children.get(row, ()):
         left[0] -= 1
-        entry = document.entries[document.target(child)]
-        item: Value = None
-        if entry.kind == "list" and left[0] >= 0:
-            item = _items(document, child, left)
-            if item is None:
-                return None
-        elif left[0] < 0 or entry.kind != "value" or entry.doubt is not None or len(entry.readings) != 1:
+        entry = document.entries[child]
+        if left[0] < 0 or entry.doubt is not None or (entry.kind == "value" and len(entry.readings) != 1):
             return None
-        else:
-            item = entry.readings[0].value()
+        item = value_of(entry.readings[0]) if entry.kind == "value" else None
+        if entry.kind == "list":
+            item = _items(document, child, left)
+        if item is None and entry.kind != "value":
+            return None
         items.append(item)
     return tuple(items)
 
@@ -352,8 +321,8 @@ def _members(declared: Value, document: Document, row: int) -> Answer:
     entry = document.entries[row]
     if not isinstance(declared, tuple):
         return None, "incomparable"
-    if entry.doubt is not None or entry.kind == "alias":
-        return None, entry.doubt or "computed"
+    if entry.doubt is not None:
+        return None, entry.doubt
     items: tuple[Value, ...] | None = None
     children = document.index.children.get(row, [])
     if entry.kind == "mapping":
@@ -363,22 +332,11 @@ def _members(declared: Value, document: Document, row: int) -> Answer:
         declared = tuple(str(item) for item in declared)
     elif entry.kind == "list":
         items = _items(document, row, [MAX_ITEMS])
-    elif len(entry.readings) == 1 and entry.readings[0].kind == "plain":
-        text = entry.readings[0].text
-        if document.format == "make" or "\n" in text:  # words of a variable; an item a line
-            items = tuple(
-                value_of_text(item) for item in (text.split() if document.format == "make" else text.split("\n"))
-            )
-    if items is None:
-        return None, "incomparable"
-    if len(items) * len(declared) > MAX_COMPARISONS:
-        return None, "too-large"
-    table = [[same(wanted, item) for item in items] for wanted in declared]
-    columns = list(zip(*table, strict=True)) if table else [()] * len(items)
-    lines = [*table, *columns]
-    if all(True in line for line in lines):
-        return True, None
-    return _answer_of(False if any(True not in line and None not in line for line in lines) else None)
+    elif len(entry.readings) == 1 and isinstance(text := value_of(entry.readings[0]), Text):
+        lines = text.split() if document.format == "make" else text.split("\n")
+        if document.format == "make" or len(lines) > 1:  # words of a variable; an item a line
+            items = tuple(map(value_of_text, lines))
+    return (None, "incomparable") if items is None else _answer_of(same_items(declared, items))
 
 
 # ---------------------------------------------------------------- lines
@@ -394,31 +352,23 @@ def document_extents(document: Document, name: str) -> list[tuple[int, int]]:
     rows = named.rows
     if document.format == "make":
         rows = tuple(row for row in rows if document.entries[row].kind == "target") or rows
+    if len(rows) > MAX_ROWS:
+        return []
     return list(dict.fromkeys(piece for row in rows for piece in _extents(document, row)))
 
 
 def _extents(document: Document, row: int) -> list[tuple[int, int]]:
-    """First and last line of an entry and all that stands in it; pieces with no other header between are one."""
-    blocks = list(_blocks(document, row))
-    entry = document.entries[row]
-    if not blocks:
-        return [(entry.first, entry.last)] if entry.first else []
-    merged: list[list[int]] = []
-    for first, last, reach in sorted(blocks):
-        if merged and first <= merged[-1][2] + 1:
-            merged[-1][1:] = [max(merged[-1][1], last), max(merged[-1][2], reach)]
+    """First and last line of an entry and all that stands in it; pieces with nothing else between are one."""
+    pieces: list[list[int]] = []
+    inside, joined = {row}, False
+    for at, entry in enumerate(document.entries[row:], row):
+        if at != row and entry.parent not in inside:
+            joined = False
+            continue
+        inside.add(at)
+        if joined:
+            pieces[-1][1] = max(pieces[-1][1], entry.last)
         else:
-            merged.append([first, last, reach])
-    return [(first, last) for first, last, _ in merged]
-
-
-def _blocks(document: Document, row: int) -> list[tuple[int, int, int]]:
-    """The headers' blocks of a table and of the tables in it."""
-    blocks: list[tuple[int, int, int]] = []
-    open_ = [row]
-    while open_:
-        entry: Entry = document.entries[row := open_.pop()]
-        blocks += entry.blocks
-        if entry.kind in ("mapping", "list"):
-            open_ += document.index.children.get(row, ())
-    return blocks
+            pieces.append([entry.first, entry.last])
+            joined = True
+    return [(first, last) for first, last in pieces]

@@ -30,7 +30,7 @@ def _string(code: Reading, node: Node, _: int) -> Found | None:
         return None
     if "r" in prefix:
         return text_found(text)
-    return None if "\\N" in text else text_found(decode(text, ESCAPES))
+    return text_found(decode(text, ESCAPES))
 
 
 def _field(code: Reading, node: Node, depth: int) -> Found | None:

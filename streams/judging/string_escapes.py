@@ -21,7 +21,7 @@ class Escapes(NamedTuple):
     """How one language escapes characters in one sort of string.
 
     Attributes:
-        simple: what a letter or mark behind the backslash means.
+        simple: what a letter or mark behind the backslash means; None where that is not told here.
         numbers: those of `braced`, `x`, `u`, `U` and `octal` that it has.
         hex_digits: most digits behind `x`; fewer are as well where `short_hex`.
         short_hex: whether fewer digits will do.
@@ -30,7 +30,7 @@ class Escapes(NamedTuple):
         unknown: what any other character behind a backslash means: itself, itself with the backslash, or nobody knows.
     """
 
-    simple: Mapping[str, str]
+    simple: Mapping[str, str | None]
     numbers: frozenset[str]
     hex_digits: int = 2
     short_hex: bool = False
@@ -42,7 +42,7 @@ class Escapes(NamedTuple):
 _COMMON: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\\": "\\", "'": "'", '"': '"'}
 _C: Final = {**_COMMON, "a": "\a", "v": "\v"}
 
-PYTHON: Final = Escapes(_C, frozenset(("x", "u", "U", "octal")), line="join", unknown="keep")
+PYTHON: Final = Escapes({**_C, "N": None}, frozenset(("x", "u", "U", "octal")), line="join", unknown="keep")
 GO: Final = Escapes(_C, frozenset(("x", "u", "U", "octal")), bytes=True)
 SCRIPT: Final = Escapes({**_COMMON, "v": "\v", "0": "\0"}, frozenset(("x", "u", "braced")), line="join", unknown="drop")
 JAVA: Final = Escapes({**_COMMON, "s": " "}, frozenset(("u", "octal")))
@@ -129,9 +129,9 @@ def _meant(match: re.Match[str], escapes: Escapes) -> str | None:
 
 
 def _simple(letter: str, escapes: Escapes, rest: str = "") -> str | None:
-    meant = escapes.simple.get(letter)
-    if meant is not None:
-        return meant + rest
+    if letter in escapes.simple:
+        meant = escapes.simple[letter]
+        return None if meant is None else meant + rest
     return {"keep": "\\" + letter + rest, "drop": letter + rest}.get(escapes.unknown)
 
 

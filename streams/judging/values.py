@@ -172,6 +172,27 @@ def _same_lists(declared: tuple[Value, ...], found: tuple[Value, ...]) -> bool |
     return False if False in items else None if None in items else True
 
 
+MAX_COMPARISONS: Final = 100_000
+
+
+def same_items(declared: tuple[Value, ...], found: tuple[Value, ...]) -> bool | None:
+    """Whether two lists have the same items, in any order.
+
+    Returns:
+        None where one has an item more often than the other, where they are too large, or where `same` cannot tell.
+    """
+    if len(declared) * len(found) > MAX_COMPARISONS:
+        return None
+    table = [[same(one, other) for other in found] for one in declared]
+    columns = list(zip(*table, strict=True)) if table else [()] * len(found)
+    if any(True not in line and None not in line for line in (*table, *columns)):
+        return False
+    left = set(range(len(found)))
+    for row in table:
+        left.discard(next((at for at in left if row[at]), -1))
+    return True if not left and len(declared) == len(found) else None
+
+
 # ---------------------------------------------------------------- texts
 
 

@@ -66,6 +66,8 @@ def worth(written: str, ending: str, declared: str = "i64") -> Found | None:
         (strings.QUOTED_ONCE, r"\n\'\\", "\\n'\\"),
         (strings.SHELL, r"\n\$\"", '\\n$"'),
         (strings.PYTHON, "a\\", None),
+        (strings.PYTHON, r"\N{DASH}", None),
+        (strings.PYTHON, r"\\N", "\\N"),
         (strings.GO, "", ""),
     ],
 )

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from sluice.streams.judging.checks import TABLE, Check, parse_check
 from sluice.streams.judging.doc_entries import Document
 from sluice.streams.judging.documents import document_extents, parse_document, verify_document, verify_json_value
+from sluice.streams.judging.index import value_of
 from sluice.streams.judging.results import Held, Source
 
 JSON = """\
@@ -138,7 +139,7 @@ addopts = -q
 empty =
 flag
 path = %(shared)s/x
-[Main]
+[Late]
 late = 2
 twice = 1
 TWICE = 2
@@ -363,16 +364,18 @@ TABLES: dict[tuple[str, str], dict[str, str]] = {
         "equals(base.mode, 017)": "5",
         "equals(base.mode, 17)": "ambiguous",
         "equals(base.mode, 15)": "ambiguous",
-        "equals(base.mode, 16)": "no 5",
+        "equals(base.mode, 16)": "ambiguous",
+        "equals(base.debug, off)": "no 3",
         "equals(base.clock, 1:30)": "6",
         "equals(base.clock, 90)": "ambiguous",
         "equals(octal, 15)": "ambiguous",
-        "equals(day, 2026-05-25)": "ambiguous",  # the base stands at two places
+        "equals(day, 2026-05-25)": "7",
         "equals(base.day, 2026-05)": "7",
         "compare(base.day, <, 2026-06-01)": "7",
         "equals(prod.debug, no)": "11",
-        "equals(prod.copy.port, 80)": "2",
-        "equals(prod.copy.port, 81)": "no 2",
+        "equals(prod.copy.port, 80)": "not-found",  # what stands in an alias has the names of its target
+        "equals(prod.copy, 80)": "computed",
+        "defines(prod.copy)": "12",
         "equals(prod.port, 80)": "not-found",  # merged
         "equals(prod.port, 81)": "not-found",
         "defines(prod.port)": "not-found",
@@ -416,7 +419,7 @@ TABLES: dict[tuple[str, str], dict[str, str]] = {
         'equals(empty, "")': "14",
         "equals(flag, true)": "incomparable",
         "equals(path, 5/x)": "computed",
-        "equals(late, 2, in=Main)": "18",
+        "equals(late, 2, in=Late)": "18",
         "equals(twice, 1)": "19",
         "equals(TWICE, 2)": "20",
         "equals(Twice, 1)": "ambiguous",
@@ -480,8 +483,8 @@ TABLES: dict[tuple[str, str], dict[str, str]] = {
         "equals(LEVEL, 1)": "assigned-elsewhere",
         "equals(ONE, 1)": "20",
         "equals(ONE, 2)": "ambiguous",
-        "equals(CFLAGS, -g, in=all)": "31",
-        "equals(CFLAGS, -g)": "31",
+        "equals(CFLAGS, -g)": "assigned-elsewhere",  # for one target
+        "defines(CFLAGS, variable)": "31",
         "equals(CC, gcc, in=all)": "not-found",
         "equals(CC, gcc, in=nowhere)": "not-found",
         "equals(FAKE, 1)": "not-found",
@@ -597,8 +600,10 @@ SMALL: list[tuple[str, str, str, str]] = [
     ("x.yml", "1: x\n'1': y\n", 'equals("1", x)', "ambiguous"),
     ("x.yml", "a: &n 1\nb: *n\nc: &n 2\nd: *n\n", "equals(d, 2)", "4"),
     ("x.yml", "a: &n 1\n---\ne: *n\n", "equals(a, 1)", "syntax-error"),
-    ("x.yml", "a: &a {x: *a, v: 1}\n", "equals(a.x.x.v, 1)", "1"),
-    ("x.yml", "a: &a {x: *a, v: 1}\n", "equals(v, 1)", "ambiguous"),
+    ("x.yml", "a: &a {x: *a, v: 1}\n", "equals(a.x.x.v, 1)", "not-found"),
+    ("x.yml", "a: &a {x: *a, v: 1}\n", "equals(v, 1)", "1"),
+    ("x.yml", "c: &n {b: 1}\np: {c: *n}\nz: {c: {b: 5}}\n", "equals(c.b, 1)", "1"),
+    ("x.yml", "c: &n {b: 1}\np: {q: {d: *n}}\nz: {q: {d: {b: 5}}}\n", "equals(d.b, 5)", "ambiguous"),
     ("x.yml", '\ufeffa: 1\r\nb: "x\u2028y\x85z"\r\nc: 2', "equals(c, 2)", "3"),
     ("x.yml", "a: !!python/object/apply:os.system ['x']\n", "equals(a, [x])", "1"),
     # one error anywhere leaves all undecided
@@ -625,6 +630,7 @@ SMALL: list[tuple[str, str, str, str]] = [
     # INI: letter case, defaults, sections that are not the same
     ("x.ini", "[Main]\na = 1\n[main]\na = 2\n", "equals(main.a, 2)", "4"),
     ("x.ini", "[Main]\na = 1\n[main]\na = 2\n", "equals(MAIN.a, 1)", "ambiguous"),
+    ("x.ini", "[Main]\na = 1\n[b]\n[Main]\nc = 2\n", "equals(Main.c, 2)", "ambiguous"),
     ("x.ini", "[DEFAULT]\nshared = 5\n[Main]\nb = 1\n", "equals(Main.shared, 5)", "not-found"),
     ("x.ini", "[DEFAULT]\nshared = 5\n[Main]\nb = 1\n", "members(Main, [b])", "computed"),
     ("x.ini", "[a] ; x]\nb = 1\n", "equals(b, 1)", "ambiguous"),  # configparser has another section
@@ -650,7 +656,9 @@ SMALL: list[tuple[str, str, str, str]] = [
     ("x.json", '{"cafe\u0301": 1, "caf\u00e9": 2}', 'equals("caf\\u00e9", 1)', "ambiguous"),
     ("x.json", '{"\\u0061bc": 1}', "defines(abc)", "1"),
     ("x.json", '{"x\\u0061bc": 1}', "defines(abc)", "not-found"),  # a part of a key, written in escapes
-    ("x.json", '{"l": [1, 2, 2], "m": {"a": 1, "b": 2}}', "members(l, [2, 1])", "1"),
+    ("x.json", '{"l": [1, 2, 2], "m": {"a": 1, "b": 2}}', "members(l, [2, 1])", "incomparable"),
+    ("x.json", '{"l": [1, 2, 2], "m": {"a": 1, "b": 2}}', "members(l, [2, 1, 2])", "1"),
+    ("x.json", '{"l": [1, 2, 2], "m": {"a": 1, "b": 2}}', "members(l, [3, 1])", "no 1"),
     ("x.json", '{"l": [1, 2, 2], "m": {"a": 1, "b": 2}}', "members(m, [b, a])", "1"),
     ("x.json", '{"l": [1, 2, 2], "m": {"a": 1, "b": 2}}', "members(m, [a])", "no 1"),
     ("x.json", '{"l": [1, {"a": 1}]}', "members(l, [1])", "incomparable"),
@@ -686,8 +694,7 @@ SMALL: list[tuple[str, str, str, str]] = [
     ("Makefile", "$(info hello)\na: $(B) ; $(C)\n\t$(D)\nX = $(E): f\n", "defines(name, target)", "no"),
     ("Makefile", "\tA = 1\n", "equals(A, 1)", "1"),
     ("Makefile", "all:\nB = 1\n\tA = 1\n", "equals(A, 1)", "3"),
-    ("Makefile", ".RECIPEPREFIX = >\nall:\n>A = 1\n\tB = 2\n", "equals(A, 1)", "not-found"),
-    ("Makefile", ".RECIPEPREFIX = >\nall:\n>A = 1\n\tB = 2\n", "equals(B, 2)", "4"),
+    ("Makefile", ".RECIPEPREFIX = >\nall:\n>A = 1\n\tB = 2\n", "equals(A, 1)", "computed"),
     ("Makefile", "# note \\\nA = 1\nB = 2 # A = \\\n3\n", "equals(A, 1)", "not-found"),
     ("Makefile", "# note \\\nA = 1\nB = 2 # A = \\\n3\n", "equals(B, 2)", "3-4"),
     ("Makefile", "foo: x\n\tcmd\nfoo = 1\n", "defines(foo, target)", "1-2"),
@@ -749,7 +756,8 @@ def test_text_that_goes_on_only_shows_what_is_defined():
         ("x.yaml", "a:\n  b: |\n    x\n\n\n# about c\nc: [1,\n  2]\nd: 'x\n\n  y'\n", "a", [(1, 3)]),
         ("x.yaml", "a:\n  b: |\n    x\n\n\n# about c\nc: [1,\n  2]\nd: 'x\n\n  y'\n", "c", [(7, 8)]),
         ("x.ini", INI, "tool:pytest", [(12, 16)]),
-        ("x.ini", INI, "Main", [(3, 11), (17, 22)]),
+        ("x.ini", INI, "Main", [(3, 11)]),
+        ("x.ini", "[a]\nk = 1\n[b]\n[a]\nl = 2\n", "a", [(1, 2), (4, 5)]),
         ("rules.mk", MAKE, "all", [(32, 37), (45, 45)]),
         ("rules.mk", MAKE, "double", [(38, 38), (39, 39)]),
         ("rules.mk", MAKE, "SOURCES", [(3, 4)]),
@@ -799,7 +807,7 @@ VALUE: dict[str, Any] = {"a": {"b": 1}, "f": 0.25, "l": [1, {"x": "y"}], "n": No
 )
 def test_a_decoded_value_is_judged_as_a_document(check: str, value: Any, expected: str):
     """It has no lines, its texts are what they are, and it is whole."""
-    held = verify_json_value(check_of(check), value, "tool")
+    held = verify_json_value(check_of(check), value)
     assert (told(held), held.found) == (expected, None)
 
 
@@ -820,7 +828,7 @@ def rebuilt(document: Document, row: int = 0) -> Any:
         return {document.entries[child].key: rebuilt(document, child) for child in children}
     if entry.kind == "list":
         return [rebuilt(document, child) for child in children]
-    return entry.readings[0].value() if entry.readings else entry.written
+    return value_of(entry.readings[0]) if entry.readings else entry.written
 
 
 @given(values, st.sampled_from([None, 0, 2]))
@@ -867,6 +875,8 @@ def test_what_the_library_takes_as_toml_is_read_with_lines(text: str):
         tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         assert document.problem == "syntax-error"
+        return
+    if document.problem == "ambiguous":  # the header of a table stands below one of a table in it
         return
     assert document.problem is None
     lines = text.split("\n")
