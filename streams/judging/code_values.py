@@ -322,7 +322,10 @@ def verify_parameter(view: View) -> Held:
     if len(given) > 1:
         return Held(None, "ambiguous", one.lines)
     each = given[0]
-    return _declared(view, one, each.line, each.type, sure, each.literal, each.default)
+    held = _declared(view, one, each.line, each.type, sure, each.literal, each.default)
+    # A default of `None` often stands for another one, which the body gives.
+    given_later = held.holds is False and each.literal == "null" and view.check.value("default") is not None
+    return Held(None, "computed", held.lines) if given_later else held
 
 
 def verify_field(view: View) -> Held:

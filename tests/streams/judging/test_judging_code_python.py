@@ -105,6 +105,12 @@ class C:
 + reaches(C.far, C.x)
 - calls(C.never, C.x)
 
+def f(size=None, other=3):
+    size = size or 15
++ parameter(f, size, default=None)
+? parameter(f, size, default=15)
+- parameter(f, other, default=15)
+
 lock = make()
 def f(a, b): lock.take(a, b, 3)
 def g(lock): lock.take(1)
