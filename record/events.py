@@ -23,6 +23,7 @@ class ToolCall:
         ok: whether the call succeeded.
         at: when the result was there, with a time zone; None where it is not known.
         cwd: the directory in which the call was made, absolute; None where it is not known.
+        exit: the exit status that the session tells of a command line; None where it tells none.
     """
 
     call_id: str
@@ -32,6 +33,7 @@ class ToolCall:
     ok: bool
     at: datetime | None
     cwd: str | None
+    exit: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,11 @@ class TurnEnded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """Calls that were made here are not in the transcript: it was compacted, or its beginning was not read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """A line of a transcript that could not be read; what stands around it is read nevertheless.
 
@@ -88,7 +95,7 @@ class Problem:
     lines: int = 1
 
 
-Event: TypeAlias = ToolCall | Message | TurnBegan | TurnEnded | Problem
+Event: TypeAlias = ToolCall | Message | TurnBegan | TurnEnded | Gap | Problem
 
 
 @dataclass(slots=True)
