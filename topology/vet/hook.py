@@ -219,9 +219,7 @@ def reason_of(verdicts: Sequence[Verdict], unsupported: bool = False) -> str | N
         return None
     parts: list[str] = []
     if wrong:
-        parts.append(
-            "The working tree contradicts these statements of your last message. Correct each one, or withdraw it:"
-        )
+        parts.append(f"{_by(wrong)} these statements of your last message. Correct each one, or withdraw it:")
         parts += _listed(wrong)
     if idle:
         parts.append(
@@ -236,11 +234,19 @@ def reason_of(verdicts: Sequence[Verdict], unsupported: bool = False) -> str | N
     return "\n".join(parts)
 
 
+def _by(wrong: Sequence[Verdict]) -> str:
+    """What contradicts these statements: the tree, the agent's own session, or both."""
+    by_session = sum(one.reason == "session-failed" for one in wrong)
+    if by_session == len(wrong):
+        return "Your own session contradicts"
+    return "The working tree and your own session contradict" if by_session else "The working tree contradicts"
+
+
 def _listed(verdicts: Sequence[Verdict]) -> list[str]:
     lines: list[str] = []
     for verdict in verdicts[:MOST_LISTED]:
         lines.append(f"- {quoted(verdict.text, MAX_STATEMENT)}")
-        lines += [f"  - missing: {missing_line(_fit_to_tell(one))}" for one in verdict.missing[:MOST_LINES]]
+        lines += [f"  - {one.head}: {missing_line(_fit_to_tell(one))}" for one in verdict.missing[:MOST_LINES]]
     more = len(verdicts) - MOST_LISTED
     return lines if more <= 0 else [*lines, f"- and {more} more"]
 

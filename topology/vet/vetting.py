@@ -37,7 +37,16 @@ from ..settings.secrets import secrets_of
 from ..settings.settings import Settings
 from ..terminal.showing_checks import HELD
 from .proposed_checks import ProposedChecks
-from .vetted_assertions import NOT_LOOKED_AT, UNSETTLED, Missing, Place, Verdict
+from .vetted_assertions import (
+    NOT_LOOKED_AT,
+    SESSION,
+    SESSION_REASONS,
+    UNSETTLED,
+    Missing,
+    Place,
+    Verdict,
+    session_line,
+)
 
 SETTLING_MS: Final = 1_000
 """The horizon behind the last look: the fold is told that so much time passes, and settles everything."""
@@ -247,7 +256,9 @@ def _verdict(
     if record is None:
         return Verdict(emission.emission_id, span, text, UNSETTLED, refused, [], places(seen), missing, None)
     status = "admitted" if record["status"] in HELD else str(record["status"])
-    if not seen:
+    if assertion.session is not None and record.get("reason") in SESSION_REASONS:
+        missing.append(Missing(SESSION, session_line(assertion.session, record["reason"])))
+    elif not seen:
         names = tuple(term.text for term in terms_of(nfkc(text)).terms if term.kind != "word")
         missing.append(Missing("", NOT_ANNOTATED, None, names))
     elif status == "below-floor":
