@@ -22,7 +22,7 @@ from .lexicon import NOUNS, OPERATORS, TIMES, Phrases, phrases
 from .mentions import nouns_of, ties
 from .slots import author_ends, is_set_off, read
 
-FORMS_VERSION: Final = 3
+FORMS_VERSION: Final = 4
 """Names what these forms, and the words that they are made of, read in a sentence; raised with every change of it."""
 MAX_TOKENS: Final = 40
 """Tokens of a sentence that is read by these forms."""
@@ -44,13 +44,13 @@ class Form(NamedTuple):
     whole: bool = True
 
 
+_DATA: Final = tomllib.loads(resources.files("sluice.streams").joinpath("data", "claim_forms.toml").read_text("utf-8"))
 FORMS: Final = tuple(
-    Form(row["say"], row["checks"], row.get("denied"), not row.get("part", False))
-    for row in tomllib.loads(resources.files("sluice.streams").joinpath("data", "claim_forms.toml").read_text("utf-8"))[
-        "forms"
-    ]
+    Form(row["say"], row["checks"], row.get("denied"), not row.get("part", False)) for row in _DATA["forms"]
 )
-"""Every row."""
+"""The rows whose checks say what their sentences say."""
+CHANGES: Final = tuple(Form(row["say"], row["checks"], "", whole=False) for row in _DATA["changes"])
+"""The rows of what an agent says that it changed: what stands there now can refute that, and never shows it."""
 
 
 class Noun(NamedTuple):
@@ -354,4 +354,4 @@ def _row(form: Form) -> _Row:
     return _Row(form, parts, "{at}" in form.checks, needs)
 
 
-_ROWS: Final = tuple(map(_row, FORMS))
+_ROWS: Final = tuple(map(_row, (*FORMS, *CHANGES)))
