@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, get_args
 
 from ...codecs.errors import UsageError
-from ..events import Event, Gap
+from ..events import Event
 from . import claude_code, codex, openhands, swe_agent
 from .foreign_json import MAX_LINE, Unreadable, decode, members
 from .transcript_lines import lines_of, pieces_of
@@ -205,13 +205,11 @@ def open_end(path: Path | str, format: Format, size: int) -> Iterator[Event]:
         file = Path(path).open("rb")  # noqa: SIM115 - closed at the end of the events
         length = file.seek(0, os.SEEK_END)
         file.seek(max(length - size, 0))
-        is_cut = length > size
-        if is_cut:
+        if length > size:
             file.readline()  # the rest of a line that begins before
     except OSError as error:
         raise TranscriptError(f"cannot be read: {error.strerror}", path=str(path)) from error
-    events = _read_and_close(file, format)
-    return chain((Gap(),), events) if is_cut else events
+    return _read_and_close(file, format)
 
 
 def _read_and_close(file: BinaryIO, format: Format, tell: Tell | None = None) -> Iterator[Event]:

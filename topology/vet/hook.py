@@ -19,6 +19,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, NamedTuple, cast
@@ -28,6 +29,7 @@ import msgspec
 from ...codecs.errors import SluiceError, UsageError
 from ...codecs.not_json import why_not_json
 from ...record import Event
+from ...record.events import Gap
 from ...record.transcripts import open_end
 from ...record.unquotable import may_quote
 from ...streams.policy.policy import Policy
@@ -174,6 +176,7 @@ def _source(agent: Agent, asked: Asked, at_hand: AtHand) -> tuple[Source, list[s
             if os.path.exists(asked.transcript) and not os.path.isfile(asked.transcript):
                 raise UsageError("the transcript is no file", path=asked.transcript)
             events = open_end(asked.transcript, agent.transcript, MAX_TRANSCRIPT)
+            events = events if _is_whole(asked.transcript) else chain((Gap(),), events)
         except SluiceError as error:
             if asked.message is None:
                 raise

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sluice.record.events import Event, Gap, Message, Problem, ToolCall, TurnBegan, TurnEnded
+from sluice.record.events import Event, Message, Problem, ToolCall, TurnBegan, TurnEnded
 from sluice.record.transcripts import (
     TranscriptError,
     call_matching,
@@ -95,8 +95,8 @@ def test_the_end_of_a_long_transcript_is_read_alone(tmp_path: Path) -> None:
         file.seek(0, 2)
         file.write(b"\n" + GOOD)
     found = list(open_end(path, "claude-code", len(GOOD) + 10))
-    assert [type(event) for event in found] == [Gap, TurnBegan, Message, TurnEnded]
-    assert list(open_end(path, "claude-code", len(GOOD) - 10)) == [Gap()]
+    assert [type(event) for event in found] == [TurnBegan, Message, TurnEnded]
+    assert list(open_end(path, "claude-code", len(GOOD) - 10)) == []
     path.write_bytes(GOOD)
     assert [type(event) for event in open_end(path, "claude-code", 10_000)] == [TurnBegan, Message, TurnEnded]
     with pytest.raises(TranscriptError):
