@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
 import pytest
 
 from sluice.codecs.records import Session as Shown
+from sluice.record import MemorySink, Recorder
 from sluice.record.command_kinds import CommandKinds
-from sluice.record.events import ToolCall
+from sluice.record.events import Event, Gap, Message, ToolCall, TurnBegan, TurnEnded
 from sluice.record.session import MOST_COMMANDS, Session, SessionView
 from sluice.record.tools import ToolMap
+from sluice.record.transcripts import claude_code, codex
 from sluice.streams.adjudication.sessions import reason_of
 
 FAILED = "F...\nFAILED tests/test_limits.py::test_retry - assert 5 == 4\n1 failed, 3 passed in 0.12s"
@@ -200,3 +203,64 @@ def test_hostile_outputs(result: str) -> None:
     """Outputs made to be slow take a bounded time and count nothing."""
     (command,) = view(bash("pytest", result, 1)).commands
     assert command.counts is None
+
+
+def recorded(*events: Event) -> list[dict[str, Any]]:
+    """The assertions that a recorder emits, turn by turn."""
+    recorder = Recorder("coding-agent", sink := MemorySink())
+    recorder.record("c-1", events, cwd="/r")
+    return [one for record in sink.records for one in json.loads(record.value)["assertions"]]
+
+
+def call(line: str, result: str, code: int) -> ToolCall:
+    return ToolCall(
+        call_id="", name="Bash", arguments={"command": line}, result=result, ok=not code, at=None, cwd="/r", exit=code
+    )
+
+
+SAID = Message(text="All 4 tests in `tests/test_limits.py` pass.", at=None)
+
+
+def test_a_recorder_writes_it() -> None:
+    """What was run in an earlier turn counts, and what is run in a later one does not."""
+    first, second = recorded(
+        TurnBegan(turn_id="1", at=None), call("pytest", FAILED, 1), SAID, TurnEnded(at=None),
+        TurnBegan(turn_id="2", at=None), SAID, call("pytest", PASSED, 0), TurnEnded(at=None),
+    )  # fmt: skip
+    assert first["session"]["counts"] == {"failed": 1}
+    assert (first["session"]["exit"], first["session"]["stated"]) == (1, ["tests/test_limits.py"])
+    assert (second["session"]["exit"], second["session"]["counts"]) == (0, {"passed": 4})
+
+
+def test_a_gap_hides_what_was_not_run() -> None:
+    """A compacted session shows a run, and never that there was none."""
+    (without,) = recorded(Gap(), SAID)
+    (with_run,) = recorded(Gap(), call("pytest", FAILED, 1), SAID)
+    (whole,) = recorded(call("ls", "", 0), SAID)
+    assert "session" not in without
+    assert with_run["session"]["counts"] == {"failed": 1}
+    assert whole["session"] == {"kind": "test", "stated": ["tests/test_limits.py"]}
+
+
+def test_compacted_transcripts() -> None:
+    """Claude Code and Codex tell where a session was compacted."""
+    common = {"type": "user", "uuid": "u", "sessionId": "s", "timestamp": "2026-09-21T14:13:20Z", "isSidechain": False}
+    summary = {**common, "isCompactSummary": True, "message": {"role": "user", "content": "So far: tests ran."}}
+    assert list(claude_code.read([json.dumps(summary).encode()])) == [Gap()]
+    compacted = {"timestamp": "2026-09-21T14:13:20Z", "type": "compacted", "payload": {"message": "x"}}
+    assert list(codex.read([json.dumps(compacted).encode()])) == [Gap()]
+
+
+def test_the_tools_of_agents() -> None:
+    """Patches and editors change files; subagents are of unknown kind; what only looks is nothing."""
+    patch = "*** Begin Patch\n*** Update File: src/a.py\n@@\n*** Add File: b.py\n*** End Patch"
+    found = view(
+        ("apply_patch", {"input": patch}, "ok", None),
+        bash(f"apply_patch <<'EOF'\n{patch}\nEOF"),
+        ("str_replace_editor", {"command": "view", "path": "/r/a.py"}, "x", None),
+        ("str_replace_editor", {"command": "create", "path": "/r/a.py"}, "x", None),
+        ("Edit", {"file_path": "/r/a.py"}, "It was not found.", 1),
+        ("TodoWrite", {}, "ok", None),
+        ("Task", {"prompt": "x"}, "ok", None),
+    )
+    assert (found.edits, found.unknown) == (5, 1)
