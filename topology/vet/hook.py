@@ -39,6 +39,7 @@ from ..settings.settings import Settings
 from .agents import AGENTS, Agent, Asked
 from .answering import LOOKING
 from .at_hand import AtHand
+from .session_base import base_of
 from .sources import Source, folder_of, of_answer, of_events, roots_around
 from .vetted_assertions import CONTRADICTED, Missing, Verdict
 from .vetting import VETTING_POLICY, Vetter
@@ -162,7 +163,8 @@ def _vetted(
     with closing(Instruments(settings, vetted=vetted, on_disk=True)) as instruments:
         at_hand = AtHand(folder, settings, instruments, policy)
         source, notes = _source(agent, asked, at_hand)
-        vetter = Vetter(settings, roots, instruments, policy, stopped=stopped, until=until)
+        since = base_of(folder, asked.session) if asked.session else None
+        vetter = Vetter(settings, roots, instruments, policy, stopped=stopped, until=until, since=since)
         return [verdict for one in source.emissions for verdict in vetter.vet(one)], notes
 
 

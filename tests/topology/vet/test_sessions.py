@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from vetted_session import git
 
 from sluice.codecs.records import Session
 from sluice.record.transcripts import open_transcript
@@ -170,3 +171,38 @@ def test_changes_that_were_made(tmp_path: Path, repo: Path) -> None:
     call = ("Read", {"file_path": f"{repo}/limits.py"}, "     1\tMAX_RETRIES = 60", False)
     found = vetted(transcript(tmp_path / "s.jsonl", repo, made, call), repo)
     assert [one.text for one in found if one.status == "contradicted"] == []
+
+
+def hooked(path: Path, root: Path, said: str, **more: Any) -> str:
+    """What the hook answers to a last message: its reason, or nothing."""
+    asked = {"session_id": "s-1", "transcript_path": str(path), "cwd": str(root), "stop_hook_active": False, **more}
+    answer = answer_to(json.dumps({**asked, "last_assistant_message": said}).encode())
+    assert answer.sentence == ""
+    return "" if answer.document is None else answer.document["reason"]
+
+
+def test_changes_since_the_session_began(tmp_path: Path, repo: Path) -> None:
+    """What was changed is held against the tree that was kept when the session began, once, committed or not."""
+    (repo / "notes.txt").write_text("mine\n")
+    began = {"session_id": "s-1", "cwd": str(repo), "hook_event_name": "SessionStart"}
+    assert answer_to(json.dumps(began).encode()) == (None, "")
+    (repo / "limits.py").write_text("MAX_RETRIES = 5\n")
+    (repo / "b.py").write_text("B = 1\n")
+    git(repo, "add", "limits.py", "b.py")
+    git(repo, "commit", "-q", "-m", "second")
+    assert answer_to(json.dumps({**began, "hook_event_name": "PreToolUse"}).encode()) == (None, "")
+    call = ("Read", {"file_path": f"{repo}/limits.py"}, "     1\tMAX_RETRIES = 5", False)
+    path = transcript(tmp_path / "s.jsonl", repo, "Done.", call)
+
+    assert hooked(path, repo, "Removed `retry` from `limits.py`.") == ""
+    assert hooked(path, repo, "I only changed `limits.py` and `b.py`.") == ""
+    assert "I only changed `limits.py`." in hooked(path, repo, "I only changed `limits.py`.")
+    assert "Removed `MAX_RETRIES`" in hooked(path, repo, "Removed `MAX_RETRIES` from `limits.py`.")
+
+
+def test_a_folder_without_a_checkout_keeps_nothing(tmp_path: Path) -> None:
+    """One sentence, and the agent goes on."""
+    began = {"session_id": "s-1", "cwd": str(tmp_path), "hook_event_name": "SessionStart"}
+    answer = answer_to(json.dumps(began).encode())
+    assert answer.document is None
+    assert "could not be kept" in answer.sentence
