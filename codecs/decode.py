@@ -67,7 +67,7 @@ def _as_fault(message: str, data: bytes) -> Fault:
     got = _value_at(data, path)
     if path == "$.assertions" and problem.startswith("Expected `array` of length <=") and isinstance(got, Sized):
         return too_many(path, "assertions", records.MAX_ASSERTIONS, len(got))
-    if choices := _CHOICES.get(path.rpartition(".")[2]):
+    if choices := _CHOICES.get(".".join(path.split(".")[-2:])) or _CHOICES.get(path.rpartition(".")[2]):
         return schema_fault(path, "one of " + ", ".join(choices), got)
     if "matching regex" in problem:
         return schema_fault(path, _PATTERNED.get(path.rpartition(".")[2], "an identifier (records.md)"), got)
@@ -79,6 +79,7 @@ def _as_fault(message: str, data: bytes) -> Fault:
 _CHOICES: dict[str, tuple[str, ...]] = {
     "effect": get_args(records.Effect),
     "kind": get_args(records.Kind),
+    "session.kind": get_args(records.SessionKind),
     "outcome": get_args(records.Outcome),
     "tier": get_args(records.Tier),
     "coverage": get_args(records.CoverageLevel),
@@ -305,6 +306,10 @@ def _check_assertion_times(place: int, assertion: Assertion) -> Fault | None:
             return _check_time(f"$.assertions[{place}].provenance{which}.ts", annotation.ts)
     if assertion.proposal is not None:
         fault = _check_time(f"$.assertions[{place}].proposal.at", assertion.proposal.at)
+        if fault is not None:
+            return fault
+    if assertion.session is not None:
+        fault = _check_time(f"$.assertions[{place}].session.at", assertion.session.at)
         if fault is not None:
             return fault
     return check_chain(f"$.assertions[{place}].chain", assertion.chain) if assertion.chain else None

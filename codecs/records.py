@@ -49,11 +49,20 @@ MAX_CHECK_LENGTH = 2000
 """Characters of one check."""
 MAX_UNCHECKED = 1000
 """Spans of one sentence that an observation may call unchecked."""
+MAX_SELECTED = 40
+"""Parts of a scope in a session."""
+MAX_COMMAND = 200
+"""Characters of a command of a session."""
 MAX_LEFT = 2000
 """Characters of what a proposal leaves open."""
 
 CheckIndex = Annotated[int, Meta(ge=0, lt=MAX_CHECKS)]
 Checks = Annotated[list[Annotated[str, Meta(max_length=MAX_CHECK_LENGTH)]], Meta(max_length=MAX_CHECKS)]
+SessionKind = Literal["test", "lint", "build", "format", "type-check", "other"]
+SessionScope = (
+    Annotated[str, Meta(max_length=4096)]
+    | Annotated[list[Annotated[str, Meta(max_length=4096)]], Meta(max_length=MAX_SELECTED)]
+)
 CheckForm = Literal["declared", "claim", "none"]
 CoverageLevel = Literal["whole", "part", "none"]
 Unchecked = Annotated[
@@ -199,6 +208,48 @@ class Proposal(Record, frozen=True, gc=False):
     signature: Signature | None = None
 
 
+class SessionCounts(Record, frozen=True, gc=False):
+    """How many tests, files or findings a command of a session counted, of those that the statement speaks of."""
+
+    passed: Annotated[int, Meta(ge=0)] = 0
+    failed: Annotated[int, Meta(ge=0)] = 0
+    errors: Annotated[int, Meta(ge=0)] = 0
+
+
+class Session(Record, frozen=True, gc=False):
+    """What the emitter's own session shows of a statement about a result, such as «All tests pass.»
+    (docs/recording.md). It is no evidence: it can refute and explain, and never admits.
+
+    Where neither `scope`, `exit`, `counts` nor `at` is there, no command of that kind was run.
+
+    Attributes:
+        kind: of the command that the statement speaks of.
+        scope: of the last such command: `all`, or what it was narrowed to.
+        exit: its exit status; absent where a pipe or another command hides it.
+        counts: what it counted; absent where its output does not tell.
+        at: when it ended.
+        edits_after: how many files were changed behind it.
+        runs_after: how many commands of that kind, or of unknown kind, were run behind it.
+        stated: what the statement speaks of: `all`, or tests and paths.
+        command: the command, as a person is shown it; untrusted text.
+    """
+
+    kind: SessionKind
+    scope: SessionScope | None = None
+    exit: int | None = None
+    counts: SessionCounts | None = None
+    at: Time | None = None
+    edits_after: Annotated[int, Meta(ge=0)] = 0
+    runs_after: Annotated[int, Meta(ge=0)] = 0
+    stated: SessionScope = "all"
+    command: Annotated[str, Meta(max_length=MAX_COMMAND)] = ""
+
+    @property
+    def is_no_run(self) -> bool:
+        """Whether no command of that kind was run."""
+        return self.scope is None and self.exit is None and self.counts is None and self.at is None
+
+
 class Assertion(Record, frozen=True, gc=False):
     """One assertion of an emission. Without a span it is the memo's own object [S §6]; see `decode.py`.
 
@@ -216,6 +267,7 @@ class Assertion(Record, frozen=True, gc=False):
         checks: what a machine can verify of it (docs/checks.md). Without any, and without a proposal, observers tell
             the check that its words give.
         proposal: checks that another party proposes for it.
+        session: what the emitter's own session shows of it.
     """
 
     span: Span | None = None
@@ -230,6 +282,7 @@ class Assertion(Record, frozen=True, gc=False):
     cites: Cites | None = None
     checks: Checks | None = None
     proposal: Proposal | None = None
+    session: Session | None = None
 
     @property
     def annotations(self) -> list[Annotation]:
@@ -500,6 +553,11 @@ Reason = Literal[
     "review",
     "validity-ended",
     "not-looked-at",
+    "session-failed",
+    "session-only",
+    "narrower-run",
+    "stale-run",
+    "no-run",
 ]
 Disposition = Literal["discard", "review", "re-emit", "refuse"]
 

@@ -39,11 +39,14 @@ _NULL: Schema = {"type": "null"}
 
 def strict_emission_schema() -> Schema:
     """The schema of an emission that strict structured outputs take: without `signature`, which no model can write, and
-    without `proposal`, which another party writes."""
+    without `proposal` and `session`, which another party and a recorder write."""
     schema = msgspec.json.schema(Emission)
     definitions = schema["$defs"]
     del definitions["Emission"]["properties"]["signature"]
-    del definitions["Assertion"]["properties"]["proposal"], definitions["Proposal"]
+    for member, *names in (("proposal", "Proposal"), ("session", "Session", "SessionCounts")):
+        del definitions["Assertion"]["properties"][member]
+        for name in names:
+            del definitions[name]
     return strict_schema(schema)
 
 

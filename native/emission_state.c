@@ -54,7 +54,8 @@ FOLLOWS(ASSERTION_STATE_WITNESSES, ASSERTION_STATE_DUE);
 FOLLOWS(ASSERTION_STATE_CHECKING, ASSERTION_STATE_WITNESSES);
 FOLLOWS(ASSERTION_STATE_REVIEWERS, ASSERTION_STATE_CHECKING);
 FOLLOWS(ASSERTION_STATE_LOOK, ASSERTION_STATE_REVIEWERS);
-LAST(ASSERTION_STATE, ASSERTION_STATE_LOOK);
+FOLLOWS(ASSERTION_STATE_SESSION, ASSERTION_STATE_LOOK);
+LAST(ASSERTION_STATE, ASSERTION_STATE_SESSION);
 
 FOLLOWS(CLOSED_KIND, CLOSED_SPAN_KEY);
 FOLLOWS(CLOSED_EFFECT, CLOSED_KIND);
@@ -619,7 +620,7 @@ int assertion_state_read(AssertionState *self, Reader *reader, Arena *arena, con
     if (!pass_values(reader, 1))
         return 0;
     self->reviewers = (View){start, (size_t)(reader->at - start)};
-    if (!take_int(reader, &self->look))
+    if (!take_int(reader, &self->look) || !take_int(reader, &self->session))
         return 0;
     self->has_material = 0;
     self->not_counted = (View){NULL, 0};
@@ -845,6 +846,7 @@ void assertion_state_pack(Buffer *out, const AssertionState *self)
     else
         self->reviewers.length ? put_view(out, self->reviewers) : pack_array(out, 0);
     pack_int(out, self->look);
+    pack_int(out, self->session);
 }
 
 void waiting_pack(Buffer *out, const PendingEvidence *self)

@@ -116,7 +116,7 @@ int folder_keep(Folder *self, const Place *place); /* what `packing` holds becom
 int folder_forget(Folder *self, const Place *place); /* nothing is known any more */
 int folder_admit(Folder *self, AssertionState *assertion, int64_t until);
 int folder_renew(Folder *self, PyObject *renewed); /* DONE also where the assertion is no longer admitted */
-int folder_is_pythons(const Folder *self, const AssertionState *assertion); /* several observers, rules on checks, or unknown terms */
+int folder_is_pythons(const Folder *self, const AssertionState *assertion); /* several observers, rules on checks, what a session shows, or unknown terms */
 PyObject *folder_about(Folder *self, View check, View path); /* what is told of a check; unknown: None */
 void about_leave(About *self);
 int folder_has_unknown(Folder *self, const AssertionState *assertion);

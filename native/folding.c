@@ -87,7 +87,7 @@ static const Terms *terms_of(const Folder *self, const AssertionState *assertion
 int folder_is_pythons(const Folder *self, const AssertionState *assertion)
 {
     const Terms *terms = terms_of(self, assertion);
-    return terms == NULL || !terms->counts_once || terms->min_observers[assertion->external ? 1 : 0] > 1;
+    return terms == NULL || assertion->session >= 0 || !terms->counts_once || terms->min_observers[assertion->external ? 1 : 0] > 1;
 }
 
 /* The evidence is there: admits an assertion until then. Its place and words; what holds it is the caller's to write. */

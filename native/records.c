@@ -278,15 +278,15 @@ static int assertion_read(Emission *self, AssertionState *assertion, Json *json,
 {
     static const Name names[] = {NAME("span"), NAME("span_key"), NAME("assertion"), NAME("kind"), NAME("provenance"),
                                  NAME("effect"), NAME("grounded"), NAME("chain"), NAME("confidence"), NAME("cites"),
-                                 NAME("checks"), NAME("proposal")};
+                                 NAME("checks"), NAME("proposal"), NAME("session")};
     int found, first = 1, flag, fine = 1;
     unsigned seen = 0, next = 0, member;
     if (!begins(json, '{'))
         return 0;
     while (fine && (found = JSON_NAMED(json, &first, names, &next, &member)) > 0) {
-        if (member < 12 && !once(&seen, member))
+        if (member < 13 && !once(&seen, member))
             return 0;
-        if (member != 0 && member != 3 && member < 12 && absent(json))
+        if (member != 0 && member != 3 && member < 13 && absent(json))
             continue;
         fine = member == 0   ? span_read(json, &assertion->start, &assertion->end)
                : member == 1 ? json_pass_text(json) /* it is made anew */
@@ -298,8 +298,8 @@ static int assertion_read(Emission *self, AssertionState *assertion, Json *json,
                : member == 7 ? (assertion->has_chain = raw_read(json, '[', &assertion->chain))
                : member == 8 ? (assertion->has_confidence = confidence(json, &assertion->confidence))
                : member == 10 ? checks_read(assertion, json)
-               : member > 11  ? json_pass(json, JSON_DEPTH / 2)
-                              : 0; /* citations and proposals are Python's */
+               : member > 12  ? json_pass(json, JSON_DEPTH / 2)
+                              : 0; /* citations, proposals and what a session shows are Python's */
     }
     return fine && found == 0 && seen & 1;
 }
@@ -321,7 +321,8 @@ static int more_assertions(Emission *self, Arena *arena)
                                 .basis = {(const uint8_t *)"corroboration", 13},
                                 .external = -1,
                                 .admitted_at = -1,
-                                .valid_until = -1};
+                                .valid_until = -1,
+                                .session = -1};
     self->count++;
     return 1;
 }

@@ -25,7 +25,8 @@ static const Word REASONS[] = {
     WORD("low-confidence"),    WORD("confusable-text"), WORD("fabricated-annotation"), WORD("contradicted"),
     WORD("superseded"),        WORD("partly-checked"),  WORD("below-floor"),           WORD("aged-out"),
     WORD("not-checked"),       WORD("no-corroboration"), WORD("review"),               WORD("validity-ended"),
-    WORD("not-looked-at"),
+    WORD("not-looked-at"),     WORD("session-failed"),  WORD("session-only"),          WORD("narrower-run"),
+    WORD("stale-run"),         WORD("no-run"),
 };
 #define LENGTH_OF(list) (sizeof(list) / sizeof *(list))
 _Static_assert(LENGTH_OF(KINDS) == KIND_CODES && LENGTH_OF(DISPOSITIONS) == DISPOSITION_CODES &&

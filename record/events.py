@@ -6,7 +6,7 @@ and nothing of what it means: which call looked at what is decided by `tools`, w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -23,6 +23,8 @@ class ToolCall:
         ok: whether the call succeeded.
         at: when the result was there, with a time zone; None where it is not known.
         cwd: the directory in which the call was made, absolute; None where it is not known.
+        exit: the exit status that the session tells of a command line; None where it tells none. Two tellings of a
+            call are equal without it.
     """
 
     call_id: str
@@ -32,6 +34,7 @@ class ToolCall:
     ok: bool
     at: datetime | None
     cwd: str | None
+    exit: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +75,11 @@ class TurnEnded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """Calls that were made here are not in the transcript: it was compacted, or its beginning is not read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """A line of a transcript that could not be read; what stands around it is read nevertheless.
 
@@ -88,7 +96,7 @@ class Problem:
     lines: int = 1
 
 
-Event: TypeAlias = ToolCall | Message | TurnBegan | TurnEnded | Problem
+Event: TypeAlias = ToolCall | Message | TurnBegan | TurnEnded | Gap | Problem
 
 
 @dataclass(slots=True)

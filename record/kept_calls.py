@@ -6,6 +6,7 @@ from collections import deque
 from typing import Final
 
 from .call_annotations import CallText
+from .session import Session
 from .workspaces import Workspace
 
 MOST_CALLS: Final = 500
@@ -19,11 +20,12 @@ class Calls(deque[CallText]):
 
     Args:
         workspace: where its paths begin.
+        session: what its commands and edits show.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, session: Session) -> None:
         super().__init__()
-        self.workspace = workspace
+        self.workspace, self.session = workspace, session
         self._size = 0
 
     def add(self, one: CallText) -> None:

@@ -23,9 +23,11 @@ from ..codecs.errors import UsageError
 from ..codecs.records import Effect, Emitter
 from .call_annotations import Annotator
 from .checkouts import Checkout
-from .events import Event, Message, Problem, Reading, ToolCall, TurnBegan, TurnEnded
+from .command_kinds import CommandKinds
+from .events import Event, Gap, Message, Problem, Reading, ToolCall, TurnBegan, TurnEnded
 from .kept_calls import Calls
 from .naming import counted, name_of
+from .session import Session
 from .sinks import Sink
 from .tools import ToolMap
 from .turns import Turn
@@ -87,6 +89,7 @@ class Recorder:
         self.checkout = None if root is None else Checkout(root)
         read_file = None if self.checkout is None else self.checkout.text
         self.read_file = read_file
+        self.kinds = CommandKinds(read_file)
         self.annotator = Annotator(None if self.checkout is None else self.checkout.data)
         self._calls: OrderedDict[str, Calls] = OrderedDict()
         self._turns: OrderedDict[str, int] = OrderedDict()
@@ -123,13 +126,17 @@ class Recorder:
         group = f"{name_of(conversation, 'conversation')}:{name_of(str(number), 'turn')}"
         attempt = counted(self._turns, group, MOST_TURNS)
         headers = () if traceparent is None else (("traceparent", traceparent.encode()),)
+        return Turn(self, group, attempt, headers, self._calls_of(conversation), cwd)
+
+    def _calls_of(self, conversation: str) -> Calls:
+        """The calls of a conversation, which counts as the newest."""
         calls = self._calls.pop(conversation, None)
         if calls is None:
-            calls = Calls(Workspace(self.root, self.read_file))
+            calls = Calls(Workspace(self.root, self.read_file), Session(self.tools, self.kinds))
         self._calls[conversation] = calls
         while len(self._calls) > MOST_CONVERSATIONS:
             self._calls.popitem(last=False)
-        return Turn(self, group, attempt, headers, calls, cwd)
+        return calls
 
     def record(self, conversation: str, events: Iterable[Event], *, cwd: str | None = None) -> list[Problem]:
         """Records a session's events, turn by turn; text and calls outside a turn are a turn of their own.
@@ -168,6 +175,7 @@ class Recorder:
             What cannot be read, as it comes; and of each turn that was emitted its number, once the sink has it.
         """
         number, kept = 0, None
+        self._calls_of(conversation).session.is_told = True
         for turn in self._turns_of(conversation, events, cwd):
             if isinstance(turn, Problem):
                 yield turn
@@ -200,6 +208,9 @@ class Recorder:
                         turn.close(at)
                         yield turn
                     turn = None
+                case Gap():
+                    turn = turn or self.turn(conversation, cwd=cwd)
+                    turn.cut()
                 case ToolCall():
                     turn = turn or self.turn(conversation, cwd=cwd)
                     turn.call(event)

@@ -31,7 +31,7 @@ _ERRORS: Final = re.compile(r"2>(?:&1|\s*/dev/null)(?=[\s;|&)]|\Z)")
 _OPERATORS: Final = re.compile(r"&&|\|\||\|&|&>>?|[<>]&|>>|>\||<>|[()<>;|&]")
 _COMPOUND: Final = frozenset(
     ("if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "function", "select")
-    + ("{", "}", "!", "[[", "coproc", "time")
+    + ("{", "}", "!", "[[", "coproc")
 )
 _OPERATOR: Final = "();<>|&"
 _QUOTED: Final = {ord(one): chr(0xE100 + ord(one)) for one in (*_OPERATOR, *"{}!")}
@@ -47,6 +47,10 @@ _SET: Final = re.compile(r"(?:[-+][eufE]*(?:[eufE]|o (?:pipefail|errexit|nounset
 """What `set` may be told: anything else prints more, or has nothing printed any more."""
 _STOPPING: Final = _COMPOUND | _CHANGES_ALL
 _SETTING: Final = frozenset(("export", "declare", "typeset", "local", "readonly", "unset"))
+_SOURCING: Final = frozenset(("source", "."))
+_SETS_UP: Final = re.compile(r"(?:^|/)(?:activate|nvm\.sh|env)$")
+"""Scripts that only say which programs are meant."""
+_STORING: Final = frozenset((">", ">>", "&>", "&>>", ">|", "<>"))
 _SEPARATORS: Final = frozenset((";", "&&", "||"))
 _PIPES: Final = frozenset(("|", "|&"))
 
@@ -59,12 +63,19 @@ class Pipeline(NamedTuple):
         cwd: the folder in which it runs; None where that is not known.
         background: it runs beside those that follow, and may print at any time.
         certain: it is run to its end whenever all of the line succeeds.
+        written: the words of each command as they are written, also where it is unclear what they print; `UNCLEAR`
+            stands for what a shell would replace. Files that the output goes to are left out.
+        stored: files that its output goes to.
+        joined: what stands before it: `;`, `&&` or `||`.
     """
 
     commands: tuple[tuple[str, ...], ...]
     cwd: str | None
     background: bool = False
     certain: bool = True
+    written: tuple[tuple[str, ...], ...] = ()
+    stored: tuple[str, ...] = ()
+    joined: str = ";"
 
 
 def pipelines(line: str, cwd: str | None, depth: int = 0) -> list[Pipeline]:
@@ -179,6 +190,7 @@ class _Reading:
     def __init__(self, words: list[str], depth: int) -> None:
         self._words, self._at, self._depth = words, 0, depth
         self._stopped = depth > MAX_DEPTH
+        self._changed = False  # commands may be other programs than their names say, or print something else
 
     def all(self, cwd: str | None) -> list[Pipeline]:
         """Every pipeline, up to where nothing is known any more."""
@@ -208,6 +220,8 @@ class _Reading:
                 moved, perhaps = True, perhaps or before != ";"
                 behind = None if before == "||" else behind
             found += some if before == ";" else [one._replace(certain=False) for one in some]
+            if some:
+                found[-len(some)] = found[-len(some)]._replace(joined=before)
             cwd, before = behind, ";"
         return found
 
@@ -226,7 +240,7 @@ class _Reading:
         """The next pipeline, as several where it is a list of its own; and the folder behind it."""
         inner = self._subshell(cwd) if self._next == "(" else None
         commands: list[list[str]] = [[]]
-        clear, background = True, False
+        clear, background, target_of, stored = True, False, "", list[str]()
         while not self._stopped and not background and self._next not in ("", ")", *_SEPARATORS):
             word = self._next
             self._at += 1
@@ -236,37 +250,45 @@ class _Reading:
                 self._stopped = True  # a function, an array, or whatever else
             elif _is_operator(word):
                 clear, background = False, word == "&"  # else a redirection
+                target_of = "" if background else word
+                if target_of and commands[-1][-1:] in (["1"], ["2"]):
+                    commands[-1].pop()  # which of its outputs
+            elif target_of:
+                stored += [word.translate(_PLAIN)] if target_of in _STORING else []
+                target_of = ""
             else:
                 commands[-1].append(word)
         if inner is None and len(commands) == 1 and commands[0] and all(map(assigned, commands[0])):
-            self._stopped = self._stopped or any(is_felt(word.translate(_PLAIN)) for word in commands[0])
+            self._changed = self._changed or any(is_felt(word.translate(_PLAIN)) for word in commands[0])
             return [], cwd  # nothing is run, and nothing printed
         taken = [self._taken_off(command) for command in (commands if inner is None else commands[1:])]
         if self._stopped:
             return [], None
+        written = tuple(tuple(word.translate(_PLAIN) for word in command) for command in commands if command)
+        ran = Pipeline((), cwd, background, True, written if inner is None else (), tuple(stored))
         if background or (inner is not None and commands[0]):
-            return [Pipeline((), cwd, background)], cwd
+            return [ran], cwd
         if inner is None and len(taken) == 1 and taken[0][:1] == ("cd",):
             there = clear and len(taken[0]) == 2 and UNCLEAR not in taken[0][1]
             return [], folder(taken[0][1], cwd) if there else None
-        if not clear or not all(taken) or any(UNCLEAR in word for words in taken for word in words):
-            return [Pipeline((), cwd)], cwd
+        if self._changed or not clear or not all(taken) or any(UNCLEAR in word for words in taken for word in words):
+            return [*(one._replace(commands=()) for one in inner or ()), ran], cwd
         script = script_in(taken[0]) if inner is None else None
         if script is not None:
             inner, taken = pipelines(script, cwd, self._depth + 1), taken[1:]
         if inner is None:
-            return [Pipeline(tuple(taken), cwd)], cwd
+            return [ran._replace(commands=tuple(taken))], cwd
         if not taken:
             return inner, cwd
-        one = inner[0] if len(inner) == 1 and inner[0].commands else Pipeline((), cwd)
-        return [one._replace(commands=(*one.commands, *taken)) if one.commands else one], cwd
+        one = inner[0] if len(inner) == 1 and inner[0].commands else ran
+        return [one._replace(commands=(*one.commands, *taken), written=()) if one.commands else one], cwd
 
     def _taken_off(self, given: list[str]) -> tuple[str, ...]:
         """The words of a command without what only passes it on; none where they are unclear. Ends the reading where
         nothing is known behind the command."""
         rest = given
         while rest and assigned(rest[0]) is not None:
-            self._stopped = self._stopped or is_felt(rest[0].translate(_PLAIN))
+            self._changed = self._changed or is_felt(rest[0].translate(_PLAIN))
             rest = rest[1:]
         words = tuple(word.translate(_PLAIN) for word in rest)
         while words[:1] == ("command",) and words[1:2] not in ((), ("-v",), ("-V",)):
@@ -274,7 +296,9 @@ class _Reading:
         name = words[0] if words else ""
         setting = name in _SETTING and any(map(is_felt, words[1:]))
         setting = setting or (name == "set" and _SET.fullmatch(" ".join(words[1:])) is None)
-        if UNCLEAR in name or name in _STOPPING or setting or words[:2] == ("printf", "-v") or name.startswith("-"):
+        is_source = name in _SOURCING and _SETS_UP.search(words[-1]) is not None
+        self._changed = self._changed or setting or is_source
+        if UNCLEAR in name or (name in _STOPPING and not is_source) or words[:2] == ("printf", "-v") or name[:1] == "-":
             self._stopped = True
         if not words or self._stopped:
             return ()

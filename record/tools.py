@@ -52,6 +52,19 @@ class ToolMap:
         """
         return cls(DEFAULTS, rules_of(text, name))
 
+    def line_of(self, call: ToolCall, root: str | None) -> tuple[str, str | None] | None:
+        """The command line that a call ran, and the folder that it began in; None where the tool runs none.
+
+        Args:
+            call: as the session has it.
+            root: of the repository, absolute; None takes the call's own folder for it.
+        """
+        rule = self._rules.get(call.name)
+        if rule is not None and rule.shell is not None:
+            line = call.arguments.get(rule.shell)
+            return (line, call.cwd or root) if isinstance(line, str) else None
+        return _line(call, root) if rule is None and self._mappers.get(call.name) is _shell else None
+
     def looks(self, call: ToolCall, root: str | None) -> list[Look]:
         """The looks of a call; none where it failed, has no result, or looked at nothing that is known.
 
@@ -144,17 +157,21 @@ def _nothing(call: ToolCall, root: str | None) -> list[Look]:
     return []
 
 
-def _shell(call: ToolCall, root: str | None) -> list[Look]:
-    """A command line, as a text or as a list of words."""
+def _line(call: ToolCall, root: str | None) -> tuple[str, str | None] | None:
+    """A command line, given as a text or as a list of words, and its folder; None where the call gives none."""
     given: Any = call.arguments.get("command", call.arguments.get("cmd"))
     cwd = _text(call, "workdir", "cwd") or call.cwd or root
     if cwd is not None and root is not None and not cwd.startswith("/"):
         cwd = folder(cwd, call.cwd or root)
     if isinstance(given, list) and given and all(isinstance(word, str) for word in given):  # pyright: ignore[reportUnknownVariableType]
         given = script_of(given)  # pyright: ignore[reportUnknownArgumentType]
-    if not isinstance(given, str) or call.arguments.get("run_in_background") or call.arguments.get("is_input"):
-        return []
-    return shell_looks(given, cwd, root)
+    return (given, cwd) if isinstance(given, str) and not call.arguments.get("is_input") else None
+
+
+def _shell(call: ToolCall, root: str | None) -> list[Look]:
+    """A command line."""
+    line = _line(call, root)
+    return [] if line is None or call.arguments.get("run_in_background") else shell_looks(*line, root)
 
 
 def _editor(call: ToolCall, root: str | None) -> list[Look]:

@@ -25,6 +25,7 @@ from .kept_calls import Calls
 from .looks import LookResult
 from .naming import milliseconds
 from .pieces import Piece, Streaming, halves, pieces
+from .session import SessionView
 from .sinks import Recorded, Sink
 from .tools import ToolMap, output_of
 from .unquotable import is_secret_line
@@ -81,6 +82,7 @@ class Turn:
         self._stream, self._part, self._ended = Streaming(), 0, False
         self._at: int | None = None
         self._known: Sequence[CallText] | None = None
+        self._shown: SessionView | None = None
 
     @property
     def says(self) -> bool:
@@ -121,6 +123,10 @@ class Turn:
         """As `tool`, of an event; one without a time has none in its annotations."""
         self._take(event, None if event.at is None else milliseconds(event.at))
 
+    def cut(self) -> None:
+        """Calls were made here, or before, that are not told."""
+        self._calls.session.cut()
+
     def _take(self, event: ToolCall, at: int | None) -> None:
         self._demand_open()
         self._recorder.reading.calls += 1
@@ -135,7 +141,9 @@ class Turn:
                 at=event.at,
                 cwd=self._cwd,
             )
-        for one in self._calls.workspace.seen(own, lambda root: self._seen(event, at, root)):
+        workspace = self._calls.workspace
+        self._calls.session.take(event, at, workspace.folder(own))
+        for one in workspace.seen(own, lambda root: self._seen(event, at, root)):
             self._calls.add(CallText(one))
 
     def _seen(self, event: ToolCall, at: int | None, root: str | None) -> list[LookResult]:
@@ -181,7 +189,7 @@ class Turn:
         """Ends the turn, and emits nothing yet: `emit` does, with the calls that are known now, or nobody does."""
         self._ended = True
         self._at = self._at if at is None else milliseconds(at)
-        self._known = tuple(self._calls)
+        self._known, self._shown = tuple(self._calls), self._calls.session.view()
 
     def emit(self) -> None:
         """Emits what is left of a turn that is closed, and flushes the sink.
@@ -237,9 +245,11 @@ class Turn:
         recorder = self._recorder
         emitted_at = format_time(recorder.clock() if self._at is None else self._at)
         calls = self._known if self._known is not None else tuple(self._calls)
+        shown = self._shown or self._calls.session.view()
         ready: list[tuple[Piece, list[Assertion]]] = []
         waiting = [
-            (piece, [self._assertion(piece, place, calls) for place in range(len(piece.found))]) for piece in several
+            (piece, [self._assertion(piece, place, calls, shown) for place in range(len(piece.found))])
+            for piece in several
         ]
         while waiting:
             piece, assertions = waiting.pop(0)
@@ -266,12 +276,13 @@ class Turn:
             recorder.sink.put(Recorded(emission.emission_id, _encode(emission), self._headers))
             self._part += 1
 
-    def _assertion(self, piece: Piece, place: int, calls: Sequence[CallText]) -> Assertion:
+    def _assertion(self, piece: Piece, place: int, calls: Sequence[CallText], shown: SessionView) -> Assertion:
         one = piece.found[place]
         annotations = self._recorder.annotator.note(one.text, calls)
         return Assertion(
             span=Span(chars=(one.start - piece.start, one.end - piece.start)),
             provenance=annotations or None,
+            session=shown.about(one.text),
         )
 
 

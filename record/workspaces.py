@@ -61,6 +61,14 @@ class Workspace:
                 return found
         return make(self._root)
 
+    def folder(self, cwd: str | None) -> str | None:
+        """The folder that a session's project lies in; None where that is not known yet.
+
+        Args:
+            cwd: where a call says that it was made, absolute.
+        """
+        return self._folder if self._root is not None and self._is_elsewhere(cwd, self._root) else self._root
+
     def _fits(self, lines: Sequence[Line]) -> bool:
         """Whether at least half of these lines stand in the files here that they are said to be of."""
         files: dict[str, frozenset[str]] = {}

@@ -28,6 +28,7 @@ class _Result:
     ok: bool
     at: datetime | None
     line: int
+    exit: int | None
 
 
 class Turns:
@@ -86,7 +87,7 @@ class Turns:
             self._open[call_id] = _Call(name, arguments, at, cwd)
             if (early := self._early.pop(call_id, None)) is not None:
                 self._early_size -= len(early.text or "")
-                yield from self.result(call_id, early.text, early.ok, at=early.at, line=early.line)
+                yield from self.result(call_id, early.text, early.ok, at=early.at, line=early.line, exit=early.exit)
 
     def awaits(self, call_id: str) -> bool:
         """Whether this call has no result yet."""
@@ -97,20 +98,28 @@ class Turns:
         return call_id in self._open or call_id in self._done
 
     def result(
-        self, call_id: str, result: str | None, ok: bool, *, at: datetime | None, line: int, cwd: str | None = None
+        self,
+        call_id: str,
+        result: str | None,
+        ok: bool,
+        *,
+        at: datetime | None,
+        line: int,
+        cwd: str | None = None,
+        exit: int | None = None,
     ) -> Iterator[Event]:
-        """A result: the call is told with it, at once."""
+        """A result: the call is told with it, at once. `exit` is the status of a command line, where that is told."""
         call = self._open.pop(call_id, None)
         if call is not None:
             self._see(at)
             self._done[call_id] = _fingerprint(call.name, call.arguments)
-            yield _tool_call(call_id, call, result, ok, at, cwd)
+            yield _tool_call(call_id, call, result, ok, at, cwd, exit)
         elif call_id in self._done or call_id in self._early:
             return
         elif call_id in self._late:
             yield Problem(line=line, sentence=f"The result of the call {call_id[:80]!r} came after its turn had ended.")
         else:
-            self._early[call_id] = _Result(result, ok, at, line)
+            self._early[call_id] = _Result(result, ok, at, line, exit)
             self._early_size += len(result or "")
             while self._early_size > MAX_LINE and len(self._early) > 1:
                 yield self._orphan(next(iter(self._early)))
@@ -119,7 +128,7 @@ class Turns:
         """The end of the turn: calls without a result are told, in the order they were made."""
         for call_id, call in self._open.items():
             self._late[call_id] = None
-            yield _tool_call(call_id, call, None, False, None, None)
+            yield _tool_call(call_id, call, None, False, None, None, None)
         while len(self._late) > _MAX_LATE:
             del self._late[next(iter(self._late))]
         while self._early:
@@ -142,7 +151,13 @@ class Turns:
 
 
 def _tool_call(
-    call_id: str, call: _Call, result: str | None, ok: bool, at: datetime | None, cwd: str | None
+    call_id: str,
+    call: _Call,
+    result: str | None,
+    ok: bool,
+    at: datetime | None,
+    cwd: str | None,
+    exit: int | None,
 ) -> ToolCall:
     return ToolCall(
         call_id=call_id,
@@ -152,6 +167,7 @@ def _tool_call(
         ok=ok,
         at=at or call.at,
         cwd=call.cwd or cwd,
+        exit=exit,
     )
 
 

@@ -27,7 +27,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Any, Final
 
-from ..events import Event, Problem
+from ..events import Event, Gap, Problem
 from .call_matching import Turns
 from .foreign_json import arguments, directory, items, members, moment, result_text, text
 from .splitting import elements
@@ -40,6 +40,7 @@ _ARRAY: Final = re.compile(rb"[\xef\xbb\xbf \t\r\n]*\[\s*(?:\{|\Z)")
 _PASSED_OVER: Final = frozenset(("thinking", "redacted_thinking", "image", "document", "fallback", "compaction"))
 """Blocks of the model that are no words to its user and no calls."""
 _COMMAND: Final = re.compile(r"\s*<command-(?:name|message|args)>")
+_EXIT: Final = re.compile(r"(?:Error: )?(?:Command failed with e|E)xit code:? (\d{1,3})\b")
 _NO_PROMPT: Final = re.compile(
     r"\s*(?:\[Request interrupted by user"
     r"|<(?:local-command-(?:stdout|stderr|caveat)|bash-(?:input|stdout|stderr)|task-notification|system-reminder)>)"
@@ -133,6 +134,8 @@ class ClaudeCode:
         results = [block for block in blocks if (text(block.get("type")) or "").endswith("tool_result")]
         for block in results:
             yield from self._result(line, record, block)
+        if record.get("isCompactSummary") is True:
+            yield Gap()
         if results or record.get("isMeta") is True or record.get("isCompactSummary") is True:
             return
         prompt = content if isinstance(content, str) else "\n".join(text(block.get("text")) or "" for block in blocks)
@@ -151,7 +154,10 @@ class ClaudeCode:
             return
         failed = block.get("is_error") is True or members(record.get("toolUseResult")).get("interrupted") is True
         result = result_text(block.get("content"))
-        yield from self._turns.result(call_id, result, not failed, at=moment(record.get("timestamp")), line=line)
+        told = _EXIT.match(result or "") if failed else None
+        code = int(told[1]) if told is not None else None if failed else 0
+        at = moment(record.get("timestamp"))
+        yield from self._turns.result(call_id, result, not failed, at=at, line=line, exit=code)
 
     def _hold(self, said: str, at: datetime | None) -> None:
         texts = self._texts.setdefault(self._message, [])

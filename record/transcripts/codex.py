@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final, cast
 
-from ..events import Event, Problem
+from ..events import Event, Gap, Problem
 from .call_matching import Turns
 from .foreign_json import (
     Unreadable,
@@ -96,12 +96,16 @@ class Codex:
         self._cwd: str | None = None
         self._next = ""  # the identifier that Codex gave the turn that is about to begin
         self._said: dict[str, dict[str, int]] = {}  # how often each log said a text in this turn
-        self._ends: dict[str, tuple[str | None, bool]] = {}  # what events told of calls that await their output
+        self._ends: dict[
+            str, tuple[str | None, bool, int | None]
+        ] = {}  # what events told of calls that await their output
 
     def take(self, line: int, record: dict[str, Any]) -> Iterator[Event]:
         at, payload = moment(record.get("timestamp")), members(record.get("payload"))
         kind = text(record.get("type"))
-        if kind in ("session_meta", "turn_context"):
+        if kind == "compacted":
+            yield Gap()
+        elif kind in ("session_meta", "turn_context"):
             self._cwd = directory(payload.get("cwd")) or self._cwd
             self._next = text(payload.get("turn_id")) or self._next
         elif kind == "response_item":
@@ -117,8 +121,8 @@ class Codex:
 
     def _ended(self) -> Iterator[Event]:
         """Calls whose output never came, but whose end did."""
-        for call_id, (result, ok) in self._ends.items():
-            yield from self._turns.result(call_id, result, ok, at=None, line=0)
+        for call_id, (result, ok, code) in self._ends.items():
+            yield from self._turns.result(call_id, result, ok, at=None, line=0, exit=code)
         self._ends.clear()
         self._said.clear()
 
@@ -168,9 +172,10 @@ class Codex:
             if call_id is None:
                 yield Problem(line=line, sentence="A tool result here names no call; it is passed over.")
                 return
-            result, ok = _output(item["output"]) if "output" in item else (None, True)
-            _, ended_well = self._ends.pop(call_id, (None, True))
-            yield from self._turns.result(call_id, result, ok and ended_well, at=at, line=line)
+            result, ok, code = _output(item["output"]) if "output" in item else (None, True, None)
+            _, ended_well, ended = self._ends.pop(call_id, (None, True, None))
+            code = ended if code is None else code
+            yield from self._turns.result(call_id, result, ok and ended_well, at=at, line=line, exit=code)
         elif kind not in _PASSED_OVER:
             yield unknown(line, "item", item.get("type"))
 
@@ -195,7 +200,8 @@ class Codex:
             code = whole(event.get("exit_code"))
             shown = event.get("aggregated_output", event.get("stdout"))
             given = {"command": event.get("command")}
-            yield from self._call_ended("exec_command", given, event, result_text(shown), code in (None, 0), line, at)
+            ok = code in (None, 0)
+            yield from self._call_ended("exec_command", given, event, result_text(shown), ok, line, at, code)
         elif kind == "mcp_tool_call_end":
             call = members(event.get("invocation")) or event
             answer = members(event.get("result"))
@@ -216,6 +222,7 @@ class Codex:
         ok: bool,
         line: int,
         at: datetime | None,
+        code: int | None = None,
     ) -> Iterator[Event]:
         """The end of a call in the event log: noted until its output comes, or told where there is no such call."""
         call_id = identifier(event.get("call_id")) or identifier(event.get("id"))
@@ -223,10 +230,10 @@ class Codex:
             return
         yield from self._ensure(line, at)
         if self._turns.awaits(call_id):
-            self._ends[call_id] = result, ok
+            self._ends[call_id] = result, ok, code
         elif not self._turns.knows(call_id):
             yield from self._turns.call(call_id, name, given, at=at, cwd=self._where(event.get("cwd")))
-            yield from self._turns.result(call_id, result, ok, at=at, line=line)
+            yield from self._turns.result(call_id, result, ok, at=at, line=line, exit=code)
 
     def _where(self, written: object) -> str | None:
         given = directory(written)
@@ -243,8 +250,8 @@ def _given(item: dict[str, Any]) -> dict[str, Any]:
     return {"input": item["input"]} if "input" in item else {}
 
 
-def _output(output: object) -> tuple[str | None, bool]:
-    """The text of an output without the frame around it, and whether the call went well."""
+def _output(output: object) -> tuple[str | None, bool, int | None]:
+    """The text of an output without the frame around it, whether the call went well, and its exit status."""
     ok = True
     if isinstance(output, dict):  # the flat lines of early versions
         whole_output = members(cast("object", output))
@@ -252,18 +259,19 @@ def _output(output: object) -> tuple[str | None, bool]:
         output = whole_output.get("content")
     shown = result_text(output)
     if shown is None:
-        return None, ok
+        return None, ok, None
     if shown.startswith('{"output":'):
         try:
             framed = members(decode(shown.encode("utf-8", "replace")))
         except Unreadable:
-            return shown, ok
+            return shown, ok, None
         code = whole(members(framed.get("metadata")).get("exit_code"))
-        return result_text(framed.get("output")), ok and code in (None, 0)
+        return result_text(framed.get("output")), ok and code in (None, 0), code
     if (frame := _FRAME.match(shown)) is not None:
-        code = _EXIT.search(frame[0])
-        return result_text(shown[frame.end() :]), ok and (code is None or int(code[1]) == 0)
-    return shown, ok
+        told = _EXIT.search(frame[0])
+        code = None if told is None else int(told[1])
+        return result_text(shown[frame.end() :]), ok and code in (None, 0), code
+    return shown, ok, None
 
 
 def session_of(head: Iterable[bytes]) -> dict[str, Any]:

@@ -130,7 +130,7 @@ class OpenHands:
         if cause is not None and self._turns.awaits(cause):  # others answer what is no call: state changes, recalls
             result = result_text(record.get("content"))
             ok = not failed and code in (None, 0)
-            yield from self._turns.result(cause, result, ok, at=at, line=line, cwd=cwd)
+            yield from self._turns.result(cause, result, ok, at=at, line=line, cwd=cwd, exit=code)
         elif record["observation"] not in _ACTIONS and record["observation"] not in _NO_CALLS:
             yield unknown(line, "observation", record["observation"])
         self._cwd = cwd or self._cwd
@@ -175,13 +175,14 @@ class OpenHands:
         observation = members(record.get("observation"))
         metadata = members(observation.get("metadata"))
         cwd = text(metadata.get("working_dir"))
+        code = None
         if record["kind"] == "ObservationEvent":
             code = whole(observation.get("exit_code", metadata.get("exit_code")))
             ok = observation.get("is_error") is not True and not observation.get("error") and code in (None, 0)
             result = result_text(observation.get("content", observation.get("output")))
         else:
             ok, result = False, text(record.get("error")) or text(record.get("rejection_reason"))
-        yield from self._turns.result(call_id, result, ok, at=at, line=line, cwd=cwd)
+        yield from self._turns.result(call_id, result, ok, at=at, line=line, cwd=cwd, exit=code)
         self._cwd = cwd or self._cwd
 
     def _foreign(self, line: int, own: str, record: dict[str, Any], at: datetime | None) -> Iterator[Event]:

@@ -17,7 +17,7 @@ from ...codecs.vocabulary import Terminal
 from ..policy.policy import Policy
 from ..sanitise import unexpected_confusables
 from . import corroboration, grounding, standing
-from .emission_state import A_LOOK, AssertionState
+from .emission_state import A_LOOK, REASONS, AssertionState
 
 
 class Moment(StrEnum):
@@ -121,6 +121,12 @@ def _contradicted(case: Case) -> bool:
     return case.contradicted
 
 
+def _session_says(reason: Reason) -> Callable[[Case], bool]:
+    """A row of what the emitter's own session says of a statement about a result (sessions.py)."""
+    number = REASONS.index(reason)
+    return lambda case: case.state.session == number
+
+
 def _superseded(case: Case) -> bool:
     return case.newer
 
@@ -175,6 +181,8 @@ _ON_NEWER = frozenset({Moment.NEWER})
 _ON_END = frozenset({Moment.END})
 _ON_REVIEW = frozenset({Moment.REVIEW})
 
+_BY_SESSION = "docs/recording.md"
+
 TABLE: tuple[Row, ...] = (
     Row("admitted", None, "[S §7] a reviewer", _review_admits, _ON_REVIEW),
     Row("rejected", "review", "[S §7] a reviewer", _review_refuses, _ON_REVIEW),
@@ -186,12 +194,17 @@ TABLE: tuple[Row, ...] = (
     Row("rejected", "confusable-text", "[V §4.3]", _confusable, _ON_ARRIVAL),
     Row("rejected", "fabricated-annotation", "[S §11.1]", _fabricated, _ON_EVIDENCE),
     Row("contradicted", "contradicted", "[S §2] case (iii)", _contradicted, _ON_EVIDENCE),
+    Row("contradicted", "session-failed", _BY_SESSION, _session_says("session-failed"), _ON_ARRIVAL),
     Row("admitted", None, "[S §3, §7]", _admissible, _ON_EVIDENCE),
     Row("rejected", "superseded", "docs/reference/records.md, `attempt`", _superseded, _ON_NEWER),
     Row("below-floor", "partly-checked", "docs/checks.md", _partly_checked, _ON_END),
     Row("below-floor", "below-floor", "[S §7, §11.3]", _too_few, _ON_END),
     Row("decayed-to-uncertainty", "aged-out", "[S §5]", _aged_out, _ON_END),
     Row("unverified-inference", "not-checked", "docs/checks.md", _words_alone, _ON_END),
+    Row("unverified-inference", "session-only", _BY_SESSION, _session_says("session-only"), _ON_END),
+    Row("unverified-inference", "narrower-run", _BY_SESSION, _session_says("narrower-run"), _ON_END),
+    Row("unverified-inference", "stale-run", _BY_SESSION, _session_says("stale-run"), _ON_END),
+    Row("unverified-inference", "no-run", _BY_SESSION, _session_says("no-run"), _ON_END),
     Row("unverified-inference", "not-looked-at", "docs/checks.md", _not_looked_at, _ON_END),
     Row("unverified-inference", "no-corroboration", "[S §5]", _annotated, _ON_END),
     Row("unannotated", "no-corroboration", "[S §5]", _always, _ON_END),

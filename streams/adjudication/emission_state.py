@@ -389,6 +389,7 @@ class Closed(msgspec.Struct, frozen=True, gc=False, eq=False, array_like=True):
     by: str = ""
 
 
+NO_SESSION: Final = -1
 NO_LOOK, A_LOOK, LATE = range(3)
 """Whether an observer that may count has looked at an assertion; `LATE`: none had by its horizon, and it waits on."""
 
@@ -435,6 +436,7 @@ class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_lik
     checking: Checking | None = None
     reviewers: list[str | Material] = []  # first its `material`, then `admitted_by`
     look: int = NO_LOOK
+    session: int = NO_SESSION  # what its emitter's session says of it (sessions.py), by the number of the reason
 
     @property
     def bounds(self) -> Terms:

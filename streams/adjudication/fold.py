@@ -43,6 +43,7 @@ from . import (
     observer_answers,
     proposals,
     reviewing,
+    sessions,
     standing,
     subjects,
     validation,
@@ -52,7 +53,17 @@ from .citing import Citing
 from .claims import Claims, claims_of
 from .compiled import folder_for, topics_of
 from .decisions import Case, Moment
-from .emission_state import A_LOOK, LATE, AssertionState, Attempt, EmissionState, PendingEvidence, Phase, json_of
+from .emission_state import (
+    A_LOOK,
+    LATE,
+    REASONS,
+    AssertionState,
+    Attempt,
+    EmissionState,
+    PendingEvidence,
+    Phase,
+    json_of,
+)
 from .outputs import Writer, traceparent_of
 from .state import MAX_TIMERS, State, counters, due, new_state, next_due
 from .subjects import DIGEST_BYTES
@@ -430,6 +441,8 @@ class _Folding:
                 terms_number=state.terms_number,
                 order=state.next_order(),
             )
+            if assertion.session is not None and assertion.kind == "assertion":
+                assertion_state.session = REASONS.index(sessions.reason_of(assertion.session))
             if effect in self.reviewed and assertion.kind != "refusal":
                 assertion_state.reviewers = [reviewing.material(emission, assertion, locators[number])]
             proposal = assertion.proposal

@@ -293,7 +293,7 @@ PACKED: Final[Mapping[str, Fields]] = {
         *("emission_id", "attempt", "emitted_at", "terms", "span_key", "kind", "effect", "k", "text", "annotated"),
         *("grounded", "confidence", "chain", "emitter", "traceparent", "terms_number", "arrival", "order", "ids"),
         *("declared", "phase", "seen", "fresh", "aged", "revision", "basis", "admitted_at", "valid_until", "touched"),
-        *("clock", "due", "witnesses", "checking", "reviewers", "look"),
+        *("clock", "due", "witnesses", "checking", "reviewers", "look", "session"),
     ),
     "closed": (
         *("span_key", "kind", "effect", "status", "reason", "disposition", "coverage", "classes", "missing", "checks"),
@@ -393,7 +393,8 @@ CODES: Final[Mapping[str, Sequence[str]]] = {
     "reason": (
         *("declared-terminal", "unknown-class", "ungrounded", "citation-violation", "low-confidence"),
         *("confusable-text", "fabricated-annotation", "contradicted", "superseded", "partly-checked", "below-floor"),
-        *("aged-out", "not-checked", "no-corroboration", "review", "validity-ended", "not-looked-at"),
+        *("aged-out", "not-checked", "no-corroboration", "review", "validity-ended", "not-looked-at", "session-failed"),
+        *("session-only", "narrower-run", "stale-run", "no-run"),
     ),
 }
 """Numbers that stand for words: each word's place in its list."""

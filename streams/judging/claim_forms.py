@@ -41,11 +41,13 @@ class Form(NamedTuple):
     whole: bool = True
 
 
+_DATA: Final = tables("claim_forms")
 FORMS: Final = tuple(
-    Form(row["say"], row["checks"], row.get("denied"), not row.get("part", False))
-    for row in tables("claim_forms")["forms"]
+    Form(row["say"], row["checks"], row.get("denied"), not row.get("part", False)) for row in _DATA["forms"]
 )
-"""Every row."""
+"""The rows whose checks say what their sentences say."""
+CHANGES: Final = tuple(Form(row["say"], row["checks"], "", whole=False) for row in _DATA["changes"])
+"""The rows of what an agent says that it changed: what stands there now can refute that, and never shows it."""
 
 
 class Noun(NamedTuple):
@@ -349,4 +351,4 @@ def _row(form: Form) -> _Row:
     return _Row(form, parts, "{at}" in form.checks, needs)
 
 
-_ROWS: Final = tuple(map(_row, FORMS))
+_ROWS: Final = tuple(map(_row, (*FORMS, *CHANGES)))

@@ -36,6 +36,7 @@ _SHAPES: Final = {
 }
 _CALL: Final = re.compile(r"[A-Za-z_$][\w$.:]{0,255}(!)?\((?!\)).{0,255}\)", re.ASCII)
 """A call with arguments, or a macro."""
+_VERSION: Final = re.compile(r"v?\d{1,9}(?:\.\d{1,9}){1,3}[\w.+-]{0,40}")
 _CHANGES: Final = re.compile(r"(?:.*/)?(?:CHANGELOG|CHANGES|HISTORY|NEWS|RELEASES)(?:\.\w{1,4})?")
 
 
@@ -92,7 +93,8 @@ def read(kind: str, token: Token) -> str | None:
 
     Args:
         kind: `symbol`, `callee` (also a call with arguments), `macro`, `name`, `module`, `identifier`, `hash`, `path`,
-            `changelog`, `quote`, `expression` (quote or constant), `value`, `literal`, `constant`, `number` or `time`.
+            `changelog`, `quote`, `expression` (quote or constant), `value`, `literal`, `constant`, `number`,
+            `version` or `time`.
         token: any.
     """
     text = token.text
@@ -115,6 +117,8 @@ def read(kind: str, token: Token) -> str | None:
         return _quoted(text) if token.kind == "word" and (text in CONSTANTS or number_of(text) is not None) else None
     if kind == "quote":
         return _quoted(text) if is_set_off(token) or "_" in text.strip("_") else None
+    if kind == "version":
+        return _quoted(text) if _VERSION.fullmatch(text) else None
     if kind == "time":
         is_time = token.kind == "moment" or is_set_off(token)
         return _quoted(text) if is_time and read_named_time(text) else None

@@ -24,6 +24,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "emissions.jsonl"
 PLAIN = msgspec.json.schema(Emission)
 del PLAIN["$defs"]["Emission"]["properties"]["signature"]  # no model can write it
 del PLAIN["$defs"]["Assertion"]["properties"]["proposal"], PLAIN["$defs"]["Proposal"]  # another party writes it
+del PLAIN["$defs"]["Assertion"]["properties"]["session"], PLAIN["$defs"]["Session"]  # a recorder writes it
+del PLAIN["$defs"]["SessionCounts"]
 STRICT = strict_emission_schema()
 WHOLE = {
     "emission_id": "em-1",

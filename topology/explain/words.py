@@ -77,8 +77,13 @@ REASONS: Final[Mapping[str, str]] = {
     "partly-checked": "its checks hold, but speak of less of the sentence than this policy wants",
     "not-checked": WORDS_ALONE,
     "not-looked-at": "no observer has looked at it",
+    "session-failed": "the last run in its emitter's own session failed",
+    "session-only": "its emitter's own session shows a run of it, and no observer does",
+    "narrower-run": "the last run in its emitter's session was of less than it says",
+    "stale-run": "files were changed behind the last run in its emitter's session",
+    "no-run": "its emitter's session shows no run of it",
 }
-"""Reasons of the decision table that say how much was checked."""
+"""Reasons of the decision table that say how much was checked, or what the emitter's own session shows."""
 
 
 # ---------------------------------------------------------------- an assertion

@@ -335,7 +335,7 @@ class Repository:
             return known
         entries: dict[str, Entry] = {}
         size = 0
-        listed = self.git.run(_for_listing(budget), "ls-tree", "-r", "-z", "--full-tree", commit.name)
+        listed = self.git.run(_for_listing(budget), "ls-tree", "-r", "-z", "--full-tree", commit.tree)
         for line in listed.split(b"\0"):
             head, tab, path = line.partition(b"\t")
             if tab:

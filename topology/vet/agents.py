@@ -20,6 +20,8 @@ from typing import Any, Final, NamedTuple, cast
 
 from ...record.transcripts import Format
 from .last_messages import keep, taken
+from .session_base import EVENTS
+from .session_base import keep as keep_base
 
 
 class Asked(NamedTuple):
@@ -30,12 +32,14 @@ class Asked(NamedTuple):
         transcript: the path of the session's file.
         cwd: where the agent works.
         active: the agent goes on because of this hook already.
+        session: what the agent calls the session; empty where the JSON does not tell.
     """
 
     message: str | None
     transcript: str | None
     cwd: str
     active: bool
+    session: str = ""
 
 
 Entry = dict[str, Any]
@@ -88,15 +92,17 @@ def _here(given: str | None) -> str | None:
 _GONE: Final = "the hook's input has no cwd, and the folder that it was called in is gone"
 
 
-def _of_stop(members: dict[str, Any]) -> Asked | str:
+def _of_stop(members: dict[str, Any]) -> Asked | str | None:
+    cwd, session = _here(text_of(members, "cwd")), text_of(members, "session_id") or ""
+    if members.get("hook_event_name") in EVENTS:
+        return keep_base(cwd, session) if cwd is not None and session else None
     message, transcript = text_of(members, "last_assistant_message"), text_of(members, "transcript_path")
     if message is None and transcript is None:
         return "the hook's input has neither last_assistant_message nor transcript_path"
-    cwd = _here(text_of(members, "cwd"))
     if cwd is None:
         return _GONE
     path = None if transcript is None else os.path.expanduser(transcript)
-    return Asked(message, path, cwd, members.get("stop_hook_active") is True)
+    return Asked(message, path, cwd, members.get("stop_hook_active") is True, session)
 
 
 def _of_after_agent(members: dict[str, Any]) -> Asked | str:

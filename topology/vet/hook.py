@@ -19,6 +19,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, NamedTuple, cast
@@ -28,6 +29,7 @@ import msgspec
 from ...codecs.errors import SluiceError, UsageError
 from ...codecs.not_json import why_not_json
 from ...record import Event
+from ...record.events import Gap
 from ...record.transcripts import open_end
 from ...record.unquotable import may_quote
 from ...streams.policy.policy import Policy
@@ -37,6 +39,7 @@ from ..settings.settings import Settings
 from .agents import AGENTS, Agent, Asked
 from .answering import LOOKING
 from .at_hand import AtHand
+from .session_base import base_of
 from .sources import Source, folder_of, of_answer, of_events, roots_around
 from .vetted_assertions import CONTRADICTED, Missing, Verdict
 from .vetting import VETTING_POLICY, Vetter
@@ -160,7 +163,8 @@ def _vetted(
     with closing(Instruments(settings, vetted=vetted, on_disk=True)) as instruments:
         at_hand = AtHand(folder, settings, instruments, policy)
         source, notes = _source(agent, asked, at_hand)
-        vetter = Vetter(settings, roots, instruments, policy, stopped=stopped, until=until)
+        since = base_of(folder, asked.session) if asked.session else None
+        vetter = Vetter(settings, roots, instruments, policy, stopped=stopped, until=until, since=since)
         return [verdict for one in source.emissions for verdict in vetter.vet(one)], notes
 
 
@@ -174,6 +178,7 @@ def _source(agent: Agent, asked: Asked, at_hand: AtHand) -> tuple[Source, list[s
             if os.path.exists(asked.transcript) and not os.path.isfile(asked.transcript):
                 raise UsageError("the transcript is no file", path=asked.transcript)
             events = open_end(asked.transcript, agent.transcript, MAX_TRANSCRIPT)
+            events = events if _is_whole(asked.transcript) else chain((Gap(),), events)
         except SluiceError as error:
             if asked.message is None:
                 raise
@@ -219,9 +224,7 @@ def reason_of(verdicts: Sequence[Verdict], unsupported: bool = False) -> str | N
         return None
     parts: list[str] = []
     if wrong:
-        parts.append(
-            "The working tree contradicts these statements of your last message. Correct each one, or withdraw it:"
-        )
+        parts.append(f"{_by(wrong)} these statements of your last message. Correct each one, or withdraw it:")
         parts += _listed(wrong)
     if idle:
         parts.append(
@@ -236,11 +239,19 @@ def reason_of(verdicts: Sequence[Verdict], unsupported: bool = False) -> str | N
     return "\n".join(parts)
 
 
+def _by(wrong: Sequence[Verdict]) -> str:
+    """What contradicts these statements: the tree, the agent's own session, or both."""
+    by_session = sum(one.reason == "session-failed" for one in wrong)
+    if by_session == len(wrong):
+        return "Your own session contradicts"
+    return "The working tree and your own session contradict" if by_session else "The working tree contradicts"
+
+
 def _listed(verdicts: Sequence[Verdict]) -> list[str]:
     lines: list[str] = []
     for verdict in verdicts[:MOST_LISTED]:
         lines.append(f"- {quoted(verdict.text, MAX_STATEMENT)}")
-        lines += [f"  - missing: {missing_line(_fit_to_tell(one))}" for one in verdict.missing[:MOST_LINES]]
+        lines += [f"  - {one.head}: {missing_line(_fit_to_tell(one))}" for one in verdict.missing[:MOST_LINES]]
     more = len(verdicts) - MOST_LISTED
     return lines if more <= 0 else [*lines, f"- and {more} more"]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+from ...codecs.records import Session
+
 UNSETTLED: Final = "unsettled"
 """The status of an assertion that the fold said nothing about: its emission was refused as a whole."""
 NOT_LOOKED_AT: Final = "not-looked-at"
@@ -14,6 +16,49 @@ CONTRADICTED: Final = "contradicted"
 UNANNOTATED: Final = "unannotated"
 IN_PART: Final = "admitted in part"
 """What readers are told instead of `admitted` where the checks cover only a part of the sentence."""
+
+
+SESSION: Final = "session"
+"""Stands for the emitter's own session, in the place of a substrate-class."""
+SESSION_REASONS: Final = ("session-failed", "session-only", "narrower-run", "stale-run", "no-run")
+_INNER: Final = str.maketrans({"`": "'", "«": "‹", "»": "›"})
+
+
+def session_line(session: Session, reason: str) -> str:
+    """What a session shows of a statement about a result, in one sentence.
+
+    Args:
+        session: as the recorder wrote it.
+        reason: that the fold gives.
+    """
+    kind = session.kind.replace("-", " ")
+    if reason == "no-run":
+        return f"the session shows no {kind} run"
+    command = f", `{session.command.translate(_INNER)}`," if session.command else ""
+    run = f"the last {kind} run{command}"
+    if reason == "stale-run":
+        noun = "file was" if session.edits_after == 1 else "files were"
+        return f"{session.edits_after} {noun} changed after {run.removesuffix(',')}, which {_came_to(session)}"
+    came_to = f"{run} {_came_to(session)}"
+    if reason == "narrower-run":
+        return f"{came_to}, and was of less than this says"
+    if reason == "session-only":
+        later = session.runs_after and (
+            session.counts is not None and session.counts.failed + session.counts.errors > 0
+        )
+        return f"{came_to}, and something else was run after it" if later else f"{came_to}; only the session shows it"
+    return came_to
+
+
+def _came_to(session: Session) -> str:
+    """How a run ended: «failed: 2 of 40»."""
+    counts = session.counts
+    if counts is None:
+        return "has no result" if session.exit is None else f"ended with {session.exit}"
+    failed = counts.failed + counts.errors
+    if not failed:
+        return f"passed: {counts.passed}" if counts.passed else "found nothing"
+    return f"failed: {failed} of {failed + counts.passed}" if counts.passed else f"failed: {failed}"
 
 
 class Place(NamedTuple):
@@ -38,7 +83,7 @@ class Missing(NamedTuple):
     """What an observer did not find, or found otherwise.
 
     Attributes:
-        substrate_class: who looked; empty where nobody did.
+        substrate_class: who looked; empty where nobody did, `session` for the emitter's own session.
         reason: in words.
         check: the check that does not hold.
         terms: words of the sentence that are not there.
@@ -54,6 +99,11 @@ class Missing(NamedTuple):
     path: str | None = None
     lines: tuple[int, int] | None = None
     found: str = ""
+
+    @property
+    def head(self) -> str:
+        """What stands before it where people read it."""
+        return SESSION if self.substrate_class == SESSION else "missing"
 
 
 class Verdict(NamedTuple):

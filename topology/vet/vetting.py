@@ -37,7 +37,17 @@ from ..settings.secrets import secrets_of
 from ..settings.settings import Settings
 from ..terminal.showing_checks import HELD
 from .proposed_checks import ProposedChecks
-from .vetted_assertions import NOT_LOOKED_AT, UNSETTLED, Missing, Place, Verdict
+from .session_base import held_since
+from .vetted_assertions import (
+    NOT_LOOKED_AT,
+    SESSION,
+    SESSION_REASONS,
+    UNSETTLED,
+    Missing,
+    Place,
+    Verdict,
+    session_line,
+)
 
 SETTLING_MS: Final = 1_000
 """The horizon behind the last look: the fold is told that so much time passes, and settles everything."""
@@ -85,6 +95,7 @@ class Vetter:
         proposed: asks for checks and signs them; without it an assertion has its own, or those that observers read.
         until: when all looks have to be done, on the clock of `time.monotonic`, where the user set a time: what is late
             is not looked at, alone. Without it nothing is bounded but the work of each look.
+        since: the name of the kept tree that what was changed is held against (`session_base`).
     """
 
     def __init__(
@@ -97,11 +108,12 @@ class Vetter:
         stopped: Callable[[], bool] = lambda: False,
         until: float | None = None,
         proposed: ProposedChecks | None = None,
+        since: str | None = None,
     ) -> None:
         self._settings = msgspec.structs.replace(settings, emission_bytes=sys.maxsize, public_roots=EVERY_ROOT)
         self._roots, self._instruments, self._until = roots, instruments, until
         self._policy = policy if proposed is None else proposed.listed(policy)
-        self._proposed, self._clock, self._stopped = proposed, clock, stopped
+        self._proposed, self._clock, self._stopped, self._base = proposed, clock, stopped, since
         self._secrets, self._signing = secrets_of(settings), signing_of(settings)
 
     def vet(self, recorded: Recorded) -> list[Verdict]:
@@ -119,6 +131,8 @@ class Vetter:
             return [
                 Verdict(recorded.key, None, "", UNSETTLED, f"{emission.reason}: {emission.detail}", [], [], [], None)
             ]
+        if self._base is not None:
+            emission = held_since(emission, self._base)
         if self._proposed is not None:
             emission = self._proposed.attached(emission, msgspec.json.decode(recorded.value))
         began = self._clock()
@@ -149,6 +163,9 @@ class Vetter:
         """The last record of each span key, and why the emission was refused, if it was."""
         value = msgspec.json.decode(recorded.value)
         value["emitted_at"] = began
+        for assertion, member in zip(emission.assertions or (), value.get("assertions", ()), strict=False):
+            if assertion.checks and "checks" not in member:
+                member |= {"checks": assertion.checks, "provenance": msgspec.to_builtins(assertion.annotations)}
         proposed = _with_proposals(emission, value)
         for assertion, member in proposed:
             member["provenance"] = msgspec.to_builtins(assertion.annotations)
@@ -247,7 +264,9 @@ def _verdict(
     if record is None:
         return Verdict(emission.emission_id, span, text, UNSETTLED, refused, [], places(seen), missing, None)
     status = "admitted" if record["status"] in HELD else str(record["status"])
-    if not seen:
+    if assertion.session is not None and record.get("reason") in SESSION_REASONS:
+        missing.append(Missing(SESSION, session_line(assertion.session, record["reason"])))
+    elif not seen:
         names = tuple(term.text for term in terms_of(nfkc(text)).terms if term.kind != "word")
         missing.append(Missing("", NOT_ANNOTATED, None, names))
     elif status == "below-floor":

@@ -95,7 +95,7 @@ def checked_lines(verdict: Verdict) -> tuple[list[str], list[str]]:
     """What was checked, and where and what was missing: lines of text, escaped, at most `MOST_LINES` of each."""
     checked = list(dict.fromkeys(map(one_line, verdict.rendered)))  # two checks may say the same
     seen = [place_line(place) for place in verdict.seen]
-    missing = [f"missing: {missing_line(one)}" for one in verdict.missing]
+    missing = [f"{one.head}: {missing_line(one)}" for one in verdict.missing]
     unchecked = [f"not checked: {quoted(words)}" for words in verdict.unchecked]
     return _some(checked), [*_some(seen), *_some(unchecked), *_some(missing)]
 
@@ -172,7 +172,7 @@ def lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
             yield f"{verdict.label}{reason}: {one_line(verdict.shown)}"
             yield from (f"    checked: {line}" for line in checked)
             yield from (
-                f"    {line}" if line.startswith(("missing: ", "not checked: ")) else f"    seen: {line}"
+                f"    {line}" if line.startswith(("missing: ", "not checked: ", "session: ")) else f"    seen: {line}"
                 for line in where
             )
     yield from summary(verdicts)

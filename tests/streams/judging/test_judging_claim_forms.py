@@ -10,7 +10,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from sluice.streams.judging.checks import Check, canonical, parse_check
-from sluice.streams.judging.claim_forms import FORMS, claim
+from sluice.streams.judging.claim_forms import CHANGES, FORMS, claim
 from sluice.streams.judging.coverage import Confirmed, Coverage, cover
 from sluice.streams.judging.coverage_tokens import tokens_of
 from sluice.streams.judging.lexicon import TIES
@@ -191,6 +191,32 @@ def test_marks_that_close_something_or_belong_to_a_name_stay(sentence: str, last
     assert [token.text for token in tokens_of(sentence)][-len(last) :] == last
 
 
+@pytest.mark.parametrize(
+    ("sentence", "checks"),
+    [
+        ("Created `a.py`.", ("exists(a.py)",)),
+        ("I added `tests/test_a.py` with 3 tests.", ("exists(tests/test_a.py)",)),
+        ("Added `f` to `a.py`.", ("not absent(f, path=a.py)",)),
+        ("Deleted `a.py`.", ("missing(a.py)",)),
+        ("Removed `f` from `a.py`.", ("deleted(f, path=a.py)",)),
+        ("I removed the function `f` from `a.py`.", ("deleted(f, path=a.py)",)),
+        ("Renamed `a.py` to `b.py`.", ("missing(a.py)", "exists(b.py)")),
+        ("`LIMIT` is now 60.", ("equals(LIMIT, 60)",)),
+        ("I updated `a.py`: `LIMIT` is now 60.", ("equals(LIMIT, 60, path=a.py)",)),
+        ("Raised `LIMIT` to 60 in `a.py`.", ("equals(LIMIT, 60, path=a.py)",)),
+        ("The version in `pyproject.toml` is 1.5.0.", ("equals(version, 1.5.0, path=pyproject.toml)",)),
+        ("`a.py` line 2 sets `LIMIT = 60`.", ('line(a.py, 2, "LIMIT = 60")',)),
+        ("Removed the `f` parameter from `a.py`.", None),
+        ("Did not remove `f` from `a.py`.", None),
+    ],
+)
+def test_changes_can_only_be_refuted(sentence: str, checks: tuple[str, ...] | None):
+    """What an agent says that it changed gives checks of how it stands now, and these never cover the sentence."""
+    found = claim(sentence)
+    assert (None if found is None else found.checks) == checks
+    assert found is None or not found.whole
+
+
 def test_rows_are_at_most_sixty_and_each_has_a_sentence():
     """A row without one would be a row without a test."""
     checks = {form.checks.partition("(")[0].removeprefix("not ") for form in FORMS}
@@ -200,7 +226,7 @@ def test_rows_are_at_most_sixty_and_each_has_a_sentence():
 
 def test_every_slot_of_a_check_is_one_of_its_pattern():
     """Else a sentence could end a reader."""
-    for form in FORMS:
+    for form in (*FORMS, *CHANGES):
         slots = set(re.findall(r"\{(\w+)", form.pattern)) | {"at", "kind"}
         slots |= {"symbol"} if "{definition}" in form.pattern or "{kinded}" in form.pattern else set()
         assert set(re.findall(r"\{(\w+)", f"{form.checks}{form.denied}")) <= slots, form

@@ -94,6 +94,17 @@ def test_a_tree_counts_where_a_recorder_kept_it(work: tuple[Repository, str]):
     assert try_check(repository, "code.read", f"touched([d.py], since={tree})").holds is False
 
 
+def test_a_kept_tree_is_another_one_than_that_of_head(work: tuple[Repository, str]):
+    """Its own files are compared, not those of the commit that it is looked at from."""
+    repository, _ = work
+    tree = repository.git("rev-parse", "HEAD^{tree}")
+    repository.git("update-ref", "refs/sluice/base/1", tree)
+    repository.git("add", "--all")
+    repository.git("commit", "-q", "-m", "Later")
+    assert try_check(repository, "code.read", f"touched([a.py], since={tree})").holds is True
+    assert try_check(repository, "code.read", f"touched([d.py], since={tree})").holds is False
+
+
 def test_without_since_the_last_change_is_meant(work: tuple[Repository, str]):
     """Of the work tree that is what is not committed; of a commit what it changed."""
     repository, _ = work
