@@ -13,7 +13,7 @@ from typing import Final
 
 from .compiled_layout import LAYOUT
 
-VERSION: Final = 36
+VERSION: Final = 37
 """Raised together with `native/version.h`, whenever what the compiled core does changes."""
 
 
