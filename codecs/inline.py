@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import count
 from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
 from .author_words import BLANK_LINE, CodeSpans, Layout, layout
-from .check_notes import INFO, REFERENCE, Entry, definitions, entries_of, few, matched
+from .check_notes import INFO, REFERENCE, Entry, checks_in, definitions, entries_of, few, matched
 from .errors import Fault, schema_fault, too_many
 from .parameters import read_value, write_value
 from .records import MAX_ASSERTIONS, Annotation, Assertion, Emission
@@ -354,8 +355,9 @@ _BESIDE: Final = ("effect", "grounded", "confidence", "chain", "cites")
 def render_inline(emission: Emission) -> str | Fault:
     """The in-line text of an emission that `decode_emission` returned; a `schema` fault names what it cannot hold.
 
-    Parsing the text gives the same assertions again, and names the sentences that had none as unannotated. That is
-    checked here by doing it, so the grammar is written down once, in the reading half.
+    Checks of an assertion without annotations stand in a footnote. Parsing the text gives the same assertions again,
+    and names the sentences that had none as unannotated. That is checked here by doing it, so the grammar is written
+    down once, in the reading half.
     """
     text = emission.text
     if text is None:
@@ -363,10 +365,15 @@ def render_inline(emission: Emission) -> str | Fault:
     if emission.contexts:
         return schema_fault("$.contexts", "nothing, since the text holds no contexts", "contexts")
     written: list[tuple[int, str]] = []
+    notes: list[str] = []
+    name = next(name for name in map("checks{}-".format, count()) if name not in text)
     for place, assertion in enumerate(emission.assertions or ()):
         groups = _groups(f"$.assertions[{place}]", text, assertion, emission.vocabulary)
         if isinstance(groups, Fault):
             return groups
+        if assertion.checks and not groups:
+            groups = f"[^{name}{place}]"
+            notes.append(f"{groups}: {'; '.join(assertion.checks)}")
         if groups and assertion.span is not None and assertion.span.chars is not None:
             written.append((assertion.span.chars[1], groups))
     pieces: list[str] = []
@@ -375,6 +382,9 @@ def render_inline(emission: Emission) -> str | Fault:
         pieces += (text[done:end], groups)
         done = end
     rendered = "".join((*pieces, text[done:]))
+    if notes:
+        words = rendered.rstrip()
+        rendered = "\n".join((f"{words}\n", *notes)) + rendered[len(words) :]
     return _difference(emission, text, rendered) or rendered
 
 
@@ -392,8 +402,8 @@ def _groups(path: str, text: str, assertion: Assertion, vocabulary: str) -> str 
         if getattr(assertion, field) is not None:
             return schema_fault(f"{path}.{field}", "nothing, since a group does not hold it", "a value")
     checks = assertion.checks or []
-    if checks and not assertion.annotations:
-        return schema_fault(f"{path}.checks", "an annotation, whose group holds the checks", "none")
+    if checks and not assertion.annotations and checks_in("; ".join(checks)) != tuple(checks):
+        return schema_fault(f"{path}.checks", "checks that a footnote can hold", ", ".join(checks))
     groups = ""
     one = not isinstance(assertion.provenance, list)
     for place, annotation in enumerate(assertion.annotations):
@@ -449,8 +459,10 @@ def _difference(emission: Emission, text: str, rendered: str) -> Fault | None:
             return schema_fault("$.text", "no annotated sentence in a quotation or in code", text)
         got = text[read.marks[0].position :].strip() if read.marks else text
         return schema_fault("$.text", "a text in which nothing reads as an annotation", got)
-    sentence_keys = {assertion.span_key for assertion in back.assertions or ()}
+    checks = {assertion.span_key: assertion.checks for assertion in back.assertions or ()}
     for place, assertion in enumerate(emission.assertions or ()):
-        if assertion.span_key not in sentence_keys:
+        if assertion.span_key in checks and (assertion.checks or None) != checks[assertion.span_key]:
+            return schema_fault(f"$.assertions[{place}].checks", "checks of a sentence of the author's", "others")
+        if assertion.span_key not in checks:
             return schema_fault(f"$.assertions[{place}].span", "the offsets of one whole sentence", assertion.span_key)
     return None

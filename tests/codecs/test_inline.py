@@ -548,6 +548,35 @@ def test_hostile_text_takes_linear_time(text: str) -> None:
 # ---------------------------------------------------------------- footnotes and blocks of checks
 
 
+@pytest.mark.parametrize(
+    ("text", "checks", "rendered"),
+    [
+        (
+            "It is. It was.\n",
+            [["f(a)", "g(b)"], ["h(c)"]],
+            "It is.[^checks0-0] It was.[^checks0-1]\n\n[^checks0-0]: f(a); g(b)\n[^checks0-1]: h(c)\n",
+        ),
+        ("It is checks0-. No.", [["f(a;b)"]], "It is checks0-.[^checks1-0] No.\n\n[^checks1-0]: f(a;b)"),
+    ],
+)
+def test_checks_without_an_annotation_are_rendered_as_footnotes(
+    text: str, checks: list[list[str]], rendered: str
+) -> None:
+    """And read as they were."""
+    spans = [Span(chars=span) for span in sentences(text)]
+    assertions = [Assertion(span, span_key(span), checks=each) for span, each in zip(spans, checks, strict=False)]
+    assert render_inline(unparsed(text, assertions=assertions)) == rendered
+    back = parsed(rendered)
+    assert (back.text, [one.checks for one in back.assertions or () if one.checks]) == (text, checks)
+
+
+@pytest.mark.parametrize(("text", "check"), [("It is.", "no check"), ("> It is.", "f(a)"), ("It is.", "f(a) g(b)")])
+def test_checks_that_no_footnote_can_hold_are_refused(text: str, check: str) -> None:
+    span = Span(chars=(0, len(text)))
+    found = render_inline(unparsed(text, assertions=[Assertion(span, span_key(span), checks=[check])]))
+    assert isinstance(found, Fault)
+
+
 def checks_of(text: str) -> list[tuple[str, list[str] | None]]:
     """Each sentence with its checks."""
     whole = parsed(text)
