@@ -20,12 +20,16 @@ import msgspec
 from .author_words import Layout
 from .nesting import MAX_NESTING, deeper_than
 from .not_json import repeated_member, why_not_json
-from .records import MAX_ASSERTIONS
+from .records import MAX_ASSERTIONS, MAX_CHECKS
 
 MAX_BLOCK: Final = 1_000_000
 """Characters of a block of checks."""
 MAX_NOTE: Final = 50_000
 """Characters of a footnote."""
+MAX_SHARED: Final = 1_000_000
+"""Characters of the checks of all statements of an answer: many of them may share one footnote."""
+_MOST: Final = MAX_CHECKS + 1
+"""Checks that one note or entry gives; a statement with one more than it may have is told or refused."""
 INFO: Final = "checks"
 """Behind the fence of a block of checks."""
 
@@ -162,7 +166,7 @@ def definitions(text: str, plan: Layout) -> tuple[list[Definition], list[str]]:
             told.append(f"The footnote {match[1]} stands there twice; the first one counts.")
             checks = ()
         labels.add(label)
-        found.append(Definition(match.start(), end, label, checks))
+        found.append(Definition(match.start(), end, label, checks[:_MOST]))
     return found, told
 
 
@@ -232,7 +236,7 @@ def _entry(member: object) -> Entry | None:
     except msgspec.ValidationError:
         return None
     checks = [entry.checks] if isinstance(entry.checks, str) else entry.checks
-    return Entry(entry.say, tuple(dict.fromkeys(check.strip() for check in checks)))
+    return Entry(entry.say, tuple(dict.fromkeys(check.strip() for check in checks))[:_MOST])
 
 
 def few(told: Iterable[str]) -> list[str]:
@@ -265,7 +269,7 @@ def matched(
     said: dict[str, tuple[str, ...]] = {}
     for entry in entries:
         words = _words(entry.say)
-        said[words] = (*said.get(words, ()), *entry.checks)
+        said[words] = (*said.get(words, ()), *entry.checks)[:_MOST]
     checks: dict[int, tuple[str, ...]] = {}
     for words, given in said.items():
         for place in places.get(words, ()) if words else ():

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from .author_words import BLANK_LINE, CodeSpans, Layout, layout
-from .check_notes import INFO, REFERENCE, Entry, checks_in, definitions, entries_of, few, matched
+from .check_notes import INFO, MAX_SHARED, REFERENCE, Entry, checks_in, definitions, entries_of, few, matched
 from .errors import Fault, schema_fault, too_many
 from .parameters import read_value, write_value
 from .records import MAX_ASSERTIONS, Annotation, Assertion, Emission
@@ -141,6 +141,9 @@ def _parsed(emission: Emission) -> tuple[Emission | Fault, list[str]]:
         _assertion(span, within, said.get(place, ()))
         for place, (span, within) in enumerate(zip(spans, found, strict=True))
     ]
+    size = sum(len(check) for assertion in assertions for check in assertion.checks or ())
+    if size > MAX_SHARED:
+        return too_many("$.text", "characters of checks", MAX_SHARED, size), told
     return replace(emission, text=text, assertions=assertions), [*told, *lost]
 
 

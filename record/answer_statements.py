@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from ..codecs.check_notes import few, matched
+from ..codecs.check_notes import MAX_SHARED, few, matched
 from ..codecs.inline import Mark, separate
 from ..codecs.records import MAX_CHECK_LENGTH, MAX_CHECKS, Annotation
 from ..codecs.sentences import sentences
@@ -94,11 +94,13 @@ def read_answer(answer: str) -> Read:
             lost += 1
     said, unmatched = matched(entries, ((one.text, one.said) for one, _ in every))
     found: list[Statement] = []
-    over = 0
+    over = size = 0
     for number, (one, is_stated) in enumerate(every):
         checks = [check for mark in given.get(number, ()) for check in mark.checks] + [*said.get(number, ())]
         annotations = [mark.annotation for mark in given.get(number, ()) if mark.annotation is not None]
         fit = [check for check in dict.fromkeys(checks) if len(check) <= MAX_CHECK_LENGTH][:MAX_CHECKS]
+        size += sum(map(len, fit))
+        fit = fit if size <= MAX_SHARED else []
         over += len(dict.fromkeys(checks)) - len(fit) + max(0, len(annotations) - MOST_DECLARED)
         if is_stated or annotations or fit:
             found.append(one._replace(annotations=tuple(annotations[:MOST_DECLARED]), checks=tuple(fit)))
@@ -107,7 +109,7 @@ def read_answer(answer: str) -> Read:
     if over:
         told.append(
             f"{over} annotations are left out: a statement has at most {MAX_CHECKS} checks of {MAX_CHECK_LENGTH} "
-            f"characters, and {MOST_DECLARED} places."
+            f"characters, and {MOST_DECLARED} places; an answer has {MAX_SHARED} characters of checks."
         )
     return Read(text, found, few([*told, *unmatched]))
 

@@ -669,6 +669,14 @@ def test_a_block_that_nothing_closes_and_nobody_can_read_stays_in_the_text() -> 
     assert parsed('A.\n\n```checks\n[{"say": "A.", "checks": ["f(a)"]}]').text == "A."
 
 
+def test_a_footnote_that_a_thousand_sentences_share_is_bounded() -> None:
+    """So short a text would become forty million characters of checks."""
+    text = "It is.[^1] " * 1_000 + "\n\n[^1]: " + "; ".join(f"f({'x' * 1_990}{number})" for number in range(20))
+    read = parse_inline(unparsed(text))
+    assert isinstance(read, Fault)
+    assert (read.reason, "characters of checks" in read.detail) == ("too-many-annotations", True)
+
+
 def test_a_thousand_footnotes_that_name_one_another_are_read() -> None:
     """None is followed to another; each that is checks belongs to the sentences that refer to it."""
     notes = "".join(f"[^{number}]: f(a{number})\n" for number in range(500))

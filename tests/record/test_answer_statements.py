@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from search import examples
 
 from sluice.codecs.records import MAX_CHECKS
-from sluice.record import markdown_blocks
+from sluice.record import answer_statements, markdown_blocks
 from sluice.record.answer_statements import MOST_DECLARED, read_answer, statements
 from sluice.record.stating import states
 
@@ -358,6 +358,15 @@ def test_a_statement_has_so_many_checks_and_places() -> None:
     assert (len(one.checks), len(one.annotations)) == (MAX_CHECKS, MOST_DECLARED)
     (told,) = read.left_out
     assert told.startswith("9 annotations are left out")
+
+
+def test_what_many_statements_share_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A footnote of many checks, referred to many times, makes no more of a short answer than the bound."""
+    monkeypatch.setattr(answer_statements, "MAX_SHARED", 10_000)
+    note = "; ".join(f"f({number:04})" for number in range(4_000))
+    read = read_answer("It is.[^1] " * 1_000 + f"\n\n[^1]: {note}")
+    assert sum(len(check) for one in read.found for check in one.checks) <= 10_000
+    assert "an answer has 10000 characters of checks" in read.left_out[-1]
 
 
 def test_code_and_links_end_no_sentence() -> None:
