@@ -3,8 +3,10 @@
 # pyright: reportUnsupportedDunderAll=false
 __all__ = [
     "adoptions",
+    "author_words",
     "blocks",
     "canonical",
+    "check_notes",
     "checkpoints",
     "compiled_core",
     "compiled_layout",

@@ -1,7 +1,9 @@
-"""The in-line encoding of an emission: `A sentence. [class; observation-id=…; ts=…]`, read and written [S §6].
+"""The in-line encoding of an emission: `A sentence. [class; observation-id=…; ts=…]`, read and written [S §6], and
+checks in footnotes and blocks (`check_notes.py`).
 
 Reading never fails and never guesses: a bracket either is a group, then it becomes an annotation (`unknown` where
-anything in it is illegal, so that it fails closed [S §11.2]), or it is ordinary text (docs/reference/records.md).
+anything in it is illegal, so that it fails closed [S §11.2]), or it is ordinary text (docs/annotating.md). So is every
+annotation in a quotation, a code block or a code span: it is not the author's.
 Writing refuses what a group cannot hold. Time is linear in the text's length, whatever stands in it: an emission may
 hold a megabyte of `[`.
 """
@@ -9,16 +11,20 @@ hold a megabyte of `[`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import count
 from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
+from .author_words import BLANK_LINE, CodeSpans, Layout, layout
+from .check_notes import INFO, MAX_SHARED, REFERENCE, Entry, checks_in, definitions, entries_of, few, matched
 from .errors import Fault, schema_fault, too_many
 from .parameters import read_value, write_value
 from .records import MAX_ASSERTIONS, Annotation, Assertion, Emission
 from .sentences import sentences
 from .spans import Span, span_key
-from .vocabulary import TERMINALS, VERSIONS, recognise
+from .vocabulary import NEWEST, TERMINALS, VERSIONS, recognise
 
 # ---------------------------------------------------------------- reading
 
@@ -37,6 +43,9 @@ _SHAPE: Final = re.compile(r"(?:\d{1,4}\.\d{1,4}\.)?substrate\.|\d{1,4}\.\d{1,4}
 _DOTTED: Final = re.compile(r"[a-z][a-z0-9-]*+(?:\.[a-z0-9-]++)++", re.ASCII | re.IGNORECASE)
 _PARAMETER: Final = re.compile(r";\s*+[A-Za-z_][A-Za-z0-9_.-]{0,63}\s*+=", re.ASCII)
 """With a parameter behind it a dotted name is a class, known or not [S §4]: `[rfc3161.tsa; id=4]`."""
+
+_MAY_BEGIN: Final = re.compile(r"\[|`+")
+_CHECKS: Final = re.compile(rf"(?:`{{3}}|~{{3}})[ \t]*{INFO}\b")
 
 _KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}", re.ASCII)
 
@@ -63,11 +72,42 @@ class _Next:
         return self._found
 
 
-def parse_inline(emission: Emission) -> Emission | Fault:
-    """The JSON form of an emission whose `text` holds groups and whose `assertions` is None.
+class Mark(NamedTuple):
+    """An annotation or checks of the words before them.
 
-    Every sentence becomes an assertion, in order, those without a group unannotated (`provenance` None). A group
-    annotates the sentence that holds the last character before it; one that no text precedes stays ordinary text.
+    Attributes:
+        position: where in the text without annotations they stood.
+        annotation: of a group.
+        checks: of a group, or of a footnote.
+    """
+
+    position: int
+    annotation: Annotation | None
+    checks: tuple[str, ...]
+
+
+class Separated(NamedTuple):
+    """An answer, and what its author wrote into it for machines.
+
+    Attributes:
+        text: without that, and without the white space before it.
+        marks: groups and references to footnotes, in order.
+        entries: of blocks of checks.
+        left_out: what is not read, a sentence each.
+    """
+
+    text: str
+    marks: list[Mark]
+    entries: list[Entry]
+    left_out: list[str]
+
+
+def parse_inline(emission: Emission) -> Emission | Fault:
+    """The JSON form of an emission whose `text` holds annotations and whose `assertions` is None.
+
+    Every sentence becomes an assertion, in order, those without a group unannotated (`provenance` None). A group or a
+    footnote belongs to the sentence that holds the last character before it; a group that no text precedes stays
+    ordinary text.
 
     Args:
         emission: as it came.
@@ -75,67 +115,183 @@ def parse_inline(emission: Emission) -> Emission | Fault:
     Returns:
         `too-many-annotations` where it holds more than an emission may; what lies beyond that is not read.
     """
-    text, groups = _take_groups(emission.text or "", emission.vocabulary, MAX_ASSERTIONS + 1)
-    if len(groups) > MAX_ASSERTIONS:
-        return too_many("$.text", "annotations", MAX_ASSERTIONS, "more")
-    spans = sentences(text, (group.position for group in groups), MAX_ASSERTIONS + 1)
+    return _parsed(emission)[0]
+
+
+def left_out(emission: Emission) -> list[str]:
+    """What `parse_inline` does not read of what looks like an annotation, a sentence each."""
+    return _parsed(emission)[1]
+
+
+def _parsed(emission: Emission) -> tuple[Emission | Fault, list[str]]:
+    text, marks, entries, told = separate(emission.text or "", emission.vocabulary, MAX_ASSERTIONS + 1)
+    if sum(mark.annotation is not None for mark in marks) > MAX_ASSERTIONS:
+        return too_many("$.text", "annotations", MAX_ASSERTIONS, "more"), told
+    spans = sentences(text, (mark.position for mark in marks), MAX_ASSERTIONS + 1)
     if len(spans) > MAX_ASSERTIONS:
-        return too_many("$.text", "assertions", MAX_ASSERTIONS, "more")
-    found: list[list[_Group]] = [[] for _ in spans]
+        return too_many("$.text", "assertions", MAX_ASSERTIONS, "more"), told
+    found: list[list[Mark]] = [[] for _ in spans]
     place = 0
-    for group in groups:
-        while spans[place][1] < group.position:
+    for mark in marks:
+        while spans[place][1] < mark.position:
             place += 1
-        found[place].append(group)
-    assertions = [_assertion(span, within) for span, within in zip(spans, found, strict=True)]
-    return replace(emission, text=text, assertions=assertions)
+        found[place].append(mark)
+    said, lost = matched(entries, ((text[start:end],) for start, end in spans))
+    assertions = [
+        _assertion(span, within, said.get(place, ()))
+        for place, (span, within) in enumerate(zip(spans, found, strict=True))
+    ]
+    size = sum(len(check) for assertion in assertions for check in assertion.checks or ())
+    if size > MAX_SHARED:
+        return too_many("$.text", "characters of checks", MAX_SHARED, size), told
+    return replace(emission, text=text, assertions=assertions), [*told, *lost]
 
 
-class _Group(NamedTuple):
-    """A group, and where in the text without groups it stood."""
-
-    position: int
-    annotation: Annotation
-    checks: list[str]
-
-
-def _assertion(span: tuple[int, int], groups: list[_Group]) -> Assertion:
+def _assertion(span: tuple[int, int], marks: list[Mark], said: tuple[str, ...]) -> Assertion:
     whole = Span(chars=span)
+    checks = [check for mark in marks for check in mark.checks]
     return Assertion(
         span=whole,
         span_key=span_key(whole),
-        provenance=[group.annotation for group in groups] or None,
-        checks=[check for group in groups for check in group.checks] or None,
+        provenance=[mark.annotation for mark in marks if mark.annotation is not None] or None,
+        checks=[*checks, *(check for check in dict.fromkeys(said) if check not in checks)] or None,
     )
 
 
-def _take_groups(text: str, vocabulary: str, most: int = 1 << 62) -> tuple[str, list[_Group]]:
-    """The text without its groups and the white space before each, and each group with the place where it stood; the
-    first `most` groups."""
-    close_after, open_after, mark_after = _Next(_CLOSE, text), _Next(_OPEN, text), _Next(_MARK, text)
-    pieces: list[str] = []
-    groups: list[_Group] = []
-    length = done = skipped = 0
-    position = text.find("[")
-    while position >= 0 and len(groups) < most:
-        close = close_after(position)
-        if close == len(text):
-            break
-        head = _HEAD.match(text, position)
-        if head is None or open_after(position + 1) < close or not _is_group(text, head, mark_after(position) < close):
-            position = text.find("[", position + 1)
+def separate(text: str, vocabulary: str = NEWEST, most: int = 1 << 62, seen: str | None = None) -> Separated:
+    """Takes groups, references to footnotes that are checks, those footnotes, and blocks of checks out of a text.
+
+    Args:
+        text: an answer.
+        vocabulary: of its groups.
+        most: so many groups are read.
+        seen: the text with blanks in place of what must not be read, as long as it is; all of it where it is left out.
+    """
+    seen = text if seen is None else seen
+    if "[" not in seen and not _CHECKS.search(seen):
+        return Separated(text, [], [], [])
+    return _Separating(text, seen, vocabulary, most).separated()
+
+
+class _Separating:
+    """One pass over an answer.
+
+    Invariant: `_pieces` is what goes on of `text[:_done]`, `_length` its length; white space before an annotation goes
+    with it. `_skipped` is behind the last group that no words precede.
+    """
+
+    def __init__(self, text: str, seen: str, vocabulary: str, most: int) -> None:
+        self._text, self._seen, self._vocabulary, self._most = text, seen, vocabulary, most
+        self._pieces: list[str] = []
+        self._marks: list[Mark] = []
+        self._length = self._done = self._skipped = self._groups = self._early = 0
+        self._has_words = False
+        self._close, self._open, self._mark = _Next(_CLOSE, text), _Next(_OPEN, text), _Next(_MARK, text)
+        self._blank, self._spans = _Next(BLANK_LINE, seen), CodeSpans(seen)
+        self._notes: dict[str, tuple[str, ...]] = {}
+        self._referred: set[str] = set()
+
+    def separated(self) -> Separated:
+        """What came of it."""
+        plan = layout(self._seen)
+        notes, told = definitions(self._seen, plan)
+        self._notes = {note.label: note.checks for note in notes if note.checks}
+        blocks, entries, left = _blocks(self._text, plan)
+        taken = sorted([*((note.start, note.end) for note in notes), *blocks])
+        passed = sorted([*((*span, True) for span in taken), *((*span, False) for span in plan.foreign)])
+        at = 0
+        for start, end, is_taken in (*passed, (len(self._text), len(self._text), False)):
+            self._read(at, start)
+            if is_taken:
+                self._take(start, end)
+            at = max(at, end)
+        self._pieces.append(self._text[self._done :])
+        return Separated("".join(self._pieces), self._marks, entries, few([*told, *left, *self._left_out()]))
+
+    def _left_out(self) -> Iterator[str]:
+        unused = [label for label in self._notes if label not in self._referred]
+        if unused:
+            yield "No sentence refers to " + (
+                f"{len(unused)} footnotes that are checks; they are left out."
+                if len(unused) > 1
+                else f"the footnote {unused[0]}, which is a check; it is left out."
+            )
+        if self._early:
+            yield f"{self._early} of the references to footnotes stand before any words; they are left out."
+
+    def _read(self, start: int, end: int) -> None:
+        """What the author annotates in a stretch of prose."""
+        while self._groups < self._most and (match := _MAY_BEGIN.search(self._seen, start, end)) is not None:
+            start = match.end()
+            if match[0] != "[":
+                most = min(end, self._blank(match.start()))
+                start = self._spans.end(match.start(), len(match[0]), most)
+            elif (close := self._close(match.start())) >= end:
+                return  # no bracket closes any more
+            elif (note := REFERENCE.match(self._seen, match.start(), end)) is not None:
+                start = self._referring(note)
+            elif self._is_group(match.start(), close):
+                self._group(match.start(), close)
+                start = close + 1
+
+    def _referring(self, note: re.Match[str]) -> int:
+        """Reads a reference to a footnote; returns where to go on."""
+        label = note[1].casefold()
+        if label not in self._notes:
+            return note.end()
+        self._referred.add(label)
+        has_words = self._has_words_before(note.start())
+        self._take(*note.span())
+        if has_words:
+            self._marks.append(Mark(self._length, None, self._notes[label]))
+        self._early += not has_words
+        return note.end()
+
+    def _is_group(self, position: int, close: int) -> bool:
+        head = _HEAD.match(self._text, position)
+        return (
+            head is not None
+            and self._open(position + 1) >= close
+            and _is_group(self._text, head, self._mark(position) < close)
+        )
+
+    def _group(self, position: int, close: int) -> None:
+        head = _HEAD.match(self._text, position)
+        assert head is not None
+        if not self._has_words_before(position):
+            self._skipped = close + 1  # nothing that it could annotate stands before it
+            return
+        self._take(position, close + 1)
+        self._groups += 1
+        self._marks.append(Mark(self._length, *_annotation(head, self._text[head.end() : close], self._vocabulary)))
+
+    def _has_words_before(self, position: int) -> bool:
+        self._has_words = self._has_words or bool(self._text[max(self._done, self._skipped) : position].strip())
+        return self._has_words
+
+    def _take(self, start: int, end: int) -> None:
+        self._has_words_before(start)
+        piece = self._text[self._done : start].rstrip()
+        self._pieces.append(piece)
+        self._length += len(piece)
+        self._done = end
+
+
+def _blocks(text: str, plan: Layout) -> tuple[list[tuple[int, int]], list[Entry], list[str]]:
+    """Where blocks of checks stand, what they say, and what is left out of them. One that no fence closes stays in the
+    text where it cannot be read: prose may stand in it."""
+    spans: list[tuple[int, int]] = []
+    entries: list[Entry] = []
+    told: list[str] = []
+    for fence in plan.fences:
+        if fence.info.split(None, 1)[:1] != [INFO]:
             continue
-        if not groups and not text[skipped:position].strip():
-            skipped = close + 1  # nothing that it could annotate stands before it
-        else:
-            piece = text[done:position].rstrip()
-            pieces.append(piece)
-            length += len(piece)
-            groups.append(_Group(length, *_annotation(head, text[head.end() : close], vocabulary)))
-            done = close + 1
-        position = text.find("[", close + 1)
-    pieces.append(text[done:])
-    return "".join(pieces), groups
+        given, left, was_read = entries_of(text[fence.first : fence.last], closed=fence.closed)
+        entries += given
+        told += left
+        if was_read or fence.closed:
+            spans.append((fence.start, fence.start + len(text[fence.start : fence.end].rstrip("\r\n"))))
+    return spans, entries, told
 
 
 def _is_group(text: str, head: re.Match[str], marked: bool) -> bool:
@@ -157,7 +313,7 @@ def _terminal(word: str) -> str | None:
     return name if name[anchor.end() if anchor else 0 :] in TERMINALS else None
 
 
-def _annotation(head: re.Match[str], parameters: str, vocabulary: str) -> tuple[Annotation, list[str]]:
+def _annotation(head: re.Match[str], parameters: str, vocabulary: str) -> tuple[Annotation, tuple[str, ...]]:
     """The annotation of one group, and the checks in it, which are its assertion's. Of illegal parameters nothing is
     kept but that there were some: `unknown`.
 
@@ -191,7 +347,7 @@ def _annotation(head: re.Match[str], parameters: str, vocabulary: str) -> tuple[
         unknown=not legal and (_terminal(name) is not None or recognise(name, vocabulary).name is not None),
         computed=computed,
     )
-    return annotation, checks
+    return annotation, tuple(checks)
 
 
 # ---------------------------------------------------------------- writing
@@ -202,8 +358,9 @@ _BESIDE: Final = ("effect", "grounded", "confidence", "chain", "cites")
 def render_inline(emission: Emission) -> str | Fault:
     """The in-line text of an emission that `decode_emission` returned; a `schema` fault names what it cannot hold.
 
-    Parsing the text gives the same assertions again, and names the sentences that had none as unannotated. That is
-    checked here by doing it, so the grammar is written down once, in the reading half.
+    Checks of an assertion without annotations stand in a footnote. Parsing the text gives the same assertions again,
+    and names the sentences that had none as unannotated. That is checked here by doing it, so the grammar is written
+    down once, in the reading half.
     """
     text = emission.text
     if text is None:
@@ -211,10 +368,15 @@ def render_inline(emission: Emission) -> str | Fault:
     if emission.contexts:
         return schema_fault("$.contexts", "nothing, since the text holds no contexts", "contexts")
     written: list[tuple[int, str]] = []
+    notes: list[str] = []
+    name = next(name for name in map("checks{}-".format, count()) if name not in text)
     for place, assertion in enumerate(emission.assertions or ()):
         groups = _groups(f"$.assertions[{place}]", text, assertion, emission.vocabulary)
         if isinstance(groups, Fault):
             return groups
+        if assertion.checks and not groups:
+            groups = f"[^{name}{place}]"
+            notes.append(f"{groups}: {'; '.join(assertion.checks)}")
         if groups and assertion.span is not None and assertion.span.chars is not None:
             written.append((assertion.span.chars[1], groups))
     pieces: list[str] = []
@@ -223,6 +385,9 @@ def render_inline(emission: Emission) -> str | Fault:
         pieces += (text[done:end], groups)
         done = end
     rendered = "".join((*pieces, text[done:]))
+    if notes:
+        words = rendered.rstrip()
+        rendered = "\n".join((f"{words}\n", *notes)) + rendered[len(words) :]
     return _difference(emission, text, rendered) or rendered
 
 
@@ -240,8 +405,8 @@ def _groups(path: str, text: str, assertion: Assertion, vocabulary: str) -> str 
         if getattr(assertion, field) is not None:
             return schema_fault(f"{path}.{field}", "nothing, since a group does not hold it", "a value")
     checks = assertion.checks or []
-    if checks and not assertion.annotations:
-        return schema_fault(f"{path}.checks", "an annotation, whose group holds the checks", "none")
+    if checks and not assertion.annotations and checks_in("; ".join(checks)) != tuple(checks):
+        return schema_fault(f"{path}.checks", "checks that a footnote can hold", ", ".join(checks))
     groups = ""
     one = not isinstance(assertion.provenance, list)
     for place, annotation in enumerate(assertion.annotations):
@@ -267,7 +432,7 @@ def _group(path: str, annotation: Annotation, vocabulary: str, checks: list[str]
     parts += (f"{key}={write_value(key, value)}" for key, value in locator.items())
     parts += (f"{CHECK}={write_value(CHECK, check)}" for check in checks)
     group = f"[{'; '.join(parts)}]"
-    _, read = _take_groups(f".{group}", vocabulary)
+    read = separate(f".{group}", vocabulary).marks
     back = read[0].annotation if len(read) == 1 else None
     if back is None or back.substrate_class != name:
         return schema_fault(f"{path}.substrate_class", "a class that reads as one in a group", name)
@@ -279,7 +444,7 @@ def _group(path: str, annotation: Annotation, vocabulary: str, checks: list[str]
     for key, value in locator.items():
         if key not in found or found[key] != value:
             return schema_fault(f"{path}.locator.{key}", "a value that a parameter can hold", value)
-    if read[0].checks != checks:
+    if read[0].checks != tuple(checks):
         return schema_fault(f"{path}.checks", "checks that a parameter can hold", ", ".join(checks))
     if recognise(name, vocabulary).name is not None and annotation.unknown != back.unknown:
         return schema_fault(f"{path}.unknown", "nothing but what the class says", str(annotation.unknown).lower())
@@ -292,11 +457,15 @@ def _difference(emission: Emission, text: str, rendered: str) -> Fault | None:
     if isinstance(back, Fault):
         return back
     if back.text != text:
-        _, literal = _take_groups(text, emission.vocabulary)
-        got = text[literal[0].position :].strip() if literal else text
-        return schema_fault("$.text", "a text in which no bracket reads as a group", got)
-    sentence_keys = {assertion.span_key for assertion in back.assertions or ()}
+        read = separate(text, emission.vocabulary)
+        if read.text == text:
+            return schema_fault("$.text", "no annotated sentence in a quotation or in code", text)
+        got = text[read.marks[0].position :].strip() if read.marks else text
+        return schema_fault("$.text", "a text in which nothing reads as an annotation", got)
+    checks = {assertion.span_key: assertion.checks for assertion in back.assertions or ()}
     for place, assertion in enumerate(emission.assertions or ()):
-        if assertion.span_key not in sentence_keys:
+        if assertion.span_key in checks and (assertion.checks or None) != checks[assertion.span_key]:
+            return schema_fault(f"$.assertions[{place}].checks", "checks of a sentence of the author's", "others")
+        if assertion.span_key not in checks:
             return schema_fault(f"$.assertions[{place}].span", "the offsets of one whole sentence", assertion.span_key)
     return None

@@ -131,6 +131,7 @@ STEPS: Final[dict[str, Callable[[str], object]]] = {
 """Every step that a stranger's text goes through before anybody has judged it."""
 
 PIECES: Final = (
+    *("[^1]", "a[^1]", "[^1]: f(", "[^1]: f(a)\n", '[^1]: f("', "```checks\n", "```checks\n[]\n```\n"),
     *("[", "]", "](", "[a](", "[a](b", "[[]]", "![", "[a]: <b\n", "[a]:", '[a]: b "', '[a]: b "\n', "[a]: b (", "[x]"),
     *(
         "`",

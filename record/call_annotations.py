@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from ..codecs.records import Annotation, Kind
+from ..codecs.records import Annotation
 from ..codecs.times import format_time
 from ..codecs.unicode_text import nfkc
 from ..streams.judging.terms import Content, Term, terms_of
@@ -119,13 +119,13 @@ class Annotator:
         self._lined = MadeOnce(_folded, MOST_MADE, _size_of_lines, MOST_MADE_BYTES)
         self._ended = MadeOnce(_with_ended_lines, MOST_MADE, _size_of_file, MOST_MADE_BYTES)
 
-    def note(self, text: str, calls: Sequence[CallText], kind: Kind = "assertion") -> list[Annotation]:
+    def note(self, text: str, calls: Sequence[CallText], checks: Sequence[str] | None = None) -> list[Annotation]:
         """The annotations that the calls give a sentence, best first; none where no call has its terms.
 
         Args:
             text: the sentence.
             calls: in the order in which they were made.
-            kind: of the assertion.
+            checks: that its author gave it.
         """
         self._index.take(calls)
         return [self._annotation(text, one) for one in _bearing(text, self._index)]

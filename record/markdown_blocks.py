@@ -1,7 +1,7 @@
 """The running text of a Markdown answer: paragraphs, list items and table cells, with where they stand in its source.
 
 Block structure is read by a CommonMark parser (markdown-it-py, with tables); what stands inside a block is not parsed,
-only masked: code spans, link destinations and marks of emphasis must end no sentence. Code blocks, headings and HTML
+only masked: code spans, links, quotations and marks of emphasis must end no sentence. Code blocks, headings and HTML
 give nothing, nor do quotations, which repeat what others said, and what a model thought. Linear in the text: nesting
 beyond `MAX_NESTING` is not entered, and reference definitions, which the parser would read over and over, are taken for
 text.
@@ -10,14 +10,14 @@ text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from ..streams.judging.quotes import code_spans
+from ..streams.judging.quotes import code_spans, quotes
 
 MAX_TEXT: Final = 1_000_000
 """Characters of an answer that are read; an emission has room for no more."""
@@ -34,6 +34,8 @@ _MARKER: Final = re.compile(r"\[\^[^\[\]\s]{1,64}\]:?|\[!(?:NOTE|TIP|IMPORTANT|W
 _ALERT: Final = re.compile(r"\[!(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]")
 _REASONING: Final = re.compile(r"^[ \t]*<(think|thinking|reasoning)>", re.MULTILINE)
 """A tag around what a model thought before it answered, as models write it into their text."""
+_LINK: Final = re.compile(r"\[([^\[\]\n]{1,500})\](?=\(|\[)")
+_TERMINATOR: Final = re.compile(r"[.!?…。！？]")
 _VISIBLE: Final = re.compile(r"[^\r\n]")
 _EMPHASIS: Final = re.compile(r"\*+|~~|(?<!\w)_+|_+(?!\w)|(?<!\w)!?\[")
 
@@ -46,11 +48,13 @@ class Run(NamedTuple):
         mask: as long as the stretch in the answer, with letters where code stands and quotation marks where emphasis
             begins or ends; sentences are told in it.
         row: which table row it is a cell of; None elsewhere.
+        head: of a cell the words above its column.
     """
 
     start: int
     mask: str
     row: int | None = None
+    head: str = ""
 
     @property
     def end(self) -> int:
@@ -78,7 +82,8 @@ def runs(text: str) -> Iterator[Run]:
     text = text[: found_lines[-1].end()]
     lines = [(match.start(), match[0].rstrip("\r\n").replace("\0", "\ufffd")) for match in found_lines]
     heading = head = cell = False
-    row = past = quoted = 0
+    row = past = quoted = column = 0
+    heads: list[str] = []
     alert = False
     for token in _PARSER.parse(text):
         kind = token.type
@@ -86,19 +91,24 @@ def runs(text: str) -> Iterator[Run]:
             heading = kind == "heading_open"
         elif kind in ("thead_open", "thead_close"):
             head = kind == "thead_open"
+            heads = [] if head else heads
         elif kind in ("td_open", "td_close"):
             cell = kind == "td_open"
+            column += cell
         elif kind == "tr_open":
-            row, past = row + 1, 0
+            row, past, column = row + 1, 0, 0
         elif kind in ("blockquote_open", "blockquote_close"):
             quoted += token.nesting
             alert = alert and quoted > 0
-        elif kind == "inline" and token.map is not None and not heading and not head:
+        elif kind == "inline" and head:
+            heads.append(token.content.strip())
+        elif kind == "inline" and token.map is not None and not heading:
             alert = alert or (quoted > 0 and _ALERT.match(token.content) is not None)
             if quoted and not alert:
                 continue  # another one's words
             if cell:
                 found, past = _cell(token, lines, past, row)
+                found = None if found is None else found._replace(head=heads[column - 1])
             else:
                 found = _block(token, lines)
             if found is not None:
@@ -156,13 +166,27 @@ def _cell(token: Token, lines: Sequence[tuple[int, str]], past: int, row: int) -
 
 
 def masked(text: str) -> str:
-    """The text with what only looks like the end of a sentence taken out, as long as before."""
+    """The text with what only looks like the end of a sentence taken out, as long as before: in code, links and
+    quotations none ends."""
+    text = _replaced(text, code_spans(text), lambda code: "X" * len(code))
+    spans = sorted([*quotes(text), *(match.span(1) for match in _LINK.finditer(text))])
+    return _plain(_replaced(text, spans, _unended))
+
+
+def _replaced(text: str, spans: Sequence[tuple[int, int]], made: Callable[[str], str]) -> str:
+    """The text with another one in each of these spans; of those that overlap the first counts."""
     pieces: list[str] = []
     past = 0
-    for start, end in code_spans(text):
-        pieces += (_plain(text[past:start]), "X" * (end - start))
-        past = end
-    return "".join((*pieces, _plain(text[past:])))
+    for start, end in spans:
+        if start >= past:
+            pieces += (text[past:start], made(text[start:end]))
+            past = end
+    return "".join((*pieces, text[past:]))
+
+
+def _unended(text: str) -> str:
+    """A text in which no sentence ends, but for its last sign."""
+    return _TERMINATOR.sub("x", text[:-1]) + text[-1:]
 
 
 def _plain(text: str) -> str:

@@ -1,13 +1,16 @@
 """An answer as one emission or several: how a long one is cut, and where a streamed one may be cut already.
 
-Every character of the answer is in one piece, in order, so that the pieces' texts joined are the answer.
+Every character of the answer, but for its author's annotations, is in one piece, in order.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from ..codecs.check_notes import INFO
+from ..codecs.inline import separate
 from .answer_statements import Statement, statements
 
 MOST_ASSERTIONS: Final = 500
@@ -17,11 +20,17 @@ MOST_CHARACTERS: Final = 100_000
 LONG_BLOCK: Final = 4_000
 """Characters of a block from which on it is read anew ever more rarely: whenever it has grown by a sixteenth."""
 GROWN: Final = 16
+LONG_BRACKET: Final = 400
+"""Characters of a bracket that is waited for, since it may be an annotation."""
 _GOES_ON: Final = re.compile(r"\s\W{0,200}\w")
 _END: Final = re.compile(r"[.!?…。！？\n]")
 _MAY_END: Final = re.compile(r"[.!?…。！？][^\w\s]{0,9}\s\W{0,40}\w|\n\W{0,40}\w")
 _FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 _BLOCK_END: Final = re.compile(r"\n[ \t]*\n(?=\S)")
+_ANNOTATION: Final = re.compile(
+    rf"\[\^|\[[^\[\]]{{0,{LONG_BRACKET}}}\]?|(?:^|\n)[ \t]*(?:`{{3,}}|~{{3,}})[ \t]*{INFO}\b"
+)
+"""Where annotations may begin."""
 
 
 class Piece(NamedTuple):
@@ -32,9 +41,13 @@ class Piece(NamedTuple):
     found: tuple[Statement, ...]
 
 
-def pieces(text: str) -> list[Piece]:
-    """The pieces of a whole answer; one, unless it is long."""
-    found = statements(text)
+def pieces(text: str, found: Sequence[Statement]) -> list[Piece]:
+    """The pieces of a whole answer; one, unless it is long.
+
+    Args:
+        text: the answer.
+        found: the statements in it.
+    """
     cuts: list[Piece] = []
     start, inside = 0, list[Statement]()
     for one in found:
@@ -69,17 +82,24 @@ class Streaming:
     """Tells which statements of a text that still grows are complete: those behind which a word follows, or a block
     ends.
 
-    Invariant: `past` is the end of what was handed out; `base` begins the block that is still open, at or before it.
+    Where an annotation of its author may begin, the rest waits for the end: a footnote stands behind the whole answer.
+
+    Invariant: `past` is the end of what was handed out; `base` begins the block that is still open, at or before it;
+    nothing in `text` is an annotation, and `held` is what waits behind it.
     """
 
     def __init__(self) -> None:
-        self.text = ""
+        self.text = self.held = ""
+        self._holds = False
         self.past = 0
         self._base = self._looked = self._unread = 0
 
     def add(self, text: str) -> list[Piece]:
         """Takes more of the answer; returns the pieces that are complete now."""
-        self.text += text
+        self.held += text
+        if self._holds:
+            return []
+        self.text += self._settled()
         opened = len(self.text) - self._base
         # A block is read anew when a sentence or line may have ended in it; a long one only when it has grown by a part
         # of its length, so that the work stays in proportion to the answer.
@@ -104,18 +124,37 @@ class Streaming:
         self._advance(begins)
         return made
 
-    def rest(self) -> Piece:
-        """What is left, when the answer is at its end."""
-        found = tuple(one for one in self._open() if one.start >= self.past)
-        piece = Piece(self.past, len(self.text), found)
-        self.past = len(self.text)
-        return piece
+    def rest(self) -> str:
+        """What was not handed out when the answer is at its end, annotations included."""
+        rest, self.past = self.text[self.past :] + self.held, len(self.text)
+        self.held = ""
+        return rest
+
+    def _settled(self) -> str:
+        """What of `held` no annotation begins in; it is held no longer."""
+        at, cut = 0, len(self.held)
+        while (match := _ANNOTATION.search(self.held, at)) is not None:
+            bracket = match[0].lstrip()
+            is_open = bracket[0] == "[" and bracket[-1] != "]" and bracket != "[^"
+            if is_open and match.end() < len(self.held):
+                at = match.start() + 1  # another bracket opens in it, or it is too long
+                continue
+            self._holds = not is_open and (bracket[-1] != "]" or bool(separate(f".{bracket}").marks))
+            if self._holds or is_open:
+                cut = match.start()
+                break
+            at = match.end()
+        line = self.held.rfind("\n", 0, cut) + 1
+        begun = self.held[line:cut].strip()
+        if (begun.startswith(("```", "~~~")) or not begun.strip("`~")) and cut - line < LONG_BRACKET:
+            cut = line  # a fence may begin
+        settled, self.held = self.held[:cut], self.held[cut:]
+        return settled
 
     def _open(self) -> list[Statement]:
         """The statements of the block that is open."""
         base = self._base
-        found = statements(self.text[base:])
-        return [Statement(one.start + base, one.end + base, one.text) for one in found]
+        return [one.moved(base) for one in statements(self.text[base:])]
 
     def _advance(self, most: int) -> None:
         """Moves `base` behind the last block that is at its end, at `most`, unless a fence is open there."""

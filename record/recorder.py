@@ -5,7 +5,8 @@
         turn.tool(name="Read", arguments={"file_path": "a.py"}, result=text, ok=True)
         turn.text("The cap is 1000, see `MAX_ASSERTIONS`.")
 
-The annotations come from the calls; what the text says about its sources adds none. Results are read by their layout,
+The annotations come from the calls, and from those that the answer itself has in a form for machines
+(docs/annotating.md); what its prose says about its sources adds none. Results are read by their layout,
 obeyed in nothing, and leave the process only as quotes of single lines.
 """
 
@@ -15,7 +16,7 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -40,9 +41,15 @@ _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f
 
 
 class Emitted(NamedTuple):
-    """A turn of a session that is recorded; `number` counts those that say something, from 1."""
+    """A turn of a session that is recorded.
+
+    Attributes:
+        number: counts those that say something, from 1.
+        left_out: which of the answer's own annotations are not read, a sentence each.
+    """
 
     number: int
+    left_out: Sequence[str] = ()
 
 
 def now_ms() -> int:
@@ -185,10 +192,10 @@ class Recorder:
                     kept = turn
                 elif chosen(number):
                     turn.emit()
-                    yield Emitted(number)
+                    yield Emitted(number, tuple(turn.left_out))
         if kept is not None:
             kept.emit()
-            yield Emitted(number)
+            yield Emitted(number, tuple(kept.left_out))
 
     def _turns_of(self, conversation: str, events: Iterable[Event], cwd: str | None) -> Iterator[Problem | Turn]:
         """The turns of a session, closed, and what cannot be read."""

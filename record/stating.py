@@ -1,13 +1,15 @@
 """Whether a sentence of an agent states something that a machine could check, or plans, asks, greets, instructs.
 
 Closed lists and shapes, no model: what is left out here is never an assertion, and what is taken in wrongly is only one
-more assertion that nothing bears out. English; a sentence in another language passes as a statement where it names
-something and is no question.
+more assertion that nothing bears out. What a run of tests or tools gave, and what was changed, is a statement also
+where nothing is named. English; a sentence in another language passes as a statement where it names something and is
+no question.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from ..codecs.unicode_text import nfkc
@@ -16,6 +18,8 @@ from ..streams.judging.quotes import CLOSERS, PLAIN, code_spans, quotes
 
 MAX_STATEMENT: Final = 2_000
 """Characters of a sentence; a longer one is no sentence."""
+MAX_REPORT: Final = 400
+"""Characters in which a sentence says what a run gave, or what was changed."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -51,6 +55,54 @@ _GREETING: Final = re.compile(
     r"happy to|i hope|hope this|let me know|good question|great question|ok|okay)\b",
     re.IGNORECASE,
 )
+_KINDS: Final = (
+    r"(?:(?:unit|integration|e2e|end-to-end|smoke|regression|new|existing|other|remaining|lint|type|build|compiler) )"
+)
+_RUN: Final = (
+    r"(?:tests?|test (?:suites?|cases?|files?)|suites?|specs?|checks|lint(?:ers?|ing)?|type[- ]?check(?:s|ers?|ing)?|"
+    r"types|formatt(?:er|ing)|builds?|compilation|compiler|ci|pipeline|pytest|jest|vitest|mypy|pyright|ruff|eslint|tsc|clippy|"
+    r"cargo|pre-commit|make)"
+)
+_OUTCOME: Final = (
+    r"(?:pass(?:e[sd]|ing)?|fail(?:s|ed|ing)?|succeed(?:s|ed)?|successful(?:ly)?|clean(?:ly)?|green|red|broken|ok|fine|"
+    r"happy|no (?:errors?|warnings?|issues?|failures?|problems?))"
+)
+_BETWEEN: Final = (
+    r"(?:is|are|was|were|has|have|been|comes?|came|stays?|remains?|reports?|reported|shows?|showed|found|finds|finished|"
+    r"finishe[sd]|completed?|completes|now|also|all|both|still|again|run|runs)"
+)
+_RESULT: Final = re.compile(
+    rf"\b(?:{_KINDS}*{_RUN}(?: (?:in|of|for) (?:the )?[\w./`-]+)?:?(?: {_BETWEEN}){{0,4}} {_OUTCOME}"
+    rf"|(?:no|zero) {_KINDS}?(?:errors|warnings|failures|regressions)"
+    r"|(?:everything|it|the (?:code|project|crate|package)) (?:now |still )?(?:compiles|builds|type-checks|passes)"
+    rf"|\d+ {_KINDS}?(?:(?:tests?|specs?|checks?) )?(?:passe[sd]|pass(?:ing)?|failed|fails?|failing|failures?|skipped|"
+    r"errors?|warnings?)"
+    r"|(?:exit(?:s|ed)?|returned) (?:with )?(?:status |code )*\d+)(?![\w-])",
+    re.IGNORECASE,
+)
+"""What tests, lint, a build or a type check gave."""
+_OPEN: Final = re.compile(
+    r"\b(?:if|when|once|unless|until|whether|before|should|would|could|may|might|will|must|can|cannot|can['’]t|ensures?|"
+    r"so that|in order|(?:needs?|has|have|expected) to|want|let me know)\b",
+    re.IGNORECASE,
+)
+"""A condition, a wish or a guess: what is said so was not seen."""
+_DONE: Final = (
+    r"(?:added|adjusted|applied|bumped|changed|cleaned up|committed|converted|created|deleted|disabled|documented|"
+    r"dropped|enabled|extended|extracted|fixed|implemented|inlined|introduced|lowered|merged|migrated|modified|moved|"
+    r"raised|refactored|regenerated|removed|renamed|reordered|replaced|reverted|rewrote|rewritten|simplified|split|"
+    r"switched|tightened|touched|updated|upgraded|wired up|wrapped)"
+)
+_ALSO: Final = r"(?:(?:also|now|just|only|then|already|newly) ){0,2}"
+_CHANGE: Final = re.compile(
+    rf"(?:{_FIRST}(?:(?:i|we)(?:['’]ve| have)? )?{_ALSO}{_DONE} (?!by\b)\S+"
+    rf"|[^.;:]{{1,120}}?(?<!that)(?<!which)(?<!who)(?<!they)(?<!\bit) (?:was|were|(?:has|have) been|(?:is|are) now) "
+    rf"{_ALSO}{_DONE}\b"
+    r"|(?:nothing else|no other \w+|only [^.;:]{1,80}?) (?:(?:was|were|has been|have been) )?"
+    r"(?:changed|touched|modified)\b)",
+    re.IGNORECASE,
+)
+"""What was changed."""
 _VERBS: Final = _words(
     """
     add adjust apply ask avoid be build bump call change check choose click clone commit compare configure
@@ -97,15 +149,32 @@ def states(text: str) -> bool:
         return False
     if _PLAN.match(plain) or _ADVICE.match(plain) or _instructs(plain):
         return False
+    if _reports(plain):
+        return True
     if _GREETING.match(plain) and len(plain.split()) <= 6 and "`" not in plain:
         return False
     return _names(_URL.sub("] ", plain))
 
 
-def states_row(cells: list[str]) -> bool:
-    """Whether a table row says something: it has two cells at least, and one names something."""
+def _reports(plain: str) -> bool:
+    """Whether it says what a run gave or what was changed, beyond a condition or a guess."""
+    plain = " ".join(plain.replace("*", "")[:MAX_REPORT].split())
+    return not _OPEN.search(plain) and bool(_RESULT.search(plain) or _CHANGE.match(plain))
+
+
+def states_row(cells: Sequence[str], heads: Sequence[str] = ()) -> bool:
+    """Whether a table row says something: it has two cells at least, and one names something or tells of a run.
+
+    Args:
+        cells: as they stand in the Markdown.
+        heads: the words above each of them.
+    """
     filled = [cell for cell in cells if any(character.isalnum() for character in cell)]
-    return len(filled) > 1 and sum(map(len, filled)) <= MAX_STATEMENT and any(map(_marked, filled))
+    return (
+        len(filled) > 1
+        and sum(map(len, (*filled, *heads))) <= MAX_STATEMENT
+        and (any(map(_marked, filled)) or _reports(" ".join(filled)))
+    )
 
 
 def _instructs(plain: str) -> bool:

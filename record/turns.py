@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from itertools import pairwise
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
@@ -14,9 +16,11 @@ from msgspec.structs import replace
 
 from ..codecs.blocks import MAX_INPUT_BYTES
 from ..codecs.errors import UsageError
-from ..codecs.records import Assertion, Effect, Emission, Emitter
+from ..codecs.records import MAX_ASSERTIONS, Annotation, Assertion, Effect, Emission, Emitter
 from ..codecs.spans import Span
 from ..codecs.times import format_time
+from ..codecs.vocabulary import recognise
+from .answer_statements import Statement, read_answer
 from .call_annotations import Annotator, CallText
 from .call_results import seen
 from .call_values import arguments_of, result_text
@@ -31,6 +35,7 @@ from .tools import ToolMap, output_of
 from .unquotable import is_secret_line
 
 _HALVES: Final = re.compile("[\ud800-\udfff]")
+_log = logging.getLogger("sluice.record")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -80,6 +85,9 @@ class Turn:
         self._recorder, self._group, self._attempt, self._headers = recorder, group, attempt, headers
         self._calls, self._cwd = calls, cwd
         self._stream, self._part, self._ended = Streaming(), 0, False
+        self._whole, self._messages = "", [0]
+        self.left_out: list[str] = []
+        """Which of its author's annotations are not read, a sentence each, once it is emitted."""
         self._at: int | None = None
         self._known: Sequence[CallText] | None = None
         self._shown: SessionView | None = None
@@ -87,7 +95,7 @@ class Turn:
     @property
     def says(self) -> bool:
         """Whether anything was said in it."""
-        return bool(self._stream.text.strip())
+        return bool(self._whole.strip())
 
     def tool(
         self,
@@ -161,16 +169,16 @@ class Turn:
         self._demand_open()
         text = _HALVES.sub("\ufffd", text)
         self._recorder.reading.messages += not self.says and bool(text.strip())
+        self._whole += text
         if self._recorder.streamed:
             for piece in self._stream.add(text):
-                self._emit([piece], final=False)
-        else:
-            self._stream.text += text
+                self._emit(self._stream.text, [piece], final=False)
 
     def said(self, text: str, at: datetime | None = None) -> None:
         """A whole text of its own, parted from what was said before by a blank line."""
         self._at = self._at if at is None else milliseconds(at)
-        before = self._stream.text
+        before = self._whole
+        self._messages.append(len(before))
         self._recorder.reading.messages += self.says and bool(text.strip())
         self.text(("\n\n" if before and not before.endswith("\n\n") else "") + text)
 
@@ -201,12 +209,23 @@ class Turn:
         self._flush()
 
     def _emit_rest(self) -> None:
-        if self._stream.text:
-            if self._recorder.streamed:
-                self._emit([self._stream.rest()], final=True)
-            else:
-                self._emit(pieces(self._stream.text), final=True)
-            self._stream = Streaming()
+        if not self._whole:
+            return
+        rest = self._stream.rest() if self._recorder.streamed else self._whole
+        emitted = len(self._whole) - len(rest)
+        starts = [emitted, *(start for start in self._messages if start > emitted), len(self._whole)]
+        texts: list[str] = []
+        found: list[Statement] = []
+        for start, end in pairwise(starts):  # footnotes are of one message
+            read = read_answer(self._whole[start:end])
+            found += (one.moved(sum(map(len, texts))) for one in read.found)
+            texts.append(read.text)
+            self.left_out += read.left_out
+        text = "".join(texts)
+        self._emit(text, pieces(text, found), final=True)
+        self._whole = ""
+        for sentence in self.left_out:
+            _log.info("sluice: %s: %s", self._group, sentence)
 
     def _flush(self) -> None:
         """One flush of a sink at a time: turns of an event loop end in threads."""
@@ -241,7 +260,7 @@ class Turn:
 
     # ------------------------------------------------------------ emissions
 
-    def _emit(self, several: Sequence[Piece], *, final: bool) -> None:
+    def _emit(self, text: str, several: Sequence[Piece], *, final: bool) -> None:
         recorder = self._recorder
         emitted_at = format_time(recorder.clock() if self._at is None else self._at)
         calls = self._known if self._known is not None else tuple(self._calls)
@@ -253,7 +272,8 @@ class Turn:
         ]
         while waiting:
             piece, assertions = waiting.pop(0)
-            if len(_encode((self._stream.text[piece.start : piece.end], assertions))) > MAX_INPUT_BYTES - 5_000:
+            size = len(_encode((text[piece.start : piece.end], assertions)))
+            if size > MAX_INPUT_BYTES - 5_000 or sum(len(one.annotations) for one in assertions) > MAX_ASSERTIONS:
                 waiting[:0] = _smaller(piece, assertions)
                 continue
             ready.append((piece, assertions))
@@ -266,7 +286,7 @@ class Turn:
                 emitted_at=emitted_at,
                 emitter=recorder.emitter,
                 effect=recorder.effect,
-                text=self._stream.text[piece.start : piece.end],
+                text=text[piece.start : piece.end],
                 assertions=assertions,
                 attempt=self._attempt,
                 group=self._group if in_parts else None,
@@ -278,12 +298,24 @@ class Turn:
 
     def _assertion(self, piece: Piece, place: int, calls: Sequence[CallText], shown: SessionView) -> Assertion:
         one = piece.found[place]
-        annotations = self._recorder.annotator.note(one.text, calls)
+        checks = list(one.checks) or None
+        is_terminal = any(recognise(each.substrate_class).terminal for each in one.annotations)
+        noted = [] if is_terminal else self._recorder.annotator.note(one.said, calls, checks)
+        declared = {_place_of(each) for each in one.annotations}
+        annotations = [*one.annotations, *(each for each in noted if _place_of(each) not in declared)]
         return Assertion(
-            span=Span(chars=(one.start - piece.start, one.end - piece.start)),
+            span=None if one.row else Span(chars=(one.start - piece.start, one.end - piece.start)),
+            assertion=one.row or None,
             provenance=annotations or None,
-            session=shown.about(one.text),
+            session=shown.about(one.said),
+            checks=checks,
         )
+
+
+def _place_of(annotation: Annotation) -> tuple[str, str]:
+    """What an annotation has in common with another one of the same place."""
+    locator = annotation.locator or {}
+    return annotation.substrate_class, str(locator.get("path", locator))
 
 
 def _smaller(piece: Piece, assertions: list[Assertion]) -> list[tuple[Piece, list[Assertion]]]:
@@ -294,8 +326,9 @@ def _smaller(piece: Piece, assertions: list[Assertion]) -> list[tuple[Piece, lis
         moved = several[0].end - piece.start
         behind = [
             replace(one, span=Span(chars=(one.span.chars[0] - moved, one.span.chars[1] - moved)))
-            for one in assertions[middle:]
             if one.span is not None and one.span.chars is not None
+            else one
+            for one in assertions[middle:]
         ]
         return [(several[0], assertions[:middle]), (several[1], behind)]
     return [(piece, [replace(one, provenance=None) for one in assertions])]

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from ...codecs.author_words import BLANK_LINE, CodeSpans
+
 
 def _pairs(text: str) -> dict[str, str]:
     return {pair[0]: pair[1:] for pair in text.split()}
@@ -38,7 +40,6 @@ _AT_WORD_START: Final = frozenset("‘‚‛‵”»›‶") | _STRAIGHT
 _AT_WORD_END: Final = frozenset("’‘") | _APOSTROPHES
 """An apostrophe inside a word closes nothing."""
 _MARK: Final = re.compile("[" + "".join(sorted(PLAIN)) + "]")
-BLANK_LINE: Final = re.compile(r"\n[^\S\n]*\n")
 _FENCE: Final = re.compile(r"`+")
 
 
@@ -129,25 +130,15 @@ def code_spans(text: str) -> list[tuple[int, int]]:
     As CommonMark reads them, fenced blocks included; one space on either side belongs to the marks where both are
     there and something else stands between them.
     """
-    runs = [match.span() for match in _FENCE.finditer(text)]
-    later: dict[int, list[int]] = {}
-    for place in range(len(runs) - 1, -1, -1):
-        later.setdefault(runs[place][1] - runs[place][0], []).append(place)
+    spans, past = CodeSpans(text), 0
     found: list[tuple[int, int]] = []
-    place = 0
-    while place < len(runs):
-        start, end = runs[place]
-        same = later[end - start]
-        while same and same[-1] <= place:
-            same.pop()
-        if not same:
-            place += 1
+    for run in _FENCE.finditer(text):
+        if run.start() < past:
             continue
-        closing = same[-1]
-        inner = end, runs[closing][0]
+        past = spans.end(run.start(), len(run[0]), len(text))
+        inner = run.end(), past - len(run[0])
         content = text[slice(*inner)]
         if content.strip():
             padded = len(content) > 2 and content[0] == content[-1] == " "
             found.append((inner[0] + 1, inner[1] - 1) if padded else inner)
-        place = closing + 1
     return found

@@ -12,7 +12,7 @@ from search import examples
 
 from sluice.codecs.errors import Fault
 from sluice.codecs.identifier_characters import hides
-from sluice.codecs.inline import parse_inline, render_inline
+from sluice.codecs.inline import left_out, parse_inline, render_inline
 from sluice.codecs.parameters import write_value
 from sluice.codecs.parse_view import parsed_form
 from sluice.codecs.records import Annotation, Assertion, Cites, Emission, Retrieval
@@ -543,3 +543,144 @@ def test_hostile_text_takes_linear_time(text: str) -> None:
     """A megabyte of brackets, closed or not, is read in a fraction of a second, not in hours."""
     read = parse_inline(unparsed(text))
     assert isinstance(read, Fault) or len(read.text or "") <= len(text)
+
+
+# ---------------------------------------------------------------- footnotes and blocks of checks
+
+
+@pytest.mark.parametrize(
+    ("text", "checks", "rendered"),
+    [
+        (
+            "It is. It was.\n",
+            [["f(a)", "g(b)"], ["h(c)"]],
+            "It is.[^checks0-0] It was.[^checks0-1]\n\n[^checks0-0]: f(a); g(b)\n[^checks0-1]: h(c)\n",
+        ),
+        ("It is checks0-. No.", [["f(a;b)"]], "It is checks0-.[^checks1-0] No.\n\n[^checks1-0]: f(a;b)"),
+    ],
+)
+def test_checks_without_an_annotation_are_rendered_as_footnotes(
+    text: str, checks: list[list[str]], rendered: str
+) -> None:
+    """And read as they were."""
+    spans = [Span(chars=span) for span in sentences(text)]
+    assertions = [Assertion(span, span_key(span), checks=each) for span, each in zip(spans, checks, strict=False)]
+    assert render_inline(unparsed(text, assertions=assertions)) == rendered
+    back = parsed(rendered)
+    assert (back.text, [one.checks for one in back.assertions or () if one.checks]) == (text, checks)
+
+
+@pytest.mark.parametrize(("text", "check"), [("It is.", "no check"), ("> It is.", "f(a)"), ("It is.", "f(a) g(b)")])
+def test_checks_that_no_footnote_can_hold_are_refused(text: str, check: str) -> None:
+    span = Span(chars=(0, len(text)))
+    found = render_inline(unparsed(text, assertions=[Assertion(span, span_key(span), checks=[check])]))
+    assert isinstance(found, Fault)
+
+
+def checks_of(text: str) -> list[tuple[str, list[str] | None]]:
+    """Each sentence with its checks."""
+    whole = parsed(text)
+    assert whole.text is not None
+    return [
+        (whole.text[slice(*assertion.span.chars)], assertion.checks)
+        for assertion in whole.assertions or ()
+        if assertion.span is not None and assertion.span.chars is not None
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (
+            "The cap is 1000.[^1]\n\n[^1]: equals(MAX_ASSERTIONS, 1000, path=codecs/records.py)\n",
+            [("The cap is 1000.", ["equals(MAX_ASSERTIONS, 1000, path=codecs/records.py)"])],
+        ),
+        ("A.[^1][^2] B.[^1]\n\n[^1]: f(a)\n[^2]: g(b)", [("A.", ["f(a)", "g(b)"]), ("B.", ["f(a)"])]),
+        ("A[^x] is. B.\n\n[^X]: f(a)", [("A is.", ["f(a)"]), ("B.", None)]),
+        ("A.[^1]\n\n[^1]: See there.", [("A.[", None), ("^1]", None), ("[^1]: See there.", None)]),
+        ('A.\n\n```checks\n[{"say": "*A*", "checks": ["f(a)"]}]\n```\n\nB.', [("A.", ["f(a)"]), ("B.", None)]),
+        ("A. [substrate.grep; check=g(b)] [^1]\n\n[^1]: f(a)", [("A.", ["g(b)", "f(a)"])]),
+        (
+            'A.[^1]\n\n[^1]: f(a)\n\n```checks\n{"say": "A.", "checks": ["f(a)", "g(b)"]}\n```',
+            [("A.", ["f(a)", "g(b)"])],
+        ),
+    ],
+)
+def test_checks_in_footnotes_and_blocks_are_their_sentences(
+    text: str, wanted: list[tuple[str, list[str] | None]]
+) -> None:
+    """Nothing of them is left in the text; a footnote that is no check is prose."""
+    assert checks_of(text) == wanted
+    assert (parsed(text).text or "").count("f(a)") == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "> It is. [substrate.grep]",
+        "> It is.\nstill [substrate.grep]",
+        "It shows:\n\n```\nIt is. [substrate.grep]\n```",
+        "It shows:\n\n    It is. [substrate.grep]",
+        "It shows `It is. [substrate.grep]` there.",
+        "It is.[^1]\n\n> [^1]: f(a)",
+        "It is `so[^1]` there.\n\n```\n[^1]: f(a)\n```",
+        '````md\n```checks\n[{"say": "A.", "checks": ["f(a)"]}]\n```\n````\n\nA.',
+        '> ```checks\n> [{"say": "A.", "checks": ["f(a)"]}]\n> ```\n\nA.',
+    ],
+)
+def test_what_is_quoted_or_shown_as_an_example_annotates_nothing(text: str) -> None:
+    """It is another one's, or nobody's: ordinary text, as it stands."""
+    whole = parsed(text)
+    assert whole.text == text
+    assert all(one.provenance is None and one.checks is None for one in whole.assertions or ())
+
+
+def test_a_code_span_hides_no_group_behind_it() -> None:
+    """A back-tick in a group's value opens none, nor does one that its paragraph does not close."""
+    text = "A. [substrate.grep; pattern=`x] B. [substrate.grep; pattern=y`] C `d.\n\nE. [substrate.grep] F` g."
+    assert [len(found) for _, found in sentences_in(text)] == [1, 1, 0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("A.[^1]\n\n[^1]: f(a)", []),
+        ("A.\n\n[^1]: f(a)", ["No sentence refers to the footnote 1, which is a check; it is left out."]),
+        (
+            "A.\n\n[^1]: f(a)\n[^2]: f(a)",
+            ["No sentence refers to 2 footnotes that are checks; they are left out."],
+        ),
+        ("[^1] A.\n\n[^1]: f(a)", ["1 of the references to footnotes stand before any words; they are left out."]),
+        (
+            "A.\n```checks\n{",
+            ["A block of checks is no JSON, and no fence closes it: Input data was truncated; it is left out."],
+        ),
+    ],
+)
+def test_what_is_left_out_is_told(text: str, told: list[str]) -> None:
+    """One sentence for each kind."""
+    assert left_out(unparsed(text)) == told
+
+
+def test_a_block_that_nothing_closes_and_nobody_can_read_stays_in_the_text() -> None:
+    """Prose may stand in it."""
+    text = "A.\n\n```checks\n[{\n\nThe rest."
+    assert parsed(text).text == text
+    assert parsed('A.\n\n```checks\n[{"say": "A.", "checks": ["f(a)"]}]').text == "A."
+
+
+def test_a_footnote_that_a_thousand_sentences_share_is_bounded() -> None:
+    """So short a text would become forty million characters of checks."""
+    text = "It is.[^1] " * 1_000 + "\n\n[^1]: " + "; ".join(f"f({'x' * 1_990}{number})" for number in range(20))
+    read = parse_inline(unparsed(text))
+    assert isinstance(read, Fault)
+    assert (read.reason, "characters of checks" in read.detail) == ("too-many-annotations", True)
+
+
+def test_a_thousand_footnotes_that_name_one_another_are_read() -> None:
+    """None is followed to another; each that is checks belongs to the sentences that refer to it."""
+    notes = "".join(f"[^{number}]: f(a{number})\n" for number in range(500))
+    loops = "".join(f"[^{number}]: [^{number - 1}]\n" for number in range(501, 1000))
+    text = "".join(f"S is{number}.[^{number}]\n" for number in range(500)) + "\n" + notes + "\n" + loops
+    found = checks_of(text)
+    assert [checks for _, checks in found if checks] == [[f"f(a{number})"] for number in range(500)]

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
 
-from sluice.record import markdown_blocks
-from sluice.record.answer_statements import statements
+from sluice.codecs.records import MAX_CHECKS
+from sluice.record import answer_statements, markdown_blocks
+from sluice.record.answer_statements import MOST_DECLARED, read_answer, statements
 from sluice.record.stating import states
 
 
@@ -124,7 +125,7 @@ Setext `D` is 4
         "`G` is 7, and\n> more.",
         "[`H`](h.py) is 8",
         "`I` | 9",
-        "`J \\| K` is 10.",
+        "`J \\| K` is 10. | Yes.",
     ]
 
 
@@ -192,15 +193,206 @@ def test_questions_plans_and_instructions_are_none(sentence: str) -> None:
     assert not states(sentence)
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "All tests pass.",
+        "All 12 unit tests pass now.",
+        "Lint is clean.",
+        "38 passed",
+        "3 failed, 38 passed",
+        "Tests: 38 passed.",
+        "The test suite still passes.",
+        "mypy reports no issues.",
+        "No lint errors.",
+        "The build succeeded.",
+        "CI is green.",
+        "It compiles.",
+        "The command exited with status 1.",
+        "Great, all tests pass!",
+        "Done: all tests pass.",
+        "Two tests are failing.",
+        "I fixed the bug and all tests pass.",
+        "Added tests.",
+        "Added a retry to the client.",
+        "Renamed the helper to something clearer.",
+        "I've removed the old cache.",
+        "I also updated the docs.",
+        "The cap was raised.",
+        "The old helper has been removed.",
+        "Nothing else changed.",
+        "Only the docs changed.",
+        "`limits.py` — fixed",
+        "**Fixed the parser.**",
+    ],
+)
+def test_what_a_run_gave_and_what_was_changed_is_a_statement_without_a_name(sentence: str) -> None:
+    assert states(sentence)
+    assert texts(sentence) == [sentence.strip("*")]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "I'll add tests.",
+        "All tests should pass now.",
+        "If all tests pass, merge it.",
+        "Once the build is green, deploy.",
+        "Make sure all tests pass.",
+        "Let me know if the tests fail.",
+        "Do the tests pass?",
+        "Run the tests.",
+        "The approach is clean.",
+        "The code is clean and readable.",
+        "The tests cover the parser.",
+        "The tests would fail without it.",
+        "The next step is to fix the parser.",
+        "I looked at the file.",
+        "A message that was added earlier is kept.",
+        "Here is what I changed:",
+        "Changes",
+        "Added.",
+    ],
+)
+def test_a_wish_a_guess_and_an_opinion_are_still_none(sentence: str) -> None:
+    """The noise on real answers is small: 7 sentences more in 300 answers, and none of them wrong."""
+    assert not states(sentence)
+
+
+@pytest.mark.parametrize(
+    ("markdown", "wanted"),
+    [
+        ("**All tests pass.** More.", ["All tests pass."]),
+        ("**All tests pass**", ["All tests pass"]),
+        ("**`a` is 1. `b` is 2.** `c` is 3.", ["`a` is 1.", "`b` is 2.", "`c` is 3."]),
+        ("*`a` is 1.*", ["`a` is 1."]),
+        ("~~`a` is 1.~~", ["`a` is 1."]),
+        ("- [ ] **`a` is 1.**", ["`a` is 1."]),
+        ("**Cap:** `a` is 1.", ["**Cap:** `a` is 1."]),
+        ("**`a`** is 1.", ["**`a`** is 1."]),
+        ("`a` is **1**", ["`a` is **1**"]),
+        ("**`a`** is **1**", ["**`a`** is **1**"]),
+        ("__init__ sets x_y.", ["__init__ sets x_y."]),
+        ("**kwargs goes to f_x.", ["**kwargs goes to f_x."]),
+    ],
+)
+def test_marks_around_a_statement_are_no_part_of_it(markdown: str, wanted: list[str]) -> None:
+    """Those within it stay: a span is one stretch of the source."""
+    assert texts(markdown) == wanted
+
+
+def test_a_row_is_one_statement_with_the_words_above_its_cells() -> None:
+    """Also where a cell holds a sentence; a row that names nothing is none, unless it tells of a run."""
+    markdown = (
+        "| setting | | note |\n| --- | --- | --- |\n"
+        "| `cap` | 5 | `f \\| g` takes it. Yes. |\n| none | so | |\n| tests | pass | |"
+    )
+    assert [(one.text, one.row) for one in statements(markdown)] == [
+        ("`cap` | 5 | `f \\| g` takes it. Yes.", "setting: `cap`; 5; note: `f | g` takes it. Yes."),
+        ("tests | pass", "setting: tests; pass"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted"),
+    [
+        (
+            "`a` is 1. [substrate.grep; path=a.py; check=equals(a,%201)] It is fine.",
+            [("`a` is 1.", ["equals(a, 1)"], ["substrate.grep"])],
+        ),
+        ("It is fine.[^1]\n\n[^1]: equals(a, 1)", [("It is fine.", ["equals(a, 1)"], [])]),
+        ("It is fine. [unverified-inference]", [("It is fine.", [], ["unverified-inference"])]),
+        (
+            '- It is *fine*.\n\n```checks\n[{"say": "It is fine", "checks": ["f(a)"]}]\n```',
+            [("It is *fine*.", ["f(a)"], [])],
+        ),
+        ("| a | b |\n|---|---|\n| x | y |[^1]\n\n[^1]: f(a)", [("x | y", ["f(a)"], [])]),
+        ("| a | b |\n|---|---|\n| x | y[^1] |\n\n[^1]: f(a)", [("x | y", ["f(a)"], [])]),
+        (
+            '| a | b |\n|---|---|\n| x | y |\n\n```checks\n[{"say": "a: x; b: y", "checks": ["f(a)"]}]\n```',
+            [("x | y", ["f(a)"], [])],
+        ),
+        ("**It is fine.**[^1]\n\n[^1]: f(a)", [("It is fine.", ["f(a)"], [])]),
+        ('It is. It is.\n\n```checks\n[{"say": "It is.", "checks": ["f(a)"]}]\n```', [("It is.", ["f(a)"], [])] * 2),
+    ],
+)
+def test_what_its_author_annotated_is_a_statement(answer: str, wanted: list[tuple[str, list[str], list[str]]]) -> None:
+    """Whatever it says, with what it was given; nothing of that stays in the text."""
+    read = read_answer(answer)
+    found = [
+        (one.text, list(one.checks), [each.substrate_class for each in one.annotations])
+        for one in read.found
+        if one.checks or one.annotations
+    ]
+    assert found == wanted
+    assert read.left_out == []
+    assert "f(a)" not in read.text
+    assert "substrate" not in read.text
+    assert all(read.text[one.start : one.end] == one.text for one in read.found)
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("# Title[^1]\n\n`a` is 1.\n\n[^1]: f(a)", "1 annotations stand behind no sentence; they are left out."),
+        ("`a` is 1.\n\n<p>b</p> [substrate.grep]", "1 annotations stand behind no sentence; they are left out."),
+        ("> `a` is 1.\n\nSo. [substrate.grep]\n\n> b [substrate.grep]", ""),
+        (
+            '> It is 1.\n\n```checks\n[{"say": "It is 1.", "checks": ["f(a)"]}]\n```',
+            "1 entry of a block of checks match no statement of the answer; the first says «It is 1.».",
+        ),
+        ("<think>\n`a` is 1. [substrate.grep]\n</think>\n\n`b` is 2.", ""),
+    ],
+)
+def test_what_annotates_no_sentence_of_the_author_is_told(answer: str, told: str) -> None:
+    """Headings, HTML, quotations and what a model thought are none of its statements."""
+    assert read_answer(answer).left_out == ([told] if told else [])
+
+
+def test_a_statement_has_so_many_checks_and_places() -> None:
+    """What is beyond is left out, and told once."""
+    notes = "".join(f"[^{number}]: f(a{number})\n" for number in range(MAX_CHECKS + 5))
+    marks = "".join(f"[^{number}]" for number in range(MAX_CHECKS + 5)) + " [substrate.grep]" * (MOST_DECLARED + 2)
+    read = read_answer(f"It is.{marks} [substrate.grep; check=f({'x' * 3000})]\n\n{notes}")
+    (one,) = read.found
+    assert (len(one.checks), len(one.annotations)) == (MAX_CHECKS, MOST_DECLARED)
+    (told,) = read.left_out
+    assert told.startswith("9 annotations are left out")
+
+
+def test_what_many_statements_share_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A footnote of many checks, referred to many times, makes no more of a short answer than the bound."""
+    monkeypatch.setattr(answer_statements, "MAX_SHARED", 10_000)
+    note = "; ".join(f"f({number:04})" for number in range(4_000))
+    read = read_answer("It is.[^1] " * 1_000 + f"\n\n[^1]: {note}")
+    assert sum(len(check) for one in read.found for check in one.checks) <= 10_000
+    assert "an answer has 10000 characters of checks" in read.left_out[-1]
+
+
 def test_code_and_links_end_no_sentence() -> None:
     """A full stop in them is theirs; emphasis begins a sentence."""
     markdown = "See is `a. B` for `x`. **Bold `y`.** `z` is in [a B](http://c.d/E.%20F). End is `w`."
     assert texts(markdown) == [
         "See is `a. B` for `x`.",
-        "**Bold `y`.**",
+        "Bold `y`.",
         "`z` is in [a B](http://c.d/E.%20F).",
         "End is `w`.",
     ]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        'The page says "It is `a`. It was." and more.',
+        "The page says «It is `a`. It was.» and more.",
+        "It is in [the page. It is long](http://a.b/c) for `a`.",
+        "It is in `a. B` and ``c. D``.",
+    ],
+)
+def test_no_sentence_ends_in_a_quotation_or_a_link(sentence: str) -> None:
+    """One that closes with it does."""
+    assert texts(sentence) == [sentence]
+    assert texts(f'{sentence} He said "`b` is so." `c` is 3.') == [sentence, 'He said "`b` is so."', "`c` is 3."]
 
 
 HOSTILE = {

@@ -380,6 +380,78 @@ def test_streaming_is_work_in_proportion_to_the_answer(sentence: str, monkeypatc
     assert read <= 120 * len(answer)
 
 
+ANNOTATED = """\
+`LIMIT` is 42. [substrate.grep; path=a.py; pattern=LIMIT; check=equals(LIMIT,%2042)] It is the cap.[^1]
+
+| name | value |
+| --- | --- |
+| `OTHER` | 7 |
+
+Nothing else. [unverified-inference]
+
+[^1]: equals(CAP, 42)
+
+```checks
+[{"say": "name: OTHER; value: 7", "checks": ["equals(OTHER, 7)"]}, {"say": "No one", "checks": []}]
+```
+"""
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+def test_what_an_answer_annotates_itself_is_emitted_with_it(streamed: bool, size: int) -> None:
+    """However it is cut, streamed or not: beside what the calls give, and without a trace in the text. A terminal
+    stands alone."""
+    made, sink = recorder(streamed=streamed)
+    with made.turn("c") as turn:
+        turn.tool(name="Read", arguments={"file_path": "a.py"}, result=READ)
+        for at in range(0, len(ANNOTATED), size):
+            turn.text(ANNOTATED[at : at + size])
+    found = emissions(sink)
+    assertions = [(assertion_text(one, each), each) for one in found for each in one.assertions or ()]
+    assert [(text, each.checks, [one.substrate_class for one in each.annotations]) for text, each in assertions] == [
+        ("`LIMIT` is 42.", ["equals(LIMIT, 42)"], ["substrate.grep", "substrate.code.read"]),
+        ("It is the cap.", ["equals(CAP, 42)"], []),
+        ("name: `OTHER`; value: 7", ["equals(OTHER, 7)"], ["substrate.code.read"]),
+        ("Nothing else.", None, ["unverified-inference"]),
+    ]
+    text = "".join(one.text or "" for one in found)
+    assert not any(mark in text for mark in ("substrate", "[^1]", "checks", "unverified"))
+    assert turn.left_out == ["1 entry of a block of checks match no statement of the answer; the first says «No one»."]
+
+
+def test_a_streamed_answer_waits_only_where_an_annotation_may_begin() -> None:
+    """A link, a list of Python and a code block do not hold it up; a footnote does, since its text comes later."""
+    made, sink = recorder(streamed=True)
+    with made.turn("c") as turn:
+        turn.text("In [this](a.py) `A` is 1. The list `[1, 2]` is [so] in `b`. ")
+        assert len(sink.records) == 1
+        turn.text("`C` is 3.[^1] `D` is 4. More")
+        assert len(sink.records) == 2
+        turn.text(" of it. [a" + "b" * 500)
+        assert len(sink.records) == 2
+    assert len(sink.records) == 3
+
+
+def test_footnotes_are_of_one_message() -> None:
+    """Each text of a turn has its own numbers."""
+    made, sink = recorder()
+    note = "It is.[^1]\n\n[^1]: f({})"
+    made.record("s", [Message(text=note.format(name), at=None) for name in "ab"])
+    (emission,) = emissions(sink)
+    assert [one.checks for one in emission.assertions or ()] == [["f(a)"], ["f(b)"]]
+
+
+def test_an_answer_of_many_annotations_is_spread_over_emissions() -> None:
+    """No emission has more than it may."""
+    made, sink = recorder()
+    with made.turn("c") as turn:
+        turn.text(f"It is. {'[substrate.grep; path=a] ' * 5}" * 400)
+    found = emissions(sink)
+    assert len(found) > 1
+    assert sum(len(one.annotations) for each in found for one in each.assertions or ()) == 2_000
+
+
 def test_a_long_answer_becomes_parts_of_a_group(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each within the bounds of an emission, and nothing is lost between them."""
     monkeypatch.setattr(pieces, "MOST_ASSERTIONS", 10)

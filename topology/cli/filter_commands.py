@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from ...codecs import decode, inline, records
-from ...codecs.errors import Fault, UsageError
+from ...codecs.errors import Fault, UsageError, printable
 from ...codecs.parse_view import parsed_form
 from ...codecs.strict_schema import strict_emission_schema
 from ...streams.judging.checks import Unknown, parse_check
@@ -44,9 +44,19 @@ def parse(files: tuple[str, ...], topic: str | None) -> None:
         if isinstance(prepared, Fault):
             return prepared
         record = read_record(prepared)
-        return _with_unknown_checks(parsed_form(record)) if isinstance(record, records.Emission) else record
+        if not isinstance(record, records.Emission):
+            return record
+        for sentence in _left_out(prepared.value):
+            click.echo(printable(f"sluice: {record.emission_id}: {sentence}"), err=True)
+        return _with_unknown_checks(parsed_form(record))
 
     run_filter(files, answer)
+
+
+def _left_out(data: bytes) -> list[str]:
+    """What is not read of the annotations in an emission's text."""
+    emission = msgspec.json.decode(data, type=records.Emission)
+    return inline.left_out(emission) if emission.assertions is None else []
 
 
 def _with_unknown_checks(form: dict[str, Any]) -> dict[str, Any]:

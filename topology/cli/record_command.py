@@ -61,7 +61,7 @@ def record(
         sluice record session.jsonl --follow --broker kafka://127.0.0.1:9092
         sluice record --format otlp traces.jsonl --root . --out emissions.jsonl
     """
-    from ...record import Recorder
+    from ...record import Problem, Recorder
     from ...record.adapters.otel import is_otlp
     from ...record.transcripts import follow_transcript, open_transcript
     from ..vet.sources import demand_readable
@@ -88,6 +88,8 @@ def record(
         recorder = Recorder(emitter, sink, root=folder, streamed=streamed)
         for one in recorder.recording("stdin" if file == "-" else Path(file).stem or "session", events):
             _tell(file, one)
+            for sentence in () if isinstance(one, Problem) else one.left_out:
+                click.echo(printable(f"sluice: {shown_name(file)}: {sentence}"), err=True)
     finally:
         sink.close()
     _end(file, recorder.reading)

@@ -116,6 +116,7 @@ def vet(
             if isinstance(one, ReadFile):
                 is_unread = _told(one, judged.pop(one.name, 0)) or is_unread
                 continue
+            _tell_left_out(one.name, one.left_out)
             judged[one.name] = judged.get(one.name, 0) + len(one.verdicts)
             for verdict in one.verdicts:
                 contradicted = contradicted or verdict.status == CONTRADICTED
@@ -176,6 +177,11 @@ def _named(name: str, form: str | None) -> Named:
     return Named(name, detect(name) if form is None else cast("Format", form))
 
 
+def _tell_left_out(name: str, left_out: Sequence[str]) -> None:
+    for sentence in left_out:
+        click.echo(printable(f"sluice: {shown_name(name)}: {sentence}"), err=True)
+
+
 def _report(one: Unread) -> None:
     click.echo(printable(f"sluice: {one.name}:{one.line}: {one.sentence}"), err=True)
 
@@ -224,6 +230,7 @@ def _send(job: Job, broker: str) -> None:
             elif isinstance(one, ReadFile):
                 is_unread = _told(one, one.reading.statements) or is_unread
             else:
+                _tell_left_out(one.name, one.left_out)
                 for recorded in one.emissions:
                     sink.put(recorded)
                     number += 1

@@ -16,7 +16,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ...codecs.records import Annotation, Kind
+from ...codecs.records import Annotation
 from ...record import proposals
 from ...record.call_annotations import MOST_ANNOTATIONS, Annotator, CallText
 from ...record.looks import GREP, LOG, READ
@@ -44,9 +44,9 @@ class Proposing(Annotator):
         self._at_hand = at_hand
         super().__init__()
 
-    def note(self, text: str, calls: Sequence[CallText], kind: Kind = "assertion") -> list[Annotation]:
+    def note(self, text: str, calls: Sequence[CallText], checks: Sequence[str] | None = None) -> list[Annotation]:
         """See `Annotator`."""
-        return proposed(text, _checks(text, kind), self._at_hand)
+        return _noted(text, [], checks, self._at_hand)
 
 
 class Widening(Annotator):
@@ -61,12 +61,18 @@ class Widening(Annotator):
         super().__init__(annotator.read_data)
         self._at_hand = at_hand
 
-    def note(self, text: str, calls: Sequence[CallText], kind: Kind = "assertion") -> list[Annotation]:
+    def note(self, text: str, calls: Sequence[CallText], checks: Sequence[str] | None = None) -> list[Annotation]:
         """See `Annotator`."""
-        noted, checks = super().note(text, calls, kind), _checks(text, kind)
-        if not checks:
-            return noted
-        return widened(noted, checks, self._at_hand) if noted else proposed(text, checks, self._at_hand)
+        noted = super().note(text, calls, checks)
+        return _noted(text, noted, checks, self._at_hand) if noted or _checks(text, checks) else noted
+
+
+def _noted(text: str, of_calls: list[Annotation], declared: Sequence[str] | None, at_hand: AtHand) -> list[Annotation]:
+    """The annotations of a statement: of the calls or else proposed, and those by which its checks can be decided. The
+    files of its author's checks are looked at, whatever the statement itself names."""
+    checks = _checks(text, declared)
+    noted = of_calls or proposed(text, checks, at_hand)
+    return widened(noted, checks, at_hand) if checks and (of_calls or declared) else noted
 
 
 def proposed(text: str, checks: Sequence[Check], at_hand: AtHand) -> list[Annotation]:
@@ -146,9 +152,9 @@ def is_stale(checks: Iterable[Check], path: str | None, committed: Callable[[str
     )
 
 
-def _checks(text: str, kind: Kind) -> list[Check]:
-    """The checks that observers read in a sentence."""
-    derived = checks_of(text, kind, None)
+def _checks(text: str, declared: Sequence[str] | None) -> list[Check]:
+    """The checks of a sentence: its author's, else those that observers read in it."""
+    derived = checks_of(text, "assertion", declared)
     return [check for written in derived.checks if isinstance(check := parse_check(written), Check)]
 
 

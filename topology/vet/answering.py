@@ -167,6 +167,8 @@ class AnswerVetter:
                 )
             else:
                 source = of_answer(text, at_hand)
+            for sentence in source.left_out:
+                _log.info("sluice: %s", sentence)
             vetter = Vetter(self._settings, self._roots, instruments, self._policy, stopped=over.is_set, until=until)
             verdicts = [verdict for one in source.emissions for verdict in vetter.vet(one)]
             unseen = sum(one.not_looked_at for one in verdicts)

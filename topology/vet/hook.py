@@ -169,7 +169,8 @@ def _vetted(
 
 
 def _source(agent: Agent, asked: Asked, at_hand: AtHand) -> tuple[Source, list[str]]:
-    """The last message, annotated by the transcript's calls and by what it names, and what could not be read."""
+    """The last message, annotated by itself, by the transcript's calls and by what it names, and what could not be
+    read."""
     events: Iterator[Event] = iter(())
     notes: list[str] = []
     if asked.transcript is not None and agent.transcript is not None:
@@ -191,8 +192,8 @@ def _source(agent: Agent, asked: Asked, at_hand: AtHand) -> tuple[Source, list[s
     elif reading.not_understood and _is_whole(asked.transcript):
         notes.append(f"not all of the transcript was understood: {reading}")
     if asked.message is not None and not reading.calls:
-        return of_answer(asked.message, at_hand), notes
-    return source, notes
+        source = of_answer(asked.message, at_hand)
+    return source, [*notes, *(sentence.rstrip(".") for sentence in source.left_out)]
 
 
 def _is_whole(transcript: str | None) -> bool:

@@ -51,11 +51,13 @@ class Source(NamedTuple):
         emissions: in their order.
         problems: what of the transcript could not be read.
         reading: what was read of it.
+        left_out: which of the answer's own annotations are not read, a sentence each.
     """
 
     emissions: Sequence[Recorded]
     problems: Sequence[Problem] = ()
     reading: Reading = Reading()
+    left_out: Sequence[str] = ()
 
 
 class Turn(NamedTuple):
@@ -64,10 +66,12 @@ class Turn(NamedTuple):
     Attributes:
         number: of the turn, from 1, among those that say something.
         emissions: in their order; a long answer is several.
+        left_out: which of its own annotations are not read, a sentence each.
     """
 
     number: int
     emissions: Sequence[Recorded]
+    left_out: Sequence[str] = ()
 
 
 def turns_of(
@@ -105,7 +109,7 @@ def turns_of(
         if isinstance(one, Problem):
             yield one
         else:
-            yield Turn(one.number, tuple(sink.records))
+            yield Turn(one.number, tuple(sink.records), one.left_out)
             sink.records.clear()
     yield recorder.reading
 
@@ -138,6 +142,7 @@ def of_events(
 
     emissions: list[Recorded] = []
     problems: list[Problem] = []
+    left_out: list[str] = []
     reading = Reading()
     for one in turns_of(
         with_message(),
@@ -153,13 +158,14 @@ def of_events(
             problems.append(one)
         elif isinstance(one, Turn):
             emissions += one.emissions
+            left_out += one.left_out
         else:
             reading = one
-    return Source(emissions, problems, reading)
+    return Source(emissions, problems, reading, left_out)
 
 
 def of_answer(text: str, at_hand: AtHand, *, conversation: str = "answer", emitter: str = EMITTER) -> Source:
-    """The emissions of an answer in Markdown, with proposed annotations.
+    """The emissions of an answer in Markdown, with proposed annotations beside its own.
 
     Args:
         text: the Markdown.
@@ -172,7 +178,7 @@ def of_answer(text: str, at_hand: AtHand, *, conversation: str = "answer", emitt
     recorder.annotator = Proposing(at_hand)
     with recorder.turn(conversation) as turn:
         turn.text(text)
-    return Source(sink.records)
+    return Source(sink.records, left_out=turn.left_out)
 
 
 def demand_readable(path: str) -> None:

@@ -106,11 +106,13 @@ class Told(NamedTuple):
         name: of the file.
         turn: its number, from 1; None for an answer.
         emissions: in their order.
+        left_out: which of its own annotations are not read, a sentence each.
     """
 
     name: str
     turn: int | None
     emissions: Sequence[Recorded]
+    left_out: Sequence[str] = ()
 
 
 class Asked(NamedTuple):
@@ -121,11 +123,13 @@ class Asked(NamedTuple):
 
 
 class Vetted(NamedTuple):
-    """A turn or an answer, and the verdicts about its statements, in their order."""
+    """A turn or an answer, the verdicts about its statements, in their order, and which of its own annotations are not
+    read, a sentence each."""
 
     name: str
     turn: int | None
     verdicts: Sequence[Verdict]
+    left_out: Sequence[str] = ()
 
 
 Read = Callable[[int], None]
@@ -172,7 +176,7 @@ def told(
                 yield Unread(named.name, 1, "The answer is empty.", nothing_read=True)
             if share((place, 1)):
                 source = of_answer(text, at_hand, conversation=named.conversation)
-                yield Told(named.name, None, source.emissions)
+                yield Told(named.name, None, source.emissions, source.left_out)
         else:
             events = open_transcript(named.name, named.form, tell=read)
             turns = turns_of(
@@ -193,7 +197,7 @@ def _named(name: str, one: Turn | Problem | Reading) -> Told | Unread | ReadFile
         return ReadFile(name, one)
     if isinstance(one, Problem):
         return Unread(name, one.line, one.sentence, one.nothing_read)
-    return Told(name, one.number, one.emissions)
+    return Told(name, one.number, one.emissions, one.left_out)
 
 
 def vetted(
@@ -224,7 +228,7 @@ def vetted(
                 continue
             verdicts = [verdict for recorded in one.emissions for verdict in vetter.vet(recorded)]
             placed = [verdict._replace(file=one.name, turn=one.turn) for verdict in verdicts]
-            yield Vetted(one.name, one.turn, placed)
+            yield Vetted(one.name, one.turn, placed, one.left_out)
 
 
 def _asked(said: Sequence[Told | Unread | ReadFile], proposed: ProposedChecks, proposer: Proposer) -> Asked:

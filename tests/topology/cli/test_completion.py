@@ -56,7 +56,7 @@ def completed(tmp_path: Path, *words: str) -> list[str]:
         (("consume", "--sta"), ["--status"]),
         (("consume", "--status", "adm"), ["admitted"]),
         (("schema", "--str"), ["--strict"]),
-        (("prompt", "--format", ""), ["inline", "json"]),
+        (("prompt", "--format", ""), ["block", "inline", "json"]),
     ],
     ids=str,
 )

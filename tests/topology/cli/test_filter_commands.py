@@ -52,6 +52,20 @@ def test_parse_answers_with_the_json_form_of_either_encoding() -> None:
     assert answers(sluice("parse", given=[parsed])) == [parsed]
 
 
+def test_parse_reads_footnotes_and_blocks_of_checks() -> None:
+    """The text is what is left; what is not read is told on standard error, and is no failure."""
+    text = 'The cap is 5.[^1] So.\n\n[^1]: f(a)\n[^2]: g(b)\n\n```checks\n[{"say": "So.", "checks": ["h(c)"]}]\n```\n'
+    result = sluice("parse", given=[{"emission_id": "em-1", "emitted_at": 0, "text": text}])
+    (parsed,) = answers(result)
+    assert result.exit_code == 0
+    assert (parsed["text"], [one["checks"] for one in parsed["assertions"]]) == (
+        "The cap is 5. So.\n",
+        [["f(a)"], ["h(c)"]],
+    )
+    assert result.stderr == "sluice: em-1: No sentence refers to the footnote 2, which is a check; it is left out.\n"
+    assert answers(sluice("parse", given=[parsed])) == [parsed]
+
+
 RECORDS: dict[str, dict[str, Any]] = {
     "observations": observation_value(at=BEFORE, observation_id="o1"),
     "sightings": sighting_value("o1", at=BEFORE),

@@ -70,6 +70,16 @@ def test_a_contradicted_statement_holds_the_agent_up(repo: Path, tmp_path: Path)
     assert "you can write to yourself" in text
 
 
+@pytest.mark.parametrize("calls", [False, True])
+def test_the_message_annotates_itself(repo: Path, tmp_path: Path, calls: bool):
+    """Checks that the agent wrote can refute it, whatever it called; what is not read of them is told."""
+    message = "The cap is 7.[^1]\n\n[^1]: equals(MAX_RETRIES, 7, path=limits.py)\n[^2]: equals(MAX_RETRIES, 7)"
+    others = {"transcript_path": transcript(tmp_path, repo, TRUE)} if calls else {}
+    result = run(asked(repo, message, **others))
+    assert "«The cap is 7.»" in reason(result)
+    assert "No sentence refers to the footnote 2, which is a check; it is left out" in result.stderr
+
+
 def test_words_that_an_agent_took_over_do_not_leave_their_quotes(repo: Path):
     """An agent repeats what a file told it. Held up for that sentence it reads it again, as words of its own: no mark
     in it ends the quotation, and the reason says what stands between them."""

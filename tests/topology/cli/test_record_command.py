@@ -47,6 +47,18 @@ def test_a_transcript_becomes_emissions(repo: Path, session: str):
     assert [one["locator"] for one in assertion["provenance"]] == [locator]
 
 
+def test_checks_that_the_answer_has_are_recorded(repo: Path):
+    """With the annotations of its calls; what is not read is told, and is no failure."""
+    answer = f"{TRUE}[^1]\n\n[^1]: equals(MAX_RETRIES, 5)\n[^2]: f(x)"
+    result = run("--root", str(repo), lines=claude_session(repo, answer))
+    (emission,) = [json.loads(line) for line in result.stdout.splitlines()]
+    (assertion,) = emission["assertions"]
+    assert (emission["text"], assertion["checks"]) == (TRUE, ["equals(MAX_RETRIES, 5)"])
+    assert assertion["provenance"]
+    assert result.exit_code == 0
+    assert "standard input: No sentence refers to the footnote 2, which is a check" in result.stderr
+
+
 def test_what_is_recorded_can_be_looked_at(repo: Path, session: str):
     """The output is what `sluice look` reads."""
     emissions = run(session, "--root", str(repo)).stdout

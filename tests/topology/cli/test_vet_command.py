@@ -17,6 +17,7 @@ from vetted_session import ANSWER, FALSE, TRUE, claude_session, git
 
 from sluice.record import MemorySink
 from sluice.record.proposing import Context, key_of
+from sluice.streams.judging.teaching import instructions
 from sluice.topology.cli import main
 from sluice.topology.vet.sources import is_answer
 
@@ -76,6 +77,54 @@ def test_all_turns_are_vetted_or_the_last_one(repo: Path, session: str):
     last = told(run(session, "--root", str(repo), "--json", "--last"))
     assert [one["turn"] for one in last] == [2, 2, 2]
     assert run(session, "--last", "--all").exit_code == 2
+
+
+FORMS = {
+    "brackets": "The cap is {0}. [substrate.code.read; path=limits.py; check=equals(MAX_RETRIES,%20{0})]",
+    "footnote": "The cap is {0}.[^1]\n\n[^1]: equals(MAX_RETRIES, {0}, path=limits.py)",
+    "block": "The cap is {0}.\n\n```checks\n"
+    '[{{"say": "The cap is {0}.", "checks": ["equals(MAX_RETRIES, {0}, path=limits.py)"]}}]\n```',
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("number", [5, 7])
+def test_what_an_answer_annotates_is_vetted(tmp_path: Path, repo: Path, form: str, number: int):
+    """In each form that models are taught: its checks are looked up, whatever the sentence itself names."""
+    answer = tmp_path / "answer.md"
+    answer.write_text(FORMS[form].format(number))
+    result = run(str(answer), "--root", str(repo), "--json")
+    (one,) = told(result)
+    assert one["statement"] == f"The cap is {number}."
+    if number == 7:
+        assert (result.exit_code, one["status"]) == (1, "contradicted")
+        return
+    # the checks hold, and the sentence does not name what they are about
+    assert (result.exit_code, one["status"], one["reason"]) == (0, "below-floor", "partly-checked")
+
+
+def test_what_the_instructions_show_is_admitted(tmp_path: Path, repo: Path):
+    """From `sluice prompt` to a verdict."""
+    (repo / "src").mkdir()
+    git(repo, "mv", "limits.py", "src/limits.py")
+    git(repo, "commit", "-q", "-m", "move")
+    for form in ("block", "inline"):
+        answer = tmp_path / "answer.md"
+        answer.write_text(instructions(form).rpartition("Form")[2].partition("\n")[2])
+        first = told(run(str(answer), "--root", str(repo), "--json"))[0]
+        assert (first["status"], first["coverage"]) == ("admitted", "whole")
+        assert first["rendered"] == ["`MAX_RETRIES` in `src/limits.py` equals 5 (line 1)."]
+
+
+def test_annotations_that_are_not_read_are_told(tmp_path: Path, repo: Path):
+    """One sentence each on standard error; the statements are vetted all the same. Another one's annotations count for
+    nothing."""
+    answer = tmp_path / "answer.md"
+    answer.write_text(f"{TRUE}\n\n> The cap is 7.[^1]\n\n[^1]: equals(MAX_RETRIES, 7)\n\n```checks\n[NaN]\n```\n")
+    result = run(str(answer), "--root", str(repo), "--json")
+    assert [(one["statement"], one["status"]) for one in told(result)] == [(TRUE, "admitted")]
+    assert "the footnote 1, which is a check; it is left out" in result.stderr
+    assert "A block of checks is no JSON" in result.stderr
 
 
 def test_several_files_are_vetted_in_their_order(tmp_path: Path, repo: Path, session: str):
