@@ -82,7 +82,7 @@ def said(session: dict[str, Any] | None, *provenance: dict[str, Any], **fields: 
     return emission("em-1", TEXT, at=T, assertions=[made if session is None else {**made, "session": session}])
 
 
-def policy(**rules: Any) -> Policy:
+def late_rules(**rules: Any) -> Policy:
     known = Admissibility(**{"horizon": HORIZON, "late_horizon": LATE, **rules})
     return Policy(admissibility=known, disposition=dispositions("review"))
 
@@ -98,7 +98,7 @@ def seen(cls: str) -> Any:
 
 def test_a_run_that_failed_contradicts(new_lane: Any) -> None:
     """At once, and `verdicts` tells the same; evidence of others comes too late."""
-    lane = new_lane(policy(), T)
+    lane = new_lane(late_rules(), T)
     assert decided(lane.block(T, [said(RUN, {"substrate_class": READ})])) == [("contradicted", "session-failed")]
     (record,) = lane.verdicts()
     assert [(a["status"], a["reason"]) for a in record.value["assertions"]] == [("contradicted", "session-failed")]
@@ -107,7 +107,7 @@ def test_a_run_that_failed_contradicts(new_lane: Any) -> None:
 
 def test_it_contradicts_what_is_declared(new_lane: Any) -> None:
     """Where declarations admit, an emitter still speaks against itself."""
-    lane = new_lane(policy(trust="declared"), T)
+    lane = new_lane(late_rules(trust="declared"), T)
     notes = [{"substrate_class": name, "ts": T} for name in (READ, GREP)]
     assert decided(lane.block(T, [said(RUN, *notes)])) == [("contradicted", "session-failed")]
 
@@ -115,7 +115,7 @@ def test_it_contradicts_what_is_declared(new_lane: Any) -> None:
 @pytest.mark.parametrize("session", [RUN, PASSED, {"kind": "test"}])
 def test_a_denial_has_no_session(new_lane: Any, session: dict[str, Any]) -> None:
     """It says that the result is not so: the run is no evidence against it."""
-    lane = new_lane(policy(), T)
+    lane = new_lane(late_rules(), T)
     lane.block(T, [said(session, kind="denial")])
     assert decided(lane.block(END)) == [("unannotated", "no-corroboration")]
 
@@ -131,10 +131,10 @@ def test_a_denial_has_no_session(new_lane: Any, session: dict[str, Any]) -> None
 )
 def test_the_end_of_the_others(new_lane: Any, session: dict[str, Any], reason: str) -> None:
     """Nothing is admitted by it; it says why nothing is, annotated or not."""
-    lane = new_lane(policy(), T)
+    lane = new_lane(late_rules(), T)
     assert decided(lane.block(T, [said(session)])) == []
     assert decided(lane.block(END)) == [("unverified-inference", reason)]
-    annotated = new_lane(policy(), T)
+    annotated = new_lane(late_rules(), T)
     annotated.block(T, [said(session, {"substrate_class": READ})])
     assert decided([*annotated.block(END), *annotated.block(LATE_END)]) == [("unverified-inference", reason)]
 
@@ -142,18 +142,18 @@ def test_the_end_of_the_others(new_lane: Any, session: dict[str, Any], reason: s
 @pytest.mark.parametrize("session", [PASSED, {"kind": "test"}])
 def test_evidence_counts_as_without_it(new_lane: Any, session: dict[str, Any]) -> None:
     """What observers see admits a statement, and too little of it is below the floor."""
-    lane = new_lane(policy(), T)
+    lane = new_lane(late_rules(), T)
     notes = [{"substrate_class": READ}, {"substrate_class": GREP}]
     outputs = lane.block(T, [said(session, *notes), seen(READ), seen(GREP)])
     assert [one[0] for one in decided(outputs)] == ["admitted"]
-    other = new_lane(policy(), T)
+    other = new_lane(late_rules(), T)
     other.block(T, [said(session, *notes), seen(READ)])
     assert decided(other.block(END)) == [("below-floor", "below-floor")]
 
 
 def test_a_snapshot_keeps_it(new_lane: Any) -> None:
     """The reason is the same after a restart between arrival and end."""
-    lane = new_lane(policy(), T)
+    lane = new_lane(late_rules(), T)
     lane.block(T, [said(PASSED)])
     lane.state = snapshot.load(list(snapshot.dump(lane.state)))
     assert decided(lane.block(END)) == [("unverified-inference", "session-only")]
