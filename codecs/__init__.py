@@ -16,6 +16,7 @@ __all__ = [
     "errors",
     "fast_decode",
     "inline",
+    "json_decoding",
     "lane_claims",
     "ledger_identity",
     "merkle",

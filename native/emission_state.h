@@ -119,7 +119,7 @@ typedef struct {
     int64_t start, end;                /* its span */
     int has_asked;                     /* why it waits for a reviewer, in the place of `basis` */
     int64_t asked_status, asked_reason;
-    int64_t session; /* a reason that its session gives (sessions.py), for Python to decide by; -1 for none */
+    int64_t session; /* a reason that its session gives (session_reasons.py), for Python to decide by; -1 for none */
     int64_t look; /* NO_LOOK, A_LOOK, or UNSEEN: it waits beyond its horizon for a first look (verdicts.py, `wait_on`) */
 } AssertionState;
 

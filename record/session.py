@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, cast
 from ..codecs.records import MAX_COMMAND, SessionCounts, SessionKind
 from ..codecs.records import Session as Shown
 from ..codecs.times import format_time
-from ..streams.adjudication.sessions import ALL, covers, is_within, reason_of
+from ..streams.adjudication.session_reasons import ALL, covers, is_within, reason_of
 from .call_paths import below
 from .command_kinds import ELSEWHERE, RESULT_KINDS, CommandKinds, Patterns, Run, Runner, table
 from .events import ToolCall

@@ -11,6 +11,7 @@ __all__ = [
     "fold",
     "grounding",
     "outputs",
+    "session_reasons",
     "snapshot",
     "standing",
     "state",

@@ -436,7 +436,7 @@ class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_lik
     checking: Checking | None = None
     reviewers: list[str | Material] = []  # first its `material`, then `admitted_by`
     look: int = NO_LOOK
-    session: int = NO_SESSION  # what its emitter's session says of it (sessions.py), by the number of the reason
+    session: int = NO_SESSION  # what its emitter's session says of it (session_reasons.py), by the number of the reason
 
     @property
     def bounds(self) -> Terms:

@@ -43,7 +43,7 @@ from . import (
     observer_answers,
     proposals,
     reviewing,
-    sessions,
+    session_reasons,
     standing,
     subjects,
     validation,
@@ -442,7 +442,7 @@ class _Folding:
                 order=state.next_order(),
             )
             if assertion.session is not None and assertion.kind == "assertion":
-                assertion_state.session = REASONS.index(sessions.reason_of(assertion.session))
+                assertion_state.session = REASONS.index(session_reasons.reason_of(assertion.session))
             if effect in self.reviewed and assertion.kind != "refusal":
                 assertion_state.reviewers = [reviewing.material(emission, assertion, locators[number])]
             proposal = assertion.proposal

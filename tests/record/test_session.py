@@ -16,7 +16,7 @@ from sluice.record.events import Event, Gap, Message, ToolCall, TurnBegan, TurnE
 from sluice.record.session import MOST_COMMANDS, Session, SessionView
 from sluice.record.tools import ToolMap
 from sluice.record.transcripts import claude_code, codex
-from sluice.streams.adjudication.sessions import reason_of
+from sluice.streams.adjudication.session_reasons import reason_of
 
 FAILED = "F...\nFAILED tests/test_limits.py::test_retry - assert 5 == 4\n1 failed, 3 passed in 0.12s"
 PASSED = "....\n4 passed in 0.10s"

@@ -12,7 +12,7 @@ from sluice.codecs.decode import decode_emission
 from sluice.codecs.errors import Fault
 from sluice.codecs.records import Session
 from sluice.streams.adjudication import snapshot
-from sluice.streams.adjudication.sessions import covers, reason_of
+from sluice.streams.adjudication.session_reasons import covers, reason_of
 from sluice.streams.policy.policy import Admissibility, Policy
 
 T, SECOND = 1_790_000_000_000, 1000
