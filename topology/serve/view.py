@@ -353,7 +353,7 @@ def _read(decoder: msgspec.json.Decoder[_Decided], value: bytes) -> _Decided | N
 def verdicts_of(db: sqlite3.Connection, emission_id: str) -> tuple[int, dict[str, Any]] | None:
     """The newest record of an emission, and its offset."""
     found = db.execute("SELECT offset, record FROM verdicts WHERE newest AND emission_id=?", (emission_id,)).fetchone()
-    return None if found is None else (found[0], msgspec.json.decode(found[1]))
+    return None if found is None else (found[0], {"attempt": 0, "assertions": [], **msgspec.json.decode(found[1])})
 
 
 def status_of(db: sqlite3.Connection, emission_id: str) -> dict[str, Any] | None:
