@@ -12,7 +12,8 @@ import re
 from typing import Final, NamedTuple
 
 BLANK_LINE: Final = re.compile(r"\n[^\S\n]*\n")
-_LINE: Final = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
+LINE: Final = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
+"""A line with its end, and what stands before that; an empty one behind the last end."""
 _HEAD: Final = re.compile(r"[ \t]*+(?:(?:[-*+]|\d{1,9}[.)])(?:[ \t]++|$)){0,20}+")
 """Indentation and the marks of list items, of which no more are read."""
 _ITEM: Final = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]++|$)")
@@ -87,7 +88,7 @@ class _Lines:
         """All lines of a text."""
         at = 0
         while at < len(text):
-            match = _LINE.match(text, at)
+            match = LINE.match(text, at)
             assert match is not None
             self._line(match[1], at, match.end())
             at = match.end()
@@ -206,7 +207,7 @@ class CodeSpans:
         Args:
             start: of the run; never less than before.
             length: of the run.
-            most: a code span ends before this position, or is none.
+            most: a code span has to end before this position.
         """
         same = self._later[length]
         while same and same[-1] <= start:

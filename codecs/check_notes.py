@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, cast
 
 import msgspec
 
-from .author_words import Layout
+from .author_words import LINE, Layout
 from .nesting import MAX_NESTING, deeper_than
 from .not_json import repeated_member, why_not_json
 from .records import MAX_ASSERTIONS, MAX_CHECKS
@@ -38,7 +38,6 @@ MOST_TOLD: Final = 10
 
 REFERENCE: Final = re.compile(r"\[\^([^\[\]\s]{1,64})\](?!:)")
 _DEFINITION: Final = re.compile(r"^ {0,3}\[\^([^\[\]\s]{1,64})\]:", re.MULTILINE)
-_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _LIST_MARK: Final = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _OTHER_BLOCK: Final = re.compile(r" {0,3}(?:>|#{1,6}[ \t]|`{3}|~{3})")
 _INDENTED: Final = re.compile(r" {2,}\S| *\t\s*\S")
@@ -47,11 +46,12 @@ _BETWEEN: Final = re.compile(r"(?:(?:^|(?<=\n))[ \t]*+(?:[-*+]|\d{1,9}[.)])[ \t]
 """What parts checks: `;`, a comma, a line end, and the marks of list items."""
 _CHECK: Final = re.compile(r"(?:not\s+)?[a-z_]{1,40}\s*\(")
 _STEP: Final = re.compile(r"[()\[\]{}\"'`]")
-_STRINGS: Final = {
+STRINGS: Final = {
     '"': re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL),
     "'": re.compile(r"'(?:[^'\\]|\\.)*+'", re.DOTALL),
     "`": re.compile(r"`[^`]*+`"),
 }
+"""The strings of checks, by the mark that opens and closes them."""
 _BEFORE_VALUE: Final = "(,=["
 _MARKS: Final = re.compile(
     r"\]\([^()\s]{0,2000}(?:\s{1,9}\"[^\"\n]{0,500}\")?\)|\[\^[^\[\]\s]{1,64}\]|"
@@ -117,9 +117,9 @@ def _closing(text: str, at: int) -> int | None:
     depth = 1
     while (step := _STEP.search(text, at)) is not None:
         mark, at = step[0], step.end()
-        if mark in _STRINGS:
+        if mark in STRINGS:
             if _begins_value(text, step.start()):
-                string = _STRINGS[mark].match(text, step.start())
+                string = STRINGS[mark].match(text, step.start())
                 if string is None:
                     return None
                 at = string.end()
@@ -160,7 +160,9 @@ def definitions(text: str, plan: Layout) -> tuple[list[Definition], list[str]]:
         checks = checks_in(note) if len(note) <= MAX_NOTE else None
         if checks is None:
             if _CHECK.match(note.lstrip("` \t\r\n-*")):
-                told.append(f"The footnote {match[1]} begins like a check, but is none; it is taken for prose.")
+                told.append(
+                    f"The footnote {match[1]} begins like a check, but has not its form; it is taken for prose."
+                )
             continue
         if label in labels:
             told.append(f"The footnote {match[1]} stands there twice; the first one counts.")
@@ -174,7 +176,7 @@ def _note(text: str, start: int, limit: int) -> tuple[int, str]:
     """Where a footnote ends, and what it says: its first line, and those behind it that are indented, or that go on a
     list or an open bracket. A blank line ends it."""
     end, depth, said, listed = start, 0, False, False
-    for match in _LINE.finditer(text, start, limit):
+    for match in LINE.finditer(text, start, limit):
         line = match[0]
         bare, item = line.strip(), _LIST_MARK.match(line) is not None
         if not bare and end > start:

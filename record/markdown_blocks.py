@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from ..codecs.author_words import LINE
 from ..streams.judging.quotes import code_spans, quotes
 
 MAX_TEXT: Final = 1_000_000
@@ -25,7 +26,6 @@ MAX_LINES: Final = 20_000
 """Lines of an answer that are read: the parser makes several objects of each."""
 MAX_NESTING: Final = 10
 """Lists and quotations inside one another; every line is looked at once for each that is open."""
-_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _DESTINATION: Final = re.compile(
     r"\]\([^()\s]{0,2000}(?:\s{1,9}\"[^\"\n]{0,500}\")?\)|\]\[[^\[\]\n]{0,200}\]|<https?://[^\s<>]{1,2000}>"
 )
@@ -78,7 +78,7 @@ def runs(text: str) -> Iterator[Run]:
         text: Markdown; what is beyond `MAX_TEXT` or `MAX_LINES` is left out.
     """
     text = without_reasoning(text[:MAX_TEXT])
-    found_lines = list(islice(_LINE.finditer(text), MAX_LINES))
+    found_lines = list(islice(LINE.finditer(text), MAX_LINES))
     text = text[: found_lines[-1].end()]
     lines = [(match.start(), match[0].rstrip("\r\n").replace("\0", "\ufffd")) for match in found_lines]
     heading = head = cell = False

@@ -22,6 +22,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 import msgspec
 
+from ...codecs.check_notes import STRINGS
 from ...codecs.unicode_text import nfkc
 from .lexicon import tables
 
@@ -203,11 +204,6 @@ _WORD: Final = re.compile(r"[A-Za-z0-9_.\-+/:$]+")
 _KEY: Final = re.compile(r"([a-z_]+)\s*==?(?!=)\s*")
 _PLAIN: Final = re.compile(r"(?:([a-z_]+)=(?!=))?([A-Za-z0-9_.\-+/:$]+)\s*(?:,\s*|(\)))")
 """An argument that is a word, and what follows it; its key, if any, the word, and the bracket where it is the last."""
-_STRINGS: Final = {
-    '"': re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL),
-    "'": re.compile(r"'(?:[^'\\]|\\.)*'", re.DOTALL),
-    "`": re.compile(r"`[^`]*`"),
-}
 _IN_SINGLE: Final = re.compile(r'\\.|"', re.DOTALL)
 _SINGLE: Final[Mapping[str, str]] = {"\\'": "'", '"': '\\"'}
 """What stands for these between JSON's quotation marks."""
@@ -301,7 +297,7 @@ class _Reader:
 
     def _value(self, end: str, depth: int) -> _Raw:
         mark = self.text[self.at : self.at + 1]
-        if mark in _STRINGS:
+        if mark in STRINGS:
             return _Raw(self._string(mark), mark)
         if mark != "[":
             return _Raw(self._run(end))
@@ -316,7 +312,7 @@ class _Reader:
         return _Raw(items=tuple(items))
 
     def _string(self, mark: str) -> str:
-        match = _STRINGS[mark].match(self.text, self.at)
+        match = STRINGS[mark].match(self.text, self.at)
         if match is None:
             raise _Malformed("a string does not end")
         self.at = match.end()
@@ -346,7 +342,7 @@ class _Reader:
         run = self.text[start : self.at].rstrip()
         if not run:
             raise _Malformed(f"expected a value at character {start}")
-        if any(run.count(mark) % 2 for mark in _STRINGS):
+        if any(run.count(mark) % 2 for mark in STRINGS):
             raise _Malformed("where a quote ends is not clear: write it as a string")
         return run
 

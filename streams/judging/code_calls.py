@@ -7,6 +7,7 @@ stand in the body, and stands elsewhere only where it is defined, imported or ca
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -117,7 +118,7 @@ def _stated(view: View, one: Definition, text: str) -> Held | None:
     if _NUMBER.fullmatch(wanted):
         pattern = rb"(?<![\w.\x80-\xff])" + re.escape(wanted.encode()) + rb"(?![\w\x80-\xff]|\.\w)"
         for match in re.compile(pattern).finditer(view.data, *one.body):
-            negative = view.data[: match.start()][-40:].rstrip().endswith(b"-")
+            negative = view.data[max(0, match.start() - 40) : match.start()].rstrip().endswith(b"-")
             if not negative and not view.is_text(match.start()) and view.is_direct(one, match.start()):
                 return _shown(view, one, match.start())
         return None
@@ -150,10 +151,10 @@ def verify_reaches(view: View, start: Definition) -> Held:
     """Whether a chain of calls leads from the caller to the callee; never exactly false."""
     goal = view.language.parts(view.check.text("callee"))
     functions = [one for one in view.index.definitions if is_function(one) and not view.is_dead(one.at)]
-    paths = [one.path for one in functions]
+    counts = Counter(one.path for one in functions)
     named: dict[str, list[Definition]] = {}
-    for one in functions if len(paths) <= _MAX_VISITED else ():
-        if paths.count(one.path) == 1:
+    for one in functions if len(functions) <= _MAX_VISITED else ():
+        if counts[one.path] == 1:
             named.setdefault(one.name, []).append(one)
     waiting: list[tuple[Definition, tuple[tuple[str, Call], ...]]] = [(start, ())]
     seen = {start.path}
