@@ -211,6 +211,25 @@ class Git:
         except GitFailed as failure:
             return failure.status != 1  # what git refuses to tell, such as what lies beyond a link, is as if ignored
 
+    def files_with(self, word: str, budget: Budget) -> list[str]:
+        """The tracked files of the work tree in which a word stands, for itself; a file in UTF-16 is not found.
+
+        Args:
+            word: without a line break and a NUL.
+            budget: bounds the time and the length of the list.
+
+        Raises:
+            CannotLook: a bound is reached, or git fails.
+        """
+        wanted = ("--files-with-matches", "--null", "--word-regexp", "--fixed-strings", "--no-textconv")
+        try:
+            listed = self.run(budget, "grep", *wanted, "--no-recurse-submodules", "-e", word, "--")
+        except GitFailed as failure:
+            if failure.status == 1:
+                return []
+            raise
+        return [os.fsdecode(path) for path in listed.split(b"\0")[:-1]]
+
     @staticmethod
     def includes(config: str, budget: Budget) -> list[str]:
         """The paths that a file of configuration includes, as they are written there.

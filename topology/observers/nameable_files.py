@@ -77,30 +77,39 @@ def committed(path: str, settings: Settings, instruments: Instruments) -> dict[s
     return {}
 
 
-def defining(path: str, settings: Settings, instruments: Instruments, symbol: str) -> list[str]:
-    """The files of a work tree that define a symbol; none where they cannot be read within one look's bounds.
+def defining(
+    path: str, settings: Settings, instruments: Instruments, symbol: str, seconds: float | None = None
+) -> list[str]:
+    """The files of a work tree that define a symbol; empty where they cannot be found within one look's bounds.
+
+    Git lists the files that hold the name, and only these are read: a large repository has too many to read them all.
 
     Args:
         path: the root on this host.
         settings: the bounds of a look; its roots are the folders that the repository may lead to.
         instruments: keep what is read and parsed.
         symbol: a name, with the names of its owners before it where they are told.
+        seconds: the search may take so long at most; None: as long as a look.
 
     Raises:
         UnreachableError: the root is not there.
     """
-    parts, found = tuple(_PARTING.split(symbol.removesuffix("()"))), list[str]()
+    parts = tuple(_PARTING.split(symbol.removesuffix("()")))
     with closing(Root(path)) as root, suppress(CannotLook, OSError):
-        repository, budget = _repository(root, settings, instruments)
+        repository, budget = _repository(root, settings, instruments, seconds)
         if repository is None or repository.git.bare:
-            return found
+            return []
+        listed = set(repository.index(budget).files)
+        named = sorted(listed.intersection(repository.git.files_with(parts[-1], budget)))
         tree = WorkTree(root, instruments.denied(root), instruments.contents, repository)
-        for name, file in tree.everything(budget).holding(parts[-1]):
+        defining_files: list[str] = []
+        for name, file in tree.everything(budget, named).holding(parts[-1]):
             source = file.source(name) if file.may_name(parts[-1]) else None
             index = None if source is None else instruments.parsed.code(source)
-            if index is not None and any(one.path[-len(parts) :] == parts for one in index.definitions):
-                found.append(name)
-    return found
+            if index is not None and any(defined.path[-len(parts) :] == parts for defined in index.definitions):
+                defining_files.append(name)
+        return defining_files
+    return []
 
 
 def is_copy(path: str) -> bool:
@@ -134,14 +143,17 @@ def foresee(path: str, settings: Settings, instruments: Instruments) -> None:
             repository.learn_touches(repository.tip(None, budget).name, budget)
 
 
-def _repository(root: Root, settings: Settings, instruments: Instruments) -> tuple[Repository | None, Budget]:
+def _repository(
+    root: Root, settings: Settings, instruments: Instruments, seconds: float | None = None
+) -> tuple[Repository | None, Budget]:
     """The repository at a root, None where there is none, and what one look may take.
 
     Raises:
         CannotLook: it leads out of the roots.
     """
     enclosure = Enclosure((root.path, *Roots.of(settings.root).named.values()))
-    return instruments.repository(root, enclosure), Budget(settings.look_wall, settings.look_bytes)
+    walls = [wall for wall in (settings.look_wall, seconds) if wall is not None]
+    return instruments.repository(root, enclosure), Budget(min(walls, default=None), settings.look_bytes)
 
 
 def repositories_of(top: str) -> dict[str, str]:

@@ -160,7 +160,7 @@ class AnswerVetter:
     def _vetted(self, text: str, calls: Calls, over: threading.Event, until: float) -> Vetted:
         folder = os.path.realpath(folder_of(self._roots))
         with closing(Instruments(self._settings, on_disk=True)) as instruments:
-            made, at_hand = calls(), AtHand(folder, self._settings, instruments, self._policy)
+            made, at_hand = calls(), AtHand(folder, self._settings, instruments, self._policy, until)
             if any(self._tools.looks(call, folder) for call in made):
                 source = of_events(
                     made, folder, conversation="answer", message=text, tools=self._tools, at_hand=at_hand

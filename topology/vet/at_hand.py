@@ -4,6 +4,8 @@ and what the observers parsed already."""
 from __future__ import annotations
 
 from functools import cached_property
+from time import monotonic
+from typing import Final
 
 from ...record.checkouts import Checkout
 from ...streams.judging.checks import Check
@@ -13,6 +15,10 @@ from ..observers.file_contents import File
 from ..observers.instruments import Instruments
 from ..observers.nameable_files import committed, defining, homes, tracked
 from ..settings.settings import Settings
+
+
+_SHARE: Final = 0.25
+"""Of the time that is left, what the search for the file of one symbol may take."""
 
 
 def kinds_wanted(policy: Policy) -> int:
@@ -34,9 +40,14 @@ class AtHand:
         settings: the bounds of a look; its roots are the folders that the repository may lead to.
         instruments: what the observers look with; they close it.
         policy: decides how many kinds of evidence are worth a look.
+        until: when all looks have to be done, on the clock of `time.monotonic`, where the user set a time. The search
+            for the file of a symbol takes a share of what is left, so that it makes no other statement late.
     """
 
-    def __init__(self, folder: str, settings: Settings, instruments: Instruments, policy: Policy) -> None:
+    def __init__(
+        self, folder: str, settings: Settings, instruments: Instruments, policy: Policy, until: float | None = None
+    ) -> None:
+        self._until = until
         self.folder, self.wanted = folder, kinds_wanted(policy)
         self._settings, self._instruments = settings, instruments
         self._checkout = Checkout(folder)
@@ -69,7 +80,8 @@ class AtHand:
             return None
         symbol = str(check.arguments[0])
         if symbol not in self._homes:
-            self._homes[symbol] = homes(defining(self.folder, self._settings, self._instruments, symbol))
+            seconds = None if self._until is None else _SHARE * (self._until - monotonic())
+            self._homes[symbol] = homes(defining(self.folder, self._settings, self._instruments, symbol, seconds))
         files = self._homes[symbol]
         return files[0] if len(files) == 1 or (files and check.name == "defines") else None
 

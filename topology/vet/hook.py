@@ -161,7 +161,7 @@ def _vetted(
     folder = folder_of(roots)
     vetted = () if asked.transcript is None else (asked.transcript,)
     with closing(Instruments(settings, vetted=vetted, on_disk=True)) as instruments:
-        at_hand = AtHand(folder, settings, instruments, policy)
+        at_hand = AtHand(folder, settings, instruments, policy, until)
         source, notes = _source(agent, asked, at_hand)
         since = base_of(folder, asked.session) if asked.session else None
         vetter = Vetter(settings, roots, instruments, policy, stopped=stopped, until=until, since=since)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from time import monotonic
 
 import msgspec
 import pytest
@@ -13,6 +14,7 @@ from vetted_session import FALSE, SOURCE, TRUE, claude_session, git
 from sluice.codecs.decode import decode_emission
 from sluice.codecs.records import Annotation, Emission
 from sluice.record.transcripts import open_transcript
+from sluice.streams.judging.checks import Check
 from sluice.streams.policy.policy import DEFAULT_POLICY, Policy
 from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.nameable_files import homes
@@ -163,3 +165,38 @@ def test_a_symbol_is_at_home_neither_in_its_copies_nor_in_tests():
     assert homes(["dist/a.js", "src/a.ts", "src/a.test.ts", "types/a.d.ts"]) == ["src/a.ts"]
     assert homes(["tests/test_a.py", "a.pyi"]) == ["tests/test_a.py"]
     assert homes(["src/a.py", "src/b.py"]) == ["src/a.py", "src/b.py"]
+
+
+@pytest.mark.parametrize(
+    ("symbol", "home"),
+    [
+        ("retry", "limits.py"),
+        ("retry()", "limits.py"),
+        ("absent", None),
+        ("--help", None),
+        ("hidden", None),  # in a file that is never looked at
+        ("untracked", None),
+        ("beyond", None),  # behind a link that leads out of the root
+    ],
+)
+def test_the_home_of_a_symbol_is_found_without_reading_the_other_files(
+    tmp_path: Path, repo: Path, instruments: Instruments, symbol: str, home: str | None
+):
+    """A repository may hold far more than a look may read; the files with the name do not."""
+    (tmp_path / "beyond.py").write_text("def beyond():\n    pass\n")
+    (repo / "link.py").symlink_to(tmp_path / "beyond.py")
+    (repo / "data.py").write_text("LARGE = 1\n" * 200)
+    (repo / ".env").write_text("def hidden():\n    pass\n")
+    git(repo, "add", "--all")
+    (repo / "new.py").write_text("def untracked():\n    pass\n")
+    settings = Settings(root=str(repo), look_bytes=1_500)
+    hand = AtHand(str(repo), settings, instruments, VETTING_POLICY)
+    assert hand.home_of(Check("defines", (symbol,))) == home
+
+
+def test_the_search_for_homes_ends_with_the_time_of_its_user(repo: Path, instruments: Instruments):
+    """A statement whose file is not found in time is late alone: the others are looked at."""
+    hand = AtHand(str(repo), Settings(root=str(repo)), instruments, VETTING_POLICY, until=monotonic() - 1)
+    assert hand.home_of(Check("defines", ("retry",))) is None
+    kind_of_looks = kinds(of_answer(f"{TRUE} `retry` is a function.", hand))
+    assert "code.read" in kind_of_looks
