@@ -16,7 +16,6 @@ from ..observers.instruments import Instruments
 from ..observers.nameable_files import committed, defining, homes, tracked
 from ..settings.settings import Settings
 
-
 _SHARE: Final = 0.25
 """Of the time that is left, what the search for the file of one symbol may take."""
 
