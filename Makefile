@@ -149,7 +149,7 @@ soak: $(DEV) ## 100,000 seeds of the simulation, on all cores; FIRST=5000 SEEDS=
 chaos: $(DEV) ## workers and three real Kafkas under 100 faults and more; ends with faults=N lost=N doubled=N
 	PYTHONPATH=tests/support:tests/integration $(BIN)/python tests/integration/chaos/run.py $(ARGS)
 
-lint: $(DEV) ## ruff, the direction of imports, the prose, the docstrings of the doors, and the tests' builders
+lint: $(DEV) ## ruff, the direction of imports, the prose, docstrings, the tests' builders, and the bounds on the code's size
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
@@ -158,6 +158,7 @@ lint: $(DEV) ## ruff, the direction of imports, the prose, the docstrings of the
 	$(BIN)/python tools/check_docstrings.py
 	$(BIN)/python tools/check_names.py
 	$(BIN)/python tools/check_builders.py
+	$(BIN)/python tools/measure_code.py --check
 
 types: $(DEV) ## pyright, strict for codecs, streams and record
 	$(BIN)/pyright

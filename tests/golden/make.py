@@ -16,6 +16,11 @@ from typing import Any
 
 from audited_lanes import KEY as SIGNER_KEY
 from audited_lanes import World
+from builders import attestation_value as attestation
+from builders import emission_value as emission
+from builders import observation_value as observation
+from builders import review_value as review
+from builders import sighting_value as sighting
 from click.testing import CliRunner
 from exported import BASE, KEY, H, M, Record, S, emission_after, lane_after, observation_after, reviewed_claim
 
@@ -25,6 +30,7 @@ from sluice.topology.cli import main
 from sluice.topology.ledger.folds import Adjudicate
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 DATA = HERE / "data"
 VERSION = 5
 """Of the fold: later versions decide otherwise, and what this one decided stays."""
@@ -85,9 +91,9 @@ PROGRESS = ("sluice: auditing", "sluice: reading lane", "sluice: vetting for")
 EXPLAINED = ["em-1", "em-2", "em-3", f"em-1#{KEY}"]
 
 
-def run(*arguments: str) -> str:
+def run(*arguments: str, given: str = "") -> str:
     """What a command prints, with its exit status in front; without the progress that a slow machine gets to see."""
-    result = CliRunner().invoke(main, list(arguments))
+    result = CliRunner().invoke(main, list(arguments), input=given)
     said = "".join(line for line in result.output.splitlines(keepends=True) if not line.startswith(PROGRESS))
     return f"exit {result.exit_code}\n{said}"
 
@@ -127,6 +133,50 @@ def answers(folder: Path, scratch: Path) -> dict[str, str]:
     return found
 
 
+def commands() -> str:
+    """SHA-256 of what each command prints for fixed inputs, a line for each."""
+    inputs = {
+        "parse": _lines(emission(), observation(), review(), sighting(), attestation(), {"emission_id": 1}, {}),
+        "canonical-hash": _lines({"b": 1, "a": "e\u0301"}, {"a": 2**53}, {"a": 1, "canonicalisation_version": "0.2"}),
+        "sanitise": "".join(_lines(attestation(rationale=text)) for text in _attacks()),
+        "fold": _lines(*_history()),
+    }
+    inputs["render"] = run("parse", given=inputs["parse"]).partition("\n")[2]
+    asked = {name: ([name], text) for name, text in inputs.items()}
+    asked |= {f"prompt {what}": (["prompt", what], "") for what in ("answer", "proposer")}
+    asked |= {"schema": (["schema"], ""), "schema strict": (["schema", "emission", "--strict"], "")}
+    asked |= {"asyncapi": (["asyncapi", "--partitions", "4", "--replication", "1"], "")}
+    asked |= {"policy check": (["policy", "check", str(ROOT / "examples" / "policy.toml")], "")}
+    asked |= {"check": (["check", "--format", "json", str(ROOT / "examples" / "grounded")], "")}
+    for path in sorted((ROOT / "tests/record/transcripts/data").iterdir()):
+        if path.suffix == ".traj":
+            continue  # has no times of its own
+        asked[f"record {path.name}"] = (["record", str(path)], "")
+    said = {name: run(*words, given=text).replace(str(ROOT), "ROOT") for name, (words, text) in asked.items()}
+    return "".join(f"{name}: {sha256(text.encode()).hexdigest()}\n" for name, text in said.items())
+
+
+def _lines(*records: Any) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+def _attacks() -> list[str]:
+    """The texts of the conformance corpus."""
+    corpus = sorted((ROOT / "tests/conformance/corpus").glob("*.json"))
+    read = [json.loads(path.read_text("utf-8")) for path in corpus if path.name != "deviations.json"]
+    return [case["text"] for group in read for case in group["cases"] if "text" in case]
+
+
+def _history() -> list[dict[str, Any]]:
+    """The story as `sluice fold` reads it; what is no JSON stands there as a string."""
+    return [
+        {"at": BASE + at, "topic": topic, "value": value[1].decode("latin-1") if isinstance(value, tuple) else value}
+        | ({"key": value[0].decode()} if isinstance(value, tuple) else {})
+        for at, records in STORY
+        for topic, value in records
+    ]
+
+
 def proved(folder: Path) -> list[str]:
     """Three emissions of the export with checkpoints."""
     world = World(policy=POLICY, fold=Adjudicate(raised=VERSION))
@@ -151,7 +201,7 @@ def write(folder: Path) -> None:
     write_exports(folder)
     scratch = folder / "scratch"
     scratch.mkdir()
-    for name, text in (answers(folder, scratch) | {"snapshots.txt": snapshots()}).items():
+    for name, text in (answers(folder, scratch) | {"snapshots.txt": snapshots(), "commands.txt": commands()}).items():
         (folder / name).write_text(text, "utf-8")
     shutil.rmtree(scratch)
 

@@ -48,3 +48,8 @@ def test_audits_explanations_and_proofs_say_the_same(make: ModuleType, tmp_path:
 def test_snapshots_hold_the_same_bytes(make: ModuleType):
     """After each block of the story."""
     assert make.snapshots() == (DATA / "snapshots.txt").read_text("utf-8")
+
+
+def test_commands_print_the_same(make: ModuleType):
+    """Filters, schemas and instructions, for fixed inputs. A line that differs names the command."""
+    assert make.commands().splitlines() == (DATA / "commands.txt").read_text("utf-8").splitlines()
