@@ -35,7 +35,7 @@ COPY streams streams
 COPY topology topology
 # Optional to an install, but not to this image: it is loaded once, so that a failed build is seen here.
 RUN /opt/sluice/bin/pip install --no-deps --no-build-isolation . \
-    && /opt/sluice/bin/python -I -c 'from sluice.streams.adjudication.compiled_fold import core; core.VERSION' \
+    && /opt/sluice/bin/python -I -c 'from sluice.streams.adjudication.fold_layout import core; core.VERSION' \
     && /opt/sluice/bin/pip uninstall --yes setuptools pip
 # Each image lists what is in it, and carries the list.
 COPY tools/image_sbom.py tools/image_sbom.py

@@ -26,19 +26,17 @@ sys.path.insert(0, str(Path(__file__).parent))
 from throughput import records
 
 from sluice.codecs.blocks import GENESIS, Event, EventKind, Header, Output, Source, outputs_root, seal, unseal
-from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head, leaf_of, origin
 from sluice.codecs.merkle import Frontier
-from sluice.codecs.notes import Signer
+from sluice.codecs.notes import NO_CHECKPOINT, Checkpoint, Head, Signer, leaf_of, origin
 from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.times import format_time
 from sluice.streams.adjudication import fold as core
 from sluice.streams.policy.policy import DEFAULT_POLICY
 from sluice.topology.audit.run import AuditRequest, audit
-from sluice.topology.brokers import RealBroker
+from sluice.topology.engine.stored_topics import AUDITED, LATER, Cut, Range, Stored, export
+from sluice.topology.kafka.local_broker import RealBroker
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.kafka.transactions import LaneProducer
-from sluice.topology.ledger.export import export
-from sluice.topology.ledger.log_reader import AUDITED, LATER, Cut, Range, Stored
 from sluice.topology.settings.settings import Settings
 
 T = 1_790_000_000_000

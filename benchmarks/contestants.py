@@ -21,7 +21,7 @@ from workload import servers
 
 from sluice.codecs.errors import SluiceError
 from sluice.streams.policy.policy import PublishedVerdicts
-from sluice.topology.brokers.jars import find_java
+from sluice.topology.kafka.local_broker import find_java
 
 HERE = Path(__file__).parent
 PEERS = HERE / "peers"

@@ -25,7 +25,7 @@ from measuring import Result, measure
 from usage import children
 
 from sluice.codecs.times import format_time
-from sluice.topology.brokers import RealBroker
+from sluice.topology.kafka.local_broker import RealBroker
 
 HERE = Path(__file__).parent
 FLAMES = HERE / "results" / "flames"

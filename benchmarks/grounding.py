@@ -29,12 +29,11 @@ from mcp.client.client import Client
 
 from sluice.codecs.errors import Fault
 from sluice.streams.sanitise import AttestationRules, frame_attestation
-from sluice.topology.mcp.adapter import Adapter
-from sluice.topology.mcp.adapter_view import Arrived, Batch, View
-from sluice.topology.mcp.asked import AskGround
-from sluice.topology.mcp.readers import Readers
-from sluice.topology.mcp.server import create_server
-from sluice.topology.mcp.tool_answers import ground
+from sluice.topology.http.adapter import Adapter
+from sluice.topology.http.adapter_view import AdapterView, Arrived, Batch
+from sluice.topology.http.kept_view import Readers
+from sluice.topology.http.mcp_server import create_server
+from sluice.topology.http.tool_answers import AskGround, ground
 
 BUDGET_MS = 20.0
 VOCABULARY = 20_000
@@ -64,7 +63,7 @@ class Language:
 
 def fill(path: Path, count: int, language: Language) -> float:
     """Writes so many attestations into a view, as following does; returns how many a second."""
-    view, rules = View(path, "benchmark"), AttestationRules()
+    view, rules = AdapterView(path, "benchmark"), AttestationRules()
     spent, batch = 0.0, []
     for number in range(count):
         body = {

@@ -38,10 +38,10 @@ from rich.table import Table
 from workers import FOLDS, Workers
 from workload import ADMITTED, PREFETCHED, create, producer, records, servers
 
-from sluice.codecs.lane_claims import is_claim
+from sluice.codecs.ledger_statements import is_claim
 from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.times import format_time
-from sluice.topology.brokers import RealBroker
+from sluice.topology.kafka.local_broker import RealBroker
 from sluice.topology.kafka.topics import TOPICS
 
 WORKERS = 3

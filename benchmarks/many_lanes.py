@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sluice.codecs.times import format_time
-from sluice.topology.brokers import RealBroker
+from sluice.topology.kafka.local_broker import RealBroker
 
 PARTITIONS = (64, 128)
 CONTESTANTS = (sluice(1), sluice(2), kafka_streams("memory", 1), kafka_streams("memory", 2))

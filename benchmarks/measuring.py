@@ -23,7 +23,7 @@ from usage import Sample, cpu_between, usage
 from workload import admitted_names, create, delete, open_admin, preload
 
 from sluice.codecs.blocks import EventKind, unseal
-from sluice.topology.brokers import RealBroker
+from sluice.topology.kafka.local_broker import RealBroker
 from sluice.topology.kafka.topics import TOPICS
 from sluice.topology.settings.settings import Settings
 

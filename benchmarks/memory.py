@@ -29,8 +29,8 @@ from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Sourc
 from sluice.streams.adjudication import fold as core
 from sluice.streams.adjudication import snapshot
 from sluice.streams.policy.policy import Admissibility, Policy
-from sluice.topology.ledger.chain import ChainHead
-from sluice.topology.recovery.snapshots import SnapshotStore, read_chunks
+from sluice.topology.engine.chain import ChainHead
+from sluice.topology.engine.snapshots import SnapshotStore, read_chunks
 
 T = 1_790_000_000_000
 MINUTE = 60_000

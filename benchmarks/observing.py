@@ -45,12 +45,12 @@ from workload import CHECKS, CLASSES, create, delete, open_admin, producer, stat
 from sluice.codecs.decode import decode_emission
 from sluice.codecs.errors import Fault
 from sluice.codecs.times import format_time
+from sluice.streams.judging.check_texts import render
 from sluice.streams.judging.checks import Check, parse_check
-from sluice.streams.judging.rendering import render
-from sluice.topology.brokers import RealBroker
+from sluice.topology.kafka.local_broker import RealBroker
 from sluice.topology.kafka.topics import TOPICS
-from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import look
+from sluice.topology.observers.observer_registry import ObserverRegistry
 from sluice.topology.observers.roots import Roots
 from sluice.topology.settings.settings import Settings
 
@@ -284,7 +284,7 @@ def looks(
     """CPU milliseconds and milliseconds that passed of each look, one class of one statement, in this process."""
     settings, busy, passed = Settings(root=str(root)), list[float](), list[float]()
     roots = Roots.of(settings.root)
-    with closing(Instruments(settings)) as instruments:
+    with closing(ObserverRegistry(settings)) as instruments:
         for number, one in enumerate([*warm, *some]):
             if profile is not None and number == len(warm):
                 profile.enable()

@@ -26,7 +26,7 @@ from workers import Workers
 from workload import create, delete, inputs_of, preload
 
 from sluice.codecs.times import format_time
-from sluice.topology.brokers import RealBroker
+from sluice.topology.kafka.local_broker import RealBroker
 from sluice.topology.kafka.topics import TOPICS
 
 PARTITIONS = 4

@@ -53,7 +53,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from sluice.codecs.errors import SluiceError
 from sluice.codecs.times import format_time
-from sluice.topology.brokers import RealBroker
+from sluice.topology.kafka.local_broker import RealBroker
 
 HERE = Path(__file__).parent
 CAPACITY = HERE.parent / "docs" / "capacity.md"

@@ -26,7 +26,7 @@ from rich.table import Table
 
 from sluice.codecs.times import format_time
 from sluice.streams.policy.policy import Policy
-from sluice.topology.brokers import RealBroker
+from sluice.topology.kafka.local_broker import RealBroker
 
 PARTITIONS = (1, 2, 4, 8, 16)
 PROCESSES = (1, 2)

@@ -34,10 +34,10 @@ from usage import Usage, usage
 
 from sluice.codecs.errors import SluiceError
 from sluice.codecs.times import format_time
-from sluice.topology.brokers import RealBroker
+from sluice.topology.http.tokens import new_token
 from sluice.topology.kafka.connect import open_producer
+from sluice.topology.kafka.local_broker import RealBroker
 from sluice.topology.kafka.topics import create_topics, topic_name
-from sluice.topology.mcp.tokens import new_token
 from sluice.topology.settings.settings import Settings
 
 RESULTS = Path(__file__).parent / "results" / "serve.json"

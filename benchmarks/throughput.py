@@ -33,7 +33,7 @@ from workload import is_settled, records
 
 from sluice.codecs.times import format_time
 from sluice.streams.policy.policy import PublishedVerdicts
-from sluice.topology.brokers import RealBroker
+from sluice.topology.kafka.local_broker import RealBroker
 
 __all__ = ["records"]
 

@@ -19,7 +19,7 @@ from contestants import SLUICE, Course, environment_with, sluice_environment
 from measuring import FailedError, last_line, stop
 from workload import open_admin, servers
 
-from sluice.topology.ledger.folds import folds
+from sluice.topology.engine.folds import folds
 
 FOLDS = len(folds())
 LOOK_SECONDS = 0.2

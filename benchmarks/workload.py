@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from sluice.codecs.digests import digest_of
+from sluice.codecs.identifiers import digest_of
 from sluice.topology.kafka.topics import TOPICS
 
 CLASSES = ("substrate.code.read", "substrate.git.log")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from .compiled_layout import ReadAs, ReadBounds
+from .compiled_core import ReadAs, ReadBounds
 
 VERSION: int
 PURE: int

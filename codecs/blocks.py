@@ -1,24 +1,21 @@
-"""Blocks: the ledger's records, and the only thing that a fold ever reads.
-
-On the wire a block is one MessagePack array `[header, [event, …]]`. An event is
-`[kind, source, offset, timestamp, headers, key, value]`, with the input's raw bytes, undecoded. The leaf of an event
-is the RFC 6962 leaf hash of its bytes; a block's hash is SHA-256 over the RFC 8785 form of its header with the root of
-its leaves; `prev` chains the blocks of a lane. Nothing here knows what an event means.
+"""Blocks: the ledger's records, and the only thing that a fold reads; the entry of a batch that could not be read,
+and the status and reason of decisions, found without reading them as JSON.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType, structs
 
 from . import compiled_core, merkle
-from .errors import DoesNotHoldError, LaterVersionError
+from .errors import DoesNotHoldError, Fault, LaterVersionError
 
 FORMAT = 1
 MAX_EVENTS = 4000
@@ -405,3 +402,93 @@ def output_of(leaf: bytes) -> Output:
         return _unpack_output.decode(leaf)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise DoesNotHoldError(f"the bytes are no output: {error}") from None
+
+
+FIRST_BYTES: Final = 64
+"""So many bytes of the batch as it came are kept: its header, for whoever looks for who wrote it."""
+
+UnreadableReason = Literal["checksum", "damaged", "too-large"]
+MEANING: Final[dict[UnreadableReason, str]] = {
+    "checksum": "its checksum does not hold",
+    "damaged": "its bytes are not what its header says",
+    "too-large": "it unpacks to more than a lane takes",
+}
+
+
+class Quarantined(msgspec.Struct, frozen=True, gc=False):
+    """A batch that could not be read.
+
+    Attributes:
+        next: the offset behind it.
+        reason: why.
+        length: how many bytes it had as it came.
+        sha256: of these, in hexadecimal.
+        first: the first of them, in hexadecimal.
+    """
+
+    next: int
+    reason: UnreadableReason
+    length: int
+    sha256: str
+    first: str
+
+
+_read = msgspec.json.Decoder(Quarantined)
+_encode = msgspec.json.Encoder().encode
+
+
+def quarantine(source: int, offset: int, next: int, timestamp: int, reason: UnreadableReason, raw: bytes) -> Event:
+    """The event that stands for a batch.
+
+    Args:
+        source: as events have it.
+        offset, next: the first offset that could not be read, and the one behind the batch.
+        timestamp: when it was given up, Unix ms.
+        reason: why.
+        raw: the batch as it came.
+    """
+    record = Quarantined(next, reason, len(raw), sha256(raw).hexdigest(), raw[:FIRST_BYTES].hex())
+    return Event(EventKind.QUARANTINE, source, offset, timestamp, [], None, _encode(record))
+
+
+def read_quarantine(event: Event) -> Quarantined:
+    """What an event of this kind tells.
+
+    Raises:
+        msgspec.MsgspecError: it is none that `quarantine` has made.
+    """
+    return _read.decode(event.value or b"")
+
+
+def refused(event: Event) -> tuple[int, Fault]:
+    """How many offsets an event of this kind passes over, and the fault of its dead letter."""
+    record = read_quarantine(event)
+    detail = f"the batch from offset {event.offset} to {record.next - 1} cannot be read: {MEANING[record.reason]}"
+    return record.next - event.offset, Fault("unreadable-batch", detail)
+
+
+LOOKED_AT: Final = 4096
+"""So many bytes of a record are looked at."""
+_STATUS = re.compile(rb'"status":"([a-z-]+)"(?:,"basis":"[a-z-]+")?(?:,"reason":"([a-z-]+)")?')
+
+
+class Told(NamedTuple):
+    """What a record tells of its own decision; empty where it tells none."""
+
+    status: bytes = b""
+    reason: bytes = b""
+
+
+def told_in(record: bytes) -> Told:
+    """The status and the reason of a decision's record."""
+    found = _STATUS.search(record, 0, LOOKED_AT)
+    return Told() if found is None else Told(found[1], found[2] or b"")
+
+
+def count_told(outputs: Sequence[Output]) -> dict[Told, int]:
+    """How many outputs tell which status and reason, in the order of the first of each."""
+    if compiled_core.codecs is not None and isinstance(outputs, list):
+        found = compiled_core.codecs.count_told(outputs, LOOKED_AT)
+        if found is not None:
+            return {Told(*told.split(b'"')): count for told, count in found.items()}
+    return dict(Counter(told_in(output.value) for output in outputs))

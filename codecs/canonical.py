@@ -25,8 +25,7 @@ from msgspec import inspect as info
 
 from . import unicode_text
 from .errors import DoesNotHoldError
-from .nesting import MAX_NESTING
-from .not_json import why_not_json
+from .json_text import MAX_NESTING, why_not_json
 
 CanonicalisationVersion = Literal["0.2", "0.3"]
 MAX_DEPTH = MAX_NESTING

@@ -17,9 +17,8 @@ from typing import Final, NamedTuple, cast
 
 import msgspec
 
-from .author_words import LINE, Layout
-from .nesting import MAX_NESTING, deeper_than
-from .not_json import repeated_member, why_not_json
+from .json_text import MAX_NESTING, deeper_than, repeated_member, why_not_json
+from .prose import LINE, Layout
 from .records import MAX_ASSERTIONS, MAX_CHECKS
 
 MAX_BLOCK: Final = 1_000_000

@@ -1,17 +1,132 @@
-"""Whether the compiled core is there, and may be used (native/README.md).
-
-It is an addition: an install without a compiler, or a run with `SLUICE_PURE=1`, does all in Python, and every output is
-the same byte for byte. A core of another version than this code's is not used either, nor one that was built from
-another layout (`compiled_layout.py`): what was built before the sources changed would go by older rules, or read one
-field for another.
+"""The compiled core: whether it is there and may be used, and the tuples that Python and it exchange, field by field
+(native/README.md).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from types import ModuleType
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-from .compiled_layout import LAYOUT
+
+class ReadBounds(NamedTuple):
+    """What is read of a batch, and how far.
+
+    Attributes:
+        source: of the events; None where records are read as they are stored.
+        first: records below this offset are passed.
+        most, room: the reading ends with so many records, or once they have so many bytes.
+        max_bytes, max_headers: of one record that is kept whole.
+    """
+
+    source: int | None
+    first: int
+    most: int
+    room: int
+    max_bytes: int
+    max_headers: int
+
+
+class ReadAs(NamedTuple):
+    """What records become.
+
+    Attributes:
+        type: `Event`, or what makes a stored record.
+        event_for: makes the event of a record that may be too large to keep; None for stored records.
+        in_place: whether they may lie in the batch's bytes.
+        having: only records with a header of this name are wanted, and the last one of the batch; None: all are.
+    """
+
+    type: Callable[..., Any]
+    event_for: Callable[..., Any] | None
+    in_place: bool
+    having: bytes | None = None
+
+
+class ReadRecords(NamedTuple):
+    """What was read.
+
+    Attributes:
+        records: events, or stored records.
+        byte_count: bytes of the keys, values and headers that were kept whole.
+        at, left, least: of the cursor behind them.
+    """
+
+    records: list[Any]
+    byte_count: int
+    at: int
+    left: int
+    least: int
+
+
+Fields = Sequence[str]
+
+CURSOR: Final[Fields] = (
+    "data",
+    "at",
+    "end",
+    "left",
+    "base_offset",
+    "first_timestamp",
+    "append_time",
+    "count",
+    "next",
+    "least",
+)
+"""`record_batches.Cursor`, as a tuple."""
+OUTPUT: Final[Fields] = ("topic", "key", "value", "headers")
+"""`blocks.Output`."""
+HEADER: Final[Fields] = ("name", "value")
+"""A record's header."""
+EVENT: Final[Fields] = ("kind", "source", "offset", "timestamp", "headers", "key", "value")
+"""Attributes of `blocks.Event`; the core asks for them by name."""
+STORED: Final[Fields] = ("offset", "timestamp", "key", "value", "headers")
+"""Attributes of a stored record, and what `ReadAs.type` is called with where it makes one."""
+EVENT_FOR: Final[Fields] = ("source", "offset", "timestamp", "headers", "key", "value")
+"""What `ReadAs.event_for` is called with."""
+PACKED_BLOCK: Final[Fields] = ("header", "events")
+"""A block in the ledger, MessagePack."""
+OPENED_BLOCK: Final[Fields] = ("header_length", "events", "root")
+SEALED_BLOCK: Final[Fields] = ("data", "root")
+PORTION: Final[Fields] = ("end", "byte_count")
+STRETCH: Final[Fields] = ("inputs", "first", "last")
+"""`blocks.Stretch`."""
+PACKED_RECORDS: Final[Fields] = ("records", "end")
+
+TUPLES: Final[Mapping[str, Fields]] = {
+    "cursor": CURSOR,
+    "read_bounds": ReadBounds._fields,
+    "read_as": ReadAs._fields,
+    "read_records": ReadRecords._fields,
+    "output": OUTPUT,
+    "header": HEADER,
+    "event": EVENT,
+    "stored": STORED,
+    "event_for": EVENT_FOR,
+    "packed_block": PACKED_BLOCK,
+    "opened_block": OPENED_BLOCK,
+    "sealed_block": SEALED_BLOCK,
+    "portion": PORTION,
+    "stretch": STRETCH,
+    "packed_records": PACKED_RECORDS,
+}
+"""Every tuple that goes between Python and `codecs._native`, by its name in C."""
+
+
+def fingerprint(*declared: Mapping[str, Fields]) -> str:
+    """A name for a layout: 16 hexadecimal digits, others for any other tuple, field or order.
+
+    Args:
+        declared: tuples and codes by their names, each with its fields in order.
+    """
+    text = repr([(name, tuple(fields)) for one in declared for name, fields in one.items()])
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+LAYOUT: Final = fingerprint(TUPLES)
+"""The layout that `codecs._native` must have been built from."""
+
 
 VERSION: Final = 37
 """Raised together with `native/version.h`, whenever what the compiled core does changes."""

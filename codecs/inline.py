@@ -1,11 +1,5 @@
-"""The in-line encoding of an emission: `A sentence. [class; observation-id=…; ts=…]`, read and written [S §6], and
-checks in footnotes and blocks (`check_notes.py`).
-
-Reading never fails and never guesses: a bracket either is a group, then it becomes an annotation (`unknown` where
-anything in it is illegal, so that it fails closed [S §11.2]), or it is ordinary text (docs/annotating.md). So is every
-annotation in a quotation, a code block or a code span: it is not the author's.
-Writing refuses what a group cannot hold. Time is linear in the text's length, whatever stands in it: an emission may
-hold a megabyte of `[`.
+"""The in-line encoding of an emission: `A sentence. [class; observation-id=…; ts=…]`, read and written [S §6], the
+values of a group's parameters, and what `sluice parse` prints.
 """
 
 from __future__ import annotations
@@ -13,18 +7,84 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import count
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
+from urllib.parse import unquote
 
+import msgspec
 from msgspec.structs import replace
 
-from .author_words import BLANK_LINE, CodeSpans, Layout, layout
 from .check_notes import INFO, MAX_SHARED, REFERENCE, Entry, checks_in, definitions, entries_of, few, matched
 from .errors import Fault, schema_fault, too_many
-from .parameters import read_value, write_value
-from .records import MAX_ASSERTIONS, Annotation, Assertion, Emission
-from .sentences import sentences
-from .spans import Span, span_key
+from .identifiers import IDENTIFIER_PATTERN, Span, hides, span_key
+from .json_text import MAX_NESTING, deeper_than
+from .prose import BLANK_LINE, CodeSpans, Layout, layout, sentences
+from .records import MAX_ASSERTIONS, Annotation, AnyStep, Assertion, Derived, Emission, Retrieval
+from .times import format_time, parse_time
 from .vocabulary import NEWEST, TERMINALS, VERSIONS, recognise
+
+MAX_ARGUMENTS: Final = MAX_NESTING // 2
+"""How deep `arguments` may be nested: less than a record, so that the JSON form of what was read can be read too."""
+
+_IDENTIFIER: Final = re.compile(IDENTIFIER_PATTERN)
+_MILLISECONDS: Final = re.compile(r"\d{1,15}", re.ASCII)
+_LINES: Final = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,17})(?:\.\d{1,40})?(?:[eE][+-]?\d{1,3})?", re.ASCII)
+_NOT_ENCODED: Final = re.compile(r"\s|%(?![0-9A-Fa-f]{2})")
+_ENCODED: Final = re.compile(r"[;\[\]%\s]")
+
+
+def read_value(key: str, raw: str) -> Any:
+    """What a parameter says, in the type that its key asks for; None where it is illegal.
+
+    Args:
+        key: of the parameter.
+        raw: its text, percent-encoded.
+    """
+    value = _decoded(raw)
+    if value is None:
+        return None
+    if key == "observation-id":
+        return value if _IDENTIFIER.match(value) and not hides(value) else None
+    if key == "ts":
+        time = int(value) if _MILLISECONDS.fullmatch(value) else value
+        return time if parse_time(time) is not None else None
+    if key == "lines":
+        lines = _LINES.fullmatch(value)
+        return [int(lines[1]), int(lines[2] or lines[1])] if lines else None
+    if key == "regex":
+        return {"true": True, "false": False}.get(value)
+    if key == "tolerance":
+        return _json(value) if _NUMBER.fullmatch(value) else None
+    return _json(value) if key == "arguments" else value
+
+
+def write_value(key: str, value: Any) -> str:
+    """The text of a value; of one that no parameter can hold, a text that does not read as it."""
+    if key == "lines" and isinstance(value, list):
+        text = "-".join(map(str, cast("list[Any]", value)))
+    elif isinstance(value, str) and key != "arguments":
+        text = value
+    else:
+        text = msgspec.json.encode(value).decode()
+    return _ENCODED.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), text)
+
+
+def _decoded(raw: str) -> str | None:
+    if _NOT_ENCODED.search(raw):
+        return None
+    try:
+        return unquote(raw, errors="strict")
+    except UnicodeDecodeError:
+        return None
+
+
+def _json(value: str) -> Any:
+    data = value.encode()
+    try:
+        return None if deeper_than(MAX_ARGUMENTS, data) else msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        return None
+
 
 # ---------------------------------------------------------------- reading
 
@@ -469,3 +529,90 @@ def _difference(emission: Emission, text: str, rendered: str) -> Fault | None:
         if assertion.span_key not in checks:
             return schema_fault(f"$.assertions[{place}].span", "the offsets of one whole sentence", assertion.span_key)
     return None
+
+
+def parsed_form(emission: Emission) -> dict[str, Any]:
+    """The JSON-ready form of an emission that `decode_emission` returned; decoding it again changes nothing.
+
+    The signature is left out: it was made of another record, without the flags.
+    """
+    form: dict[str, Any] = {"emission_id": emission.emission_id, "emitted_at": _time(emission.emitted_at)}
+    if emission.emitter is not None:
+        form["emitter"] = msgspec.to_builtins(emission.emitter)
+    form["effect"] = emission.effect
+    form["vocabulary"] = emission.vocabulary
+    if emission.text is not None:
+        form["text"] = emission.text
+    form["assertions"] = [_assertion_form(assertion, emission.vocabulary) for assertion in emission.assertions or ()]
+    if emission.contexts:
+        form["contexts"] = dict(emission.contexts)
+    form["attempt"] = emission.attempt
+    pieces = {"group": emission.group, "part": emission.part, "final": emission.final}
+    return form | {name: value for name, value in pieces.items() if value is not None}
+
+
+def _assertion_form(assertion: Assertion, vocabulary: str) -> dict[str, Any]:
+    form: dict[str, Any] = {"span": _span(assertion.span), "span_key": assertion.span_key}
+    if assertion.assertion is not None:
+        form["assertion"] = assertion.assertion
+    form["kind"] = assertion.kind
+    form["provenance"] = [_annotation_form(annotation, vocabulary) for annotation in assertion.annotations]
+    if assertion.effect is not None:
+        form["effect"] = assertion.effect
+    if assertion.grounded is not None:
+        form["grounded"] = assertion.grounded
+    if assertion.confidence is not None:
+        form["confidence"] = assertion.confidence
+    if assertion.chain is not None:
+        form["chain"] = [_step(step) for step in assertion.chain]
+    if assertion.cites is not None:
+        form["cites"] = msgspec.to_builtins(assertion.cites)
+    if assertion.checks is not None:
+        form["checks"] = list(assertion.checks)
+    return form
+
+
+def _span(span: Span | None) -> dict[str, Any]:
+    members: dict[str, Any] = msgspec.to_builtins(span)
+    for form in members.keys() & {"chars", "tokens"}:
+        members[form] = list(members[form])  # as JSON has it: no tuples
+    return members
+
+
+def _annotation_form(annotation: Annotation, vocabulary: str) -> dict[str, Any]:
+    recognised = recognise(annotation.substrate_class, vocabulary)
+    # One form of a terminal, as the in-line encoding reads it: the memo writes it in either case [S §2, §5].
+    name = annotation.substrate_class.lower() if recognised.terminal else annotation.substrate_class
+    form: dict[str, Any] = {"substrate_class": name}
+    if annotation.observation_id is not None:
+        form["observation_id"] = annotation.observation_id
+    if annotation.ts is not None:
+        form["ts"] = _time(annotation.ts)
+    if annotation.locator is not None:
+        form["locator"] = annotation.locator
+    if recognised.terminal:
+        form["terminal"] = True
+    if annotation.unknown or recognised.name is None:
+        form["unknown"] = True
+    if annotation.computed:
+        form["computed"] = True
+    return form
+
+
+def _step(step: AnyStep) -> dict[str, Any]:
+    form: dict[str, Any] = msgspec.to_builtins(step)
+    if isinstance(step, Retrieval) and step.timestamp is not None:
+        form["timestamp"] = _time(step.timestamp)
+    if isinstance(step, Derived):  # both sides are kept [C §9.1], and both may hold times
+        form |= {side: [_step(inner) for inner in steps] for side, steps in _sides(step) if steps}
+    return form
+
+
+def _sides(step: Derived) -> tuple[tuple[str, list[AnyStep]], tuple[str, list[AnyStep]]]:
+    return ("left", step.left), ("right", step.right)
+
+
+def _time(value: str | int) -> str:
+    """RFC 3339 with a `Z`, digits finer than a millisecond cut off; what is no time stays as it is."""
+    milliseconds = parse_time(value)
+    return str(value) if milliseconds is None else format_time(milliseconds)

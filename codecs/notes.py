@@ -1,13 +1,5 @@
-"""Signed notes: a text, an empty line, and signatures that a key's name and id stand beside (C2SP signed-note).
-
-    text line(s)
-    <empty line>
-    — name base64(key id, 4 bytes, and signature)
-
-Ed25519 only. Keys have the forms that C2SP and Go's `golang.org/x/mod/sumdb/note` give them: a verifier is
-`name+hhhhhhhh+base64(0x01, public key)`, a signer `PRIVATE+KEY+name+hhhhhhhh+base64(0x01, seed)`; the id is the first
-four bytes of SHA-256 over the name, a line feed, 0x01 and the public key. Making a new key needs randomness, so that
-is done elsewhere.
+"""Signed notes: a text, an empty line, and signatures that a key's name and id stand beside (C2SP signed-note), and
+checkpoints: what a lane's history was at one moment (C2SP tlog-checkpoint).
 """
 
 from __future__ import annotations
@@ -18,10 +10,14 @@ import re
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import quote
 
+from . import merkle
+from .blocks import GENESIS
 from .errors import DoesNotHoldError, UsageError, cut
+from .times import format_time, parse_time
 
-if TYPE_CHECKING:  # a twelfth of a command's imports, and most commands neither sign nor verify
+if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 ED25519: Final = b"\x01"
@@ -258,3 +254,157 @@ def _parse_key(text: str, what: str) -> tuple[str, bytes, bytes]:
     if raw[:1] != ED25519 or len(raw) != 1 + SEED_BYTES:
         raise UsageError(f"the {what} is of another kind", expected="an Ed25519 key of 32 bytes", got=cut(text))
     return name, bytes.fromhex(key_id), raw[1:]
+
+
+_HASH = re.compile(r"sha256:[0-9a-f]{64}")
+_SIZE = re.compile(r"0|[1-9][0-9]{0,17}")
+_RETENTION = re.compile(r"retention ([a-z]+(?:-[a-z]+)*) (-1|0|[1-9][0-9]{0,17})", re.ASCII)
+_ORIGIN = re.compile(r"\S+/(0|[1-9][0-9]{0,8})", re.ASCII)
+NO_CHECKPOINT: Final = GENESIS
+"""What `previous` names in a lane's first checkpoint."""
+
+
+class Head(NamedTuple):
+    """A tree: how many leaves it has, and its root (32 bytes)."""
+
+    size: int = 0
+    root: bytes = merkle.EMPTY_ROOT
+
+
+class Checkpoint(NamedTuple):
+    """What a checkpoint says.
+
+    Attributes:
+        origin: names the lane's log, and nothing else has this name.
+        head: the tree of the lane's blocks.
+        block: the hash of the last block in it.
+        time: that block's, Unix ms.
+        previous: the hash of the lane's checkpoint before this one (`digest`), or `NO_CHECKPOINT`.
+        tips: by lane, the newest checkpoint that was known when this one was written; this lane's own is this one's.
+        retentions: by logical topic, the `retention.ms` that the broker named last; -1: for ever.
+    """
+
+    origin: str
+    head: Head
+    block: str
+    time: int
+    previous: str
+    tips: Sequence[Head]
+    retentions: Sequence[tuple[str, int]] = ()
+
+    def text(self) -> str:
+        """The note's text, to be signed."""
+        lines = [
+            self.origin,
+            str(self.head.size),
+            _base64(self.head.root),
+            f"block {self.block}",
+            f"time {format_time(self.time)}",
+            f"previous {self.previous}",
+            *(f"tip {lane} {tip.size} {_base64(tip.root)}" for lane, tip in enumerate(self.tips)),
+            *(f"retention {topic} {kept}" for topic, kept in self.retentions),
+        ]
+        return "\n".join(lines) + "\n"
+
+    @property
+    def lane(self) -> int:
+        """Which lane's log this is: what its origin ends in."""
+        return int(self.origin.rpartition("/")[2])
+
+    @property
+    def digest(self) -> str:
+        """What the next checkpoint of the lane names as `previous`."""
+        return digest(self.text())
+
+
+def digest(text: str) -> str:
+    """The hash of a checkpoint's text, without its signatures: another signature does not change it."""
+    return "sha256:" + sha256(text.encode()).hexdigest()
+
+
+def origin(ledger_id: str, ledger: str, lane: int) -> str:
+    """The name of a lane's log.
+
+    Characters that no origin should have (white space and `+` among them) are percent-encoded; different logs keep
+    different names, since neither a topic's name nor a number holds a slash.
+
+    Args:
+        ledger_id: the ledger's (ledger_identity.py); of one without an id the application's name.
+        ledger: the ledger topic's full name.
+        lane: the lane's number.
+    """
+    return f"{quote(ledger_id, safe='/:@', errors='surrogatepass')}/{ledger}/{lane}"
+
+
+def is_hash(name: str) -> bool:
+    """Whether this is a hash as blocks are named: `sha256:` and 64 hex digits in lower case."""
+    return _HASH.fullmatch(name) is not None
+
+
+def leaf_of(block: str) -> bytes:
+    """The leaf, hashed, of a block in its lane's tree, by the block's hash; a stranger's word needs `is_hash` first."""
+    return merkle.leaf_hash(bytes.fromhex(block.removeprefix("sha256:")))
+
+
+def parse_checkpoint(text: str) -> Checkpoint:
+    """The checkpoint of a note's text; its lines must be the ones that `text` writes.
+
+    Raises:
+        DoesNotHoldError: it is none of ours; the sentence names the line.
+    """
+    lines = text.split("\n")
+    if lines.pop() or len(lines) < 7:
+        raise DoesNotHoldError("a checkpoint is too short", expected="seven lines or more", got=str(len(lines)))
+    behind_tips = next((at for at, line in enumerate(lines) if line.startswith("retention ")), len(lines))
+    found = Checkpoint(
+        lines[0],
+        Head(_size(lines[1], lines[1]), _root(lines[2], lines[2])),
+        _named(lines[3], "block"),
+        parse_time(lines[4].removeprefix("time ")) or 0,
+        _named(lines[5], "previous"),
+        [_tip(lane, line) for lane, line in enumerate(lines[6:behind_tips])],
+        [_retention(line) for line in lines[behind_tips:]],
+    )
+    if found.text() != text or not _ORIGIN.fullmatch(found.origin):
+        raise DoesNotHoldError("a checkpoint is not in the form that checkpoints are written in", got=cut(lines[0]))
+    if not found.head.size or found.lane >= len(found.tips) or found.tips[found.lane] != found.head:
+        raise DoesNotHoldError("a checkpoint does not name its own tree among its tips", got=cut(lines[0]))
+    return found
+
+
+def _named(line: str, name: str) -> str:
+    value = line.removeprefix(f"{name} ")
+    if not is_hash(value):
+        raise DoesNotHoldError("malformed checkpoint line", expected=f"{name} sha256:…", got=cut(line))
+    return value
+
+
+def _tip(lane: int, line: str) -> Head:
+    parts = line.split(" ")
+    if len(parts) != 4 or parts[:2] != ["tip", str(lane)]:
+        raise DoesNotHoldError("malformed checkpoint line", expected=f"tip {lane}, size and root", got=cut(line))
+    return Head(_size(parts[2], line), _root(parts[3], line))
+
+
+def _retention(line: str) -> tuple[str, int]:
+    found = _RETENTION.fullmatch(line)
+    if found is None:
+        raise DoesNotHoldError("malformed checkpoint line", expected="retention, a topic and ms", got=cut(line))
+    return found[1], int(found[2])
+
+
+def _size(text: str, line: str) -> int:
+    if not _SIZE.fullmatch(text):
+        raise DoesNotHoldError("malformed checkpoint line", expected="a tree's size", got=cut(line))
+    return int(text)
+
+
+def _root(text: str, line: str) -> bytes:
+    raw = unbase64(text)
+    if raw is None or len(raw) != merkle.HASH_BYTES:
+        raise DoesNotHoldError("malformed checkpoint line", expected="a root in base64", got=cut(line))
+    return raw
+
+
+def _base64(raw: bytes) -> str:
+    return base64.b64encode(raw).decode()

@@ -3,7 +3,7 @@
 A lane reads and writes each record once, so these are its doors: what is common is done by the compiled core, a batch
 at a call, and what is here does the same without it. The layout is Kafka's own documentation's, «Message Format»: a
 header of 61 bytes, then records whose numbers are zig-zag varints, packed as one where the batch is compressed.
-Checksums, compression and transactions are others' (`sluice.topology.kafka.batches.unpacking` and `packing`).
+Checksums, compression and transactions are others' (`sluice.topology.kafka.packed_batches` and `packing`).
 
 Kafka asks nothing of a header but a length: its name may be no UTF-8, its value null. A name is read with U+FFFD for
 what is none, a null value as an empty one; a record must not be unreadable for that, since nobody could ever pass it.
@@ -20,7 +20,7 @@ from msgspec.structs import astuple
 
 from . import compiled_core
 from .blocks import MAX_HEADERS, MAX_INPUT_BYTES, Event, EventKind, Output
-from .compiled_layout import ReadAs, ReadBounds, ReadRecords
+from .compiled_core import ReadAs, ReadBounds, ReadRecords
 
 MAGIC: Final = 2
 _FRONT: Final = Struct(">qi")  # base offset, and how many bytes follow

@@ -15,9 +15,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
-from .digests import PATTERN as DIGEST_PATTERN
-from .identifier_characters import DID_PATTERN
-from .spans import Identifier, Span
+from .identifiers import DID_PATTERN, Identifier, Span
+from .identifiers import PATTERN as DIGEST_PATTERN
 
 Time = (
     Annotated[str, Meta(extra_json_schema={"format": "date-time"}, description="RFC 3339, with a Z or an offset")]

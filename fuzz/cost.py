@@ -20,15 +20,17 @@ from typing import Any, Final, NamedTuple
 
 from laws import Finding
 
-from sluice.codecs import canonical, dids, fast_decode, identifier_characters, signatures
+from sluice.codecs import canonical, decode, identifiers, signatures
+from sluice.codecs import signatures as dids
+from sluice.codecs.decode import MAX_CONTENT_BYTES
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.notes import Signer
-from sluice.codecs.sightings import MAX_CONTENT_BYTES
 from sluice.streams import sanitise
-from sluice.streams.judging import cited, claim_forms, coverage, derivation, matching, quotes, terms
+from sluice.streams.judging import claim_forms, coverage, prose_literals, terms, verify
+from sluice.streams.judging import claim_forms as derivation
 from sluice.streams.judging.checks import parse_check
-from sluice.streams.judging.outcomes import checks_of_assertion
-from sluice.streams.policy.identifiers import KINDS as POLICY_KINDS
+from sluice.streams.judging.verify import checks_of_assertion
+from sluice.streams.policy.keys import KINDS as POLICY_KINDS
 from sluice.streams.sanitise import _typing, _uri
 
 LONG: Final = 80_000
@@ -69,13 +71,13 @@ def _signature(text: str) -> None:
 
 def _names(text: str) -> None:
     """The text as one name, and as many that fit, in every place of a record that has names."""
-    identifier_characters.hides(text)
-    identifier_characters.pointer_hides(text)
+    identifiers.hides(text)
+    identifiers.pointer_hides(text)
     for test, _ in POLICY_KINDS.values():
         test(text)
     names = [text[at : at + 200] for at in range(0, len(text), 200)]
-    fast_decode.read_emission(_record(text="a", contexts=dict.fromkeys(names, "b")))
-    fast_decode.read_emission(_record(emission_id=text[:256], text="a", group=text))
+    decode.read_emission(_record(text="a", contexts=dict.fromkeys(names, "b")))
+    decode.read_emission(_record(emission_id=text[:256], text="a", group=text))
 
 
 def _dids(text: str) -> None:
@@ -91,9 +93,9 @@ def _match(text: str) -> None:
     checks = [check, f"not {check}", check.replace(")", ", path=a)")]
     asked = checks_of_assertion("assertion", derivation.checks_of(text, "assertion", checks))
     covered = coverage.cover(text, asked.checks, path="a")
-    matching.match("substrate.grep", asked, covered, text, "a", "a")
-    matching.match("substrate.mcp.brief", asked, covered, text)
-    matching.match("substrate.fs.mtime", asked, covered, text, "a")
+    verify.match("substrate.grep", asked, covered, text, "a", "a")
+    verify.match("substrate.mcp.brief", asked, covered, text)
+    verify.match("substrate.fs.mtime", asked, covered, text, "a")
 
 
 def _canonical(text: str) -> None:
@@ -112,16 +114,14 @@ STEPS: Final[dict[str, Callable[[str], object]]] = {
     "an attestation": lambda text: sanitise.frame_attestation({**_BODY, "rationale": text}, _LENIENT),
     "a URI": _uri.harden_uri,
     "the canonical hash": _canonical,
-    "quotes": quotes.quotes,
-    "what is cited": cited.cited_spans,
-    "code spans": quotes.code_spans,
+    "quotes": prose_literals.quotes,
+    "what is cited": prose_literals.cited_spans,
+    "code spans": prose_literals.code_spans,
     "terms": lambda text: terms.terms_of(text, "substrate.code.read", {}),
     "derived checks": lambda text: derivation.checks_of(text, "assertion", None),
     "coverage": lambda text: coverage.cover(text, [_CHECK]),
-    "in-line annotations": lambda text: fast_decode.read_emission(_record(text=text)),
-    "an assertion of its own": lambda text: fast_decode.read_emission(
-        _record(text="a", assertions=[{"assertion": text}])
-    ),
+    "in-line annotations": lambda text: decode.read_emission(_record(text=text)),
+    "an assertion of its own": lambda text: decode.read_emission(_record(text="a", assertions=[{"assertion": text}])),
     "a declared check": lambda text: parse_check(f"contains({text})"),
     "the form that is signed": _signature,
     "identifiers": _names,

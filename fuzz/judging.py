@@ -19,8 +19,7 @@ from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
 
-from sluice.streams.judging.checks import Check, parse_check
-from sluice.streams.judging.results import Source
+from sluice.streams.judging.checks import Check, Source, parse_check
 from sluice.streams.judging.verify import Parsing, verify_content
 
 ROOT: Final = Path(__file__).resolve().parent.parent

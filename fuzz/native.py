@@ -77,7 +77,7 @@ def judge(world: Any, seed: int) -> None:
 
 
 def _over_damaged(world: Any, chance: random.Random, steps: list[Any], rules: Any) -> None:
-    from sluice.streams.adjudication import compiled_fold
+    from sluice.streams.adjudication import fold_layout
 
     state = world.core.new_state(0, 1, secrets=world.SECRETS)
     policy = world.event_of(rules)
@@ -92,8 +92,8 @@ def _over_damaged(world: Any, chance: random.Random, steps: list[Any], rules: An
                     (0, 0x91, 0xC4, 0xDC, 0xDD, 0xFF, chance.randrange(256))
                 )
             packed[name] = bytes(raw[: chance.choice((len(raw), len(raw), chance.randrange(len(raw) + 1)))])
-            assert compiled_fold.core is not None
-            compiled_fold.core.timer(packed[name], chance.randrange(40))
+            assert fold_layout.core is not None
+            fold_layout.core.timer(packed[name], chance.randrange(40))
         block = world.block_of(state, height + 1, at, watermark, [world.event_of(record) for record in records])
         try:
             world.core.fold(state, block)
@@ -107,9 +107,9 @@ def run(seconds: float, seed: int) -> int:
     _load("sluice.streams._native", _path("streams"))
     _load("builders", WORLD.with_name("builders.py"))  # the world is made with them
     world = _load("fold_histories", WORLD)
-    from sluice.streams.adjudication import compiled_fold
+    from sluice.streams.adjudication import fold_layout
 
-    assert compiled_fold.core is not None, "the sanitised core is the one that is used"
+    assert fold_layout.core is not None, "the sanitised core is the one that is used"
     first, until = seed, time.monotonic() + seconds
     while time.monotonic() < until:
         try:

@@ -745,7 +745,7 @@ static PyObject *count_headers(PyObject *Py_UNUSED(module), PyObject *args)
     return found;
 }
 
-/* ---------------------------------------------------------------- what decisions tell (codecs/statuses.py) */
+/* ---------------------------------------------------------------- what decisions tell (codecs/blocks.py) */
 
 /* A word of small letters and hyphens between `before` and a quotation mark, if that is what begins here; passes it. */
 static int take_word(Reader *reader, View before, View *word)

@@ -1,5 +1,5 @@
 /* streams/adjudication/corroboration.py for what corroborates, under trust mode `observed`, and
- * streams/adjudication/standing.py under terms by which every class counts once; and observation ids at rest. */
+ * streams/adjudication/check_tally.py under terms by which every class counts once; and observation ids at rest. */
 #include "hexadecimal.h"
 #include "emission_state.h"
 

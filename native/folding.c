@@ -175,7 +175,7 @@ static int64_t barred(const Folder *self, const AssertionState *assertion, const
     return one->confidence < self->min_confidence ? UNCOUNTED_LOW_CONFIDENCE : COUNTS;
 }
 
-/* ---------------------------------------------------------------- checks (streams/adjudication/standing.py) */
+/* ---------------------------------------------------------------- checks (streams/adjudication/check_tally.py) */
 
 /* `standing.begin`: where the policy sets a k for single checks, each assertion knows its checks from the start, with the
  * k of each where one of them has its own. */

@@ -1,4 +1,4 @@
-/* Made by tools/make_native_layout.py from codecs/compiled_layout.py and streams/adjudication/fold_layout.py: the
+/* Made by tools/make_native_layout.py from codecs/compiled_core.py and streams/adjudication/fold_layout.py: the
  * tuples that Python and the compiled core hand each other, the structs as they lie packed, and numbers that stand for
  * words. Change those, and make this anew. */
 #ifndef SLUICE_LAYOUT_H

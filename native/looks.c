@@ -1,4 +1,4 @@
-/* streams/adjudication/mending.py and reviewing.py: what is kept of an assertion while it is pending, for who may have to
+/* streams/adjudication/follow_up_requests.py and reviewing.py: what is kept of an assertion while it is pending, for who may have to
  * mend or to review it: what classes saw instead of evidence, and which observations did not count. It decides nothing. */
 #include "folder.h"
 

@@ -1,4 +1,4 @@
-/* Reads the inputs' JSON in one pass. What is taken here is a subset of what codecs/fast_decode.py takes, read alike: a
+/* Reads the inputs' JSON in one pass. What is taken here is a subset of what codecs/decode.py takes, read alike: a
  * member of an unknown name is passed, and one that is unusual (null, twice there, of another form) is Python's. */
 #include <Python.h>
 

@@ -1,4 +1,4 @@
-/* Emissions and observations as they mostly are: codecs/fast_decode.py for these, everything else is its to read. */
+/* Emissions and observations as they mostly are: codecs/decode.py for these, everything else is its to read. */
 #ifndef SLUICE_RECORDS_H
 #define SLUICE_RECORDS_H
 

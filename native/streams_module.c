@@ -1,4 +1,4 @@
-/* `sluice.streams._native`: the type `Folder`, one for each block that is folded (streams/adjudication/compiled_fold.py makes it). */
+/* `sluice.streams._native`: the type `Folder`, one for each block that is folded (streams/adjudication/fold_layout.py makes it). */
 #include "folder.h"
 #include "in_place.h"
 #include "members.h"

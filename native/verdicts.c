@@ -1,4 +1,4 @@
-/* streams/adjudication/verdict_json.py: what the topic `verdicts` says of an emission, and what is remembered for it of an
+/* streams/adjudication/decision_json.py: what the topic `verdicts` says of an emission, and what is remembered for it of an
  * assertion that was closed. */
 #include "folder.h"
 #include "in_place.h"

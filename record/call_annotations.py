@@ -1,30 +1,219 @@
-"""Which calls bear on a sentence, and what an assertion carries of them: annotations (recording.md).
-
-The calls whose result has the sentence's terms, best first, at most five; each class once before any stands there
-twice, since only distinct classes count. An annotation names class, locator, time and, where it can be known, the
-observation id; its locator carries a `quote`, the one line that has most of the terms, for people, where that line
-stands in a tracked file. Nothing else of a result enters an emission.
-"""
+"""Annotations from calls: the checks that a sentence gets because a tool's call saw what the sentence names."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from hashlib import sha256
+from itertools import accumulate
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from ..codecs.records import Annotation
 from ..codecs.times import format_time
 from ..codecs.unicode_text import nfkc
+from ..streams.judging.prose_literals import EXTENSIONS
 from ..streams.judging.terms import Content, Term, terms_of
-from .looks import GREP, LOG, READ, Line, Look, LookResult
-from .made_once import MadeOnce
-from .named_paths import is_file, listed, unlisted
-from .observed import ReadData, observation_id
-from .unquotable import may_quote
-from .word_lines import LinedText
+from .looks import GREP, LOG, MTIME, READ, Line, Look, LookResult
+from .workspaces import may_quote
+
+Of = TypeVar("Of")
+Made = TypeVar("Made")
+
+
+class MadeOnce(Generic[Of, Made]):
+    """Makes something of an object, and gives the same again for the same object. One thread uses it at a time.
+
+    Args:
+        make: what is made; the object must not change.
+        most: how many are kept.
+        size: of an object with what is made of it; it counts from when it was made.
+        room: the sizes of all that is kept, together. What is larger by itself is made each time. Without `size` there
+            is no such bound.
+    """
+
+    def __init__(
+        self, make: Callable[[Of], Made], most: int, size: Callable[[Of], int] = lambda _: 0, room: int = 0
+    ) -> None:
+        self._make, self._most, self._size, self._room = make, most, size, room
+        self._kept: dict[int, tuple[Of, Made]] = {}  # the object is held, so that no other one gets its id
+        self._used = 0
+
+    def of(self, one: Of) -> Made:
+        """What is made of this very object."""
+        known = self._kept.get(id(one))
+        if known is not None:
+            return known[1]
+        size = self._size(one)
+        if size > self._room:
+            return self._make(one)
+        if len(self._kept) >= self._most or self._used + size > self._room:
+            self._kept.clear()
+            self._used = 0
+        made = self._make(one)
+        self._kept[id(one)] = one, made
+        self._used += size
+        return made
+
+
+class LinedText:
+    """A text whose lines are asked about, however often.
+
+    Args:
+        text: its lines end with a line feed.
+    """
+
+    __slots__ = ("_starts", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._starts: list[int] = []
+
+    def word_counts(self, words: Iterable[str]) -> dict[int, int]:
+        """How many of these words each line has; lines that have none are left out.
+
+        Args:
+            words: a word that stands here twice counts twice. One that is empty, or goes on over a line's end, is in
+                none.
+
+        Returns:
+            By the place of the line, from 0; in no order.
+        """
+        text, starts = self.text, self._starts
+        found: dict[int, int] = {}
+        for word in words:
+            at = text.find(word) if word and "\n" not in word else -1
+            if at >= 0 and not starts:
+                starts = self._starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+            while at >= 0:
+                line = bisect_right(starts, at) - 1
+                found[line] = found.get(line, 0) + 1
+                at = text.find(word, starts[line + 1]) if starts[line + 1] < len(text) else -1
+        return found
+
+
+_PLACE: Final = re.compile(r":\d+(?:-\d+)?$")
+_RELATIVE: Final = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)*")
+
+
+def is_file(name: str, listing: Collection[str]) -> bool:
+    return listed(name, listing) is not None or "/" in name or name.rpartition(".")[2].lower() in EXTENSIONS
+
+
+def listed(name: str, listing: Collection[str]) -> str | None:
+    """The tracked file that a name names: itself, or the only one that ends with it."""
+    name = _without_place(name)
+    if name in listing:
+        return name
+    if "." not in name and "/" not in name:
+        return None
+    found = [path for path in _of_same_name(name, listing) if path.endswith("/" + name)]
+    return found[0] if len(found) == 1 else None
+
+
+def unlisted(name: str, listing: Collection[str]) -> str | None:
+    """The file below the root that a name names, of which the repository has none, in no folder. Else None."""
+    name = _without_place(name)
+    if name.rpartition(".")[2].lower() not in EXTENSIONS or not _RELATIVE.fullmatch(name) or ".." in name.split("/"):
+        return None
+    return None if _of_same_name(name, listing) else name
+
+
+def _without_place(name: str) -> str:
+    """The name without the lines behind it, and without `./` before it."""
+    return _PLACE.sub("", name).removeprefix("./")
+
+
+def _of_same_name(name: str, listing: Collection[str]) -> Sequence[str]:
+    """The tracked files, in any folder, whose own name is that of this path."""
+    by_name = _by_name(listing if isinstance(listing, frozenset) else frozenset(listing))
+    return by_name.get(name.rpartition("/")[2], ())
+
+
+@lru_cache(maxsize=2)
+def _by_name(listing: frozenset[str]) -> dict[str, list[str]]:
+    """The paths by the name of their file: a listing may have 100,000, and every word of an answer is looked for."""
+    found: dict[str, list[str]] = {}
+    for path in listing:
+        found.setdefault(path.rpartition("/")[2], []).append(path)
+    return found
+
+
+ReadData = Callable[[str], bytes | None]
+_MODIFIED: Final = re.compile(r"^\s*Modify: (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)\.(\d{9}) ([+-])0000$", re.MULTILINE)
+_NAMED: Final = re.compile(r"(?<![0-9a-zA-Z])[0-9a-f]{7,40}(?![0-9a-zA-Z])")
+
+
+def observation_id(seen: LookResult, read_data: ReadData | None, text: str = "") -> str | None:
+    """The id of what a call saw; None where nobody can know it beforehand.
+
+    Args:
+        seen: the call.
+        read_data: gives the bytes of files below the root.
+        text: the sentence, which may name one commit of several.
+    """
+    look = seen.look
+    if look.substrate_class == LOG:
+        return _commit(seen, text) if look.reachable else None
+    if look.substrate_class == MTIME:
+        found = _MODIFIED.findall(seen.extra) if look.alone else []
+        return _time(found[0]) if len(found) == 1 else None
+    if read_data is None or look.path is None or not {"ref", "commit", "repo"}.isdisjoint(look.locator):
+        return None
+    data = read_data(look.path)
+    if data is None or b"\r" in data:
+        return None
+    if look.substrate_class == READ:
+        return _region(seen, data)
+    return _matching(seen, data) if look.substrate_class == GREP else None
+
+
+def _commit(seen: LookResult, text: str) -> str | None:
+    words = _NAMED.findall(text)
+    named = next((one.name for one in seen.commits if any(one.name.startswith(word) for word in words)), None)
+    return named or (seen.commits[0].name if seen.commits else None)
+
+
+def _time(match: tuple[str, str, str, str]) -> str:
+    day, time, fraction, _ = match
+    fraction = fraction.rstrip("0")
+    return f"mtime:{day}T{time}{'.' if fraction else ''}{fraction}Z"
+
+
+def _region(seen: LookResult, data: bytes) -> str | None:
+    """`sha256:` of the lines that the locator names, where they are those that came back."""
+    rows = data.split(b"\n")
+    first, last = seen.look.locator.get("lines") or (1, None)
+    if last is None:
+        return None
+    wanted = rows[first - 1 : last]
+    text = b"\n".join(wanted)
+    # No row holds a line feed, so as many lines with the same text are the same lines.
+    if len(wanted) != len(seen.lines) or text != _joined(seen).encode("utf-8", "surrogatepass"):
+        return None
+    ended = text + (b"\n" if last < len(rows) else b"")
+    return f"sha256:{sha256(ended).hexdigest()}"
+
+
+def _joined(seen: LookResult) -> str:
+    return "\n".join([line.text for line in seen.lines])
+
+
+def _matching(seen: LookResult, data: bytes) -> str | None:
+    """`sha256:` of the matching lines of one file, where they are those that came back."""
+    pattern, locator = seen.look.locator.get("pattern"), seen.look.locator
+    if not isinstance(pattern, str) or locator.get("regex") or "lines" in locator:
+        return None
+    try:
+        rows = [row for row in data.decode().split("\n") if pattern in row]
+    except UnicodeDecodeError:
+        return None
+    if not rows or rows != [line.text for line in seen.lines if line.path == seen.look.path]:
+        return None
+    return "sha256:" + sha256("".join(f"{row}\n" for row in rows).encode()).hexdigest()
+
 
 MOST_ANNOTATIONS: Final = 5
 MOST_TERMS: Final = 20

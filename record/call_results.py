@@ -1,19 +1,48 @@
-"""The results of calls, taken apart into the lines of files and the commits that they show (`looks.Form`).
-
-A result is what a tool printed and nothing more: it is read by its layout, what does not fit is left out, and nothing
-in it is an instruction. Where several commands printed into one result, a file's lines are told only where its part
-stands between lines that are known beforehand (`echo ---`), or the file itself is at hand to compare them with.
-"""
+"""A call's arguments as an object, its result as text, and the lines that the result shows."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
-from .call_paths import below
-from .looks import LOG, MTIME, READ, Between, Commit, Form, Line, Look, LookResult
+import msgspec
+
+from ..codecs.errors import UsageError
+from .looks import LOG, MTIME, READ, Between, Commit, Form, Line, Look, LookResult, below
+
+
+def arguments_of(given: Mapping[str, Any] | str | None) -> dict[str, Any]:
+    """The arguments as an object; empty where they are none, or are JSON that a model wrote wrongly.
+
+    Args:
+        given: as the model gave them, or as JSON, as some interfaces pass them on.
+    """
+    if isinstance(given, str):
+        try:
+            given = msgspec.json.decode(given)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+            return {}
+    return dict(given) if isinstance(given, Mapping) else {}
+
+
+def result_text(result: object) -> str | None:
+    """The result as a text: UTF-8 decoded, other values as their JSON; None stays None.
+
+    Raises:
+        UsageError: it is no text, and has no JSON.
+    """
+    if result is None or isinstance(result, str):
+        return result
+    if isinstance(result, bytes | bytearray):
+        return bytes(result).decode("utf-8", "replace")
+    try:
+        return msgspec.json.encode(result).decode()
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        got = type(result).__name__
+        raise UsageError("the result of a call is no text", expected="text, bytes or JSON values", got=got) from None
+
 
 MAX_RESULT: Final = 2_000_000
 """Characters of a result that are read."""

@@ -21,9 +21,8 @@ import msgspec
 import yaml
 
 from ..codecs.records import SessionKind
-from .call_paths import below
-from .shell import UNCLEAR, Pipeline, pipelines
-from .shell_wrappers import assigned, program, script_in
+from .looks import below
+from .shell import UNCLEAR, Pipeline, assigned, pipelines, program, script_in
 
 RunKind = SessionKind | Literal["edit", "unknown"]
 RESULT_KINDS: Final = tuple(kind for kind in get_args(SessionKind) if kind != "other")

@@ -17,8 +17,8 @@ from typing import Final, NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from ..codecs.author_words import LINE
-from ..streams.judging.quotes import code_spans, quotes
+from ..codecs.prose import LINE
+from ..streams.judging.prose_literals import code_spans, quotes
 
 MAX_TEXT: Final = 1_000_000
 """Characters of an answer that are read; an emission has room for no more."""

@@ -30,7 +30,7 @@ def name_of(text: str, what: str) -> str:
 
     A name with an underscore in place of something, and a long one, ends with its hash, so that different names stay
     different. White space, controls, what is beyond ASCII and what is encoded already is never encoded: no identifier
-    may hide it (codecs/identifier_characters.py). The colon of a part becomes an underscore: a colon ends the part.
+    may hide it (codecs/identifiers.py). The colon of a part becomes an underscore: a colon ends the part.
 
     Raises:
         UsageError: it is empty.

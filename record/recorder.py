@@ -23,16 +23,14 @@ from typing import Final, NamedTuple
 from ..codecs.errors import UsageError
 from ..codecs.records import Effect, Emitter
 from .call_annotations import Annotator
-from .checkouts import Checkout
 from .command_kinds import CommandKinds
 from .events import Event, Gap, Message, Problem, Reading, ToolCall, TurnBegan, TurnEnded
-from .kept_calls import Calls
 from .naming import counted, name_of
 from .session import Session
 from .sinks import Sink
 from .tools import ToolMap
-from .turns import Turn
-from .workspaces import Workspace
+from .turns import Calls, Turn
+from .workspaces import Checkout, Workspace
 
 MOST_CONVERSATIONS: Final = 100
 MOST_TURNS: Final = 10_000

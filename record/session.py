@@ -1,29 +1,141 @@
-"""What an agent's session shows of its commands and edits, for its statements about results (docs/recording.md).
-
-Of each session the newest commands are kept, with what they were run on, their exit status and what they counted; and
-how many files were changed. A result is read by the summary of the runner that was called, and obeyed in nothing: an
-agent that forges one can only say less of itself. What another command may have printed counts nothing.
-"""
+"""A session's calls in their order, and the statements about them that a recorder can check: runs, results, changes."""
 
 from __future__ import annotations
 
 import posixpath
 import re
+import shlex
+import tomllib
 from collections import deque
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from importlib import resources
 from typing import Any, Final, NamedTuple, cast
+
+import msgspec
 
 from ..codecs.records import MAX_COMMAND, SessionCounts, SessionKind
 from ..codecs.records import Session as Shown
 from ..codecs.times import format_time
-from ..streams.adjudication.session_reasons import ALL, covers, is_within, reason_of
-from .call_paths import below
+from ..codecs.unicode_text import nfkc
+from ..streams.adjudication.grounding import ALL_TESTS, covers, is_within, session_reason
+from ..streams.judging.prose_literals import code_spans
 from .command_kinds import ELSEWHERE, RESULT_KINDS, CommandKinds, Patterns, Run, Runner, table
 from .events import ToolCall
-from .result_statements import Result, results_of
+from .looks import below
 from .shell import UNCLEAR, Pipeline, pipelines
 from .tools import ToolMap, output_of
-from .unquotable import is_secret_line
+from .workspaces import is_secret_line
+
+MAX_SENTENCE: Final = 600
+"""Characters of a sentence; a longer one says more than a result."""
+_MARKS: Final = re.compile(r"[*_~]{1,3}(?=\S)|(?<=\S)[*_~]{1,3}|^[\s>#\-–—•✅✓✔☑️🎉]+|[✅✓✔☑️🎉]")
+_TESTS: Final = re.compile(
+    r"(?:\w+(?:::|/|\.))*(?:test_\w+|\w+_(?:test|spec)|Test\w+|\w+Tests?)(?:\.\w{1,5})?(?:::\S+)?"
+)
+_PATH: Final = re.compile(
+    r"[\w.@+-]*/[\w./@+:\[\]-]*|[\w.+-]+\.(?:py|[jt]sx?|mjs|rs|go|rb|java|kt|cs|c|cc|cpp|php|sh|ex|exs)(?:::\S+)?"
+)
+_COUNT: Final = re.compile(r"\b(\d{1,7})(?:/(\d{1,7}))?(?: of (\d{1,7}))?")
+_WORD: Final = re.compile(r"[a-z][\w'’-]*")
+_DENIES: Final = re.compile(r"n['’]t\b")
+
+
+class _Words(msgspec.Struct, frozen=True):
+    other: frozenset[str]
+    none_failed: str
+    good: str
+    whole: frozenset[str]
+    nouns: dict[SessionKind, str]
+
+
+class Result(NamedTuple):
+    """A result that a sentence states.
+
+    Attributes:
+        kind: of the command.
+        scope: what it speaks of; empty: everything.
+        number: that it says so many passed, and no more than that; None where it says all did.
+    """
+
+    kind: SessionKind
+    scope: tuple[str, ...] = ()
+    number: int | None = None
+
+
+@lru_cache(maxsize=1)
+def _words() -> tuple[_Words, re.Pattern[str], re.Pattern[str], re.Pattern[str], dict[SessionKind, re.Pattern[str]]]:
+    text = resources.files("sluice.record").joinpath("data", "results.toml").read_text("utf-8")
+    words = msgspec.convert(tomllib.loads(text), _Words)
+    other = re.compile(r"\b(?:" + "|".join(map(re.escape, sorted(words.other, key=len, reverse=True))) + r")\b")
+    nouns: dict[SessionKind, re.Pattern[str]] = {kind: re.compile(one) for kind, one in words.nouns.items()}
+    return words, other, re.compile(words.none_failed), re.compile(words.good), nouns
+
+
+def results_of(sentence: str, kinds: CommandKinds | None = None, root: str | None = None) -> list[Result]:
+    """The results that a sentence states, one of each kind; none where it states something else.
+
+    Args:
+        sentence: Markdown.
+        kinds: of the project's commands, for those that the sentence sets off as code.
+        root: of the project.
+    """
+    if len(sentence) > MAX_SENTENCE or sentence.rstrip().endswith(("?", ":")):
+        return []
+    _, other, none_failed, good, nouns = _words()
+    codes = [sentence[start:end].strip("` ") for start, end in code_spans(sentence)]
+    plain = sentence
+    for start, end in reversed(code_spans(sentence)):
+        plain = plain[:start] + " \x00 " + plain[end:]
+    plain = _MARKS.sub(" ", nfkc(plain)).lower()
+    rest, none = none_failed.subn(" ", plain)
+    if _DENIES.search(rest) or other.search(rest) or not (none or good.search(rest)):
+        return []
+    run = next((made for one in codes if (made := _of_command(one, kinds or CommandKinds(), root))), None)
+    if run is not None and not (set(codes) - {run[0]}):
+        return [run[1]]
+    found: list[SessionKind] = [kind for kind, noun in nouns.items() if noun.search(plain)]
+    tests = [one for one in codes if _TESTS.fullmatch(one) or _PATH.fullmatch(one)]
+    if not found and codes and any(map(_TESTS.fullmatch, codes)) and len(tests) == len(codes):
+        found = ["test"]
+    scope, number = _spoken_of(rest, tests, len(tests) != len(codes), nouns)
+    return [Result(kind, scope, number if kind == "test" else None) for kind in found]
+
+
+def _spoken_of(
+    rest: str, tests: list[str], is_unclear: bool, nouns: dict[SessionKind, re.Pattern[str]]
+) -> tuple[tuple[str, ...], int | None]:
+    """What a sentence speaks of, and how many it says passed where it does not say that all did."""
+    words, _, _, good, _ = _words()
+    count = _COUNT.search(rest)
+    part = None if count is None else int(count[1])
+    whole = None if count is None else count[2] or count[3]
+    if part is not None and whole is not None and int(whole) != part:
+        return (ELSEWHERE,), part
+    is_all = re.search(r"\b(?:all|every|entire|whole|full)\b", rest) is not None or whole is not None
+    number = None if is_all or tests else part
+    for noun in nouns.values():
+        rest = noun.sub(" ", rest)
+    left = [one for one in _WORD.findall(good.sub(" ", rest)) if one not in words.whole]
+    if tests and not is_unclear:
+        return tuple(one.removeprefix("./").removesuffix("()") for one in tests), number
+    return (((ELSEWHERE,) if left or is_unclear else ()), number)
+
+
+def _of_command(code: str, kinds: CommandKinds, root: str | None) -> tuple[str, Result] | None:
+    """The result that a command has which is set off as code; None where it is none, or runs several kinds."""
+    if not re.search(r"\s", code) and _TESTS.fullmatch(code):
+        return None
+    try:
+        words = shlex.split(code)
+    except ValueError:
+        return None
+    runs = [one for one in kinds.runs(words, root, root) if one.kind in RESULT_KINDS] if words else []
+    if len({one.kind for one in runs}) != 1:
+        return None
+    kind = next(kind for kind in RESULT_KINDS if kind == runs[0].kind)
+    return code, Result(kind, runs[0].scope)
+
 
 MOST_COMMANDS: Final = 500
 """Commands of a session that are kept; the oldest go first."""
@@ -109,10 +221,12 @@ class SessionView(NamedTuple):
         """
         shown = [self._of(result) for result in results_of(sentence, self.kinds, self.root)]
         several = [one for one in shown if one is not None]
-        return next((one for one in several if reason_of(one) == "session-failed"), several[0] if several else None)
+        return next(
+            (one for one in several if session_reason(one) == "session-failed"), several[0] if several else None
+        )
 
     def _of(self, result: Result) -> Shown | None:
-        stated = list(result.scope) or ALL
+        stated = list(result.scope) or ALL_TESTS
         runs = [one for one in self.commands if one.kind == result.kind]
         if not runs:
             return None if not self.is_told else Shown(kind=result.kind, stated=stated)
@@ -331,7 +445,7 @@ def _number(patterns: Patterns, text: str, is_sum: bool) -> int | None:
 
 
 def _scope(run: Command) -> str | list[str]:
-    return list(run.scope) or ALL
+    return list(run.scope) or ALL_TESTS
 
 
 def _named(stated: str | list[str], run: Command) -> str | list[str]:

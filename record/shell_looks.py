@@ -1,23 +1,376 @@
-"""What the commands of a shell line looked at: files that were printed, searches, history, times of files.
+"""The looks that a shell command takes at files: `cat`, `sed -n`, `grep`, `rg`, `find`, `ls`, `git show` and others.
 
-A closed list of commands with their options, and the programs that SWE-agent puts beside them. What prints something
-else than what stands in a file (transformed, counted, sorted) gives no look; neither does whatever is not on the list.
+For each program: its options, the files that it reads, the lines of them that it prints, and the search that it makes.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-from .call_paths import NOWHERE, below
-from .command_options import given
-from .git_commands import git_looks
-from .looks import GREP, LOG, MTIME, READ, Between, Form, Look
-from .search_patterns import pattern_locator
-from .searches import grep_looks
-from .shell import Pipeline, pipelines
-from .shell_wrappers import program
+from ..streams.judging.prose_literals import EXTENSIONS
+from .looks import GREP, LOG, MTIME, NOWHERE, READ, Between, Form, Look, below, folder
+from .shell import Pipeline, pipelines, program
+
+MAX_PATTERN: Final = 1_000
+"""Characters of a pattern, as for observers."""
+_NO_PATTERN: Final = re.compile("[\n\0\ud800-\udfff]")
+_SPECIAL: Final = re.compile(r"[\\^$.|?*+()\[\]{}]")
+_SPECIAL_BASIC: Final = re.compile(r"[\\^$.*\[]")
+_MARK: Final = re.compile(r"\\([^\w\s])")
+"""A backslash before what is no letter: the character itself, but for those that mean more in a basic expression."""
+_BASIC: Final = {"(": "(", ")": ")", "|": "|", "+": "+", "?": "?", "{": "{", "}": "}", "<": r"\b", ">": r"\b"}
+"""What stands behind a backslash in a basic expression of GNU's, and what RE2 writes for it."""
+_ESCAPED: Final = frozenset(".*[]\\$^/-\"'`bwWsSdD")
+_NOT_RE2: Final = re.compile(r"\(\?(?:[=!>]|<[=!])|\\[1-9kGZKR]")
+
+
+def pattern_locator(
+    pattern: str, *, fixed: bool, basic: bool, word: bool = False, fold: bool = False
+) -> dict[str, Any] | None:
+    """The members of a locator; None where the pattern is none that RE2 reads alike.
+
+    Args:
+        pattern: as it was given.
+        fixed: it stands for itself.
+        basic: it is one of POSIX's basic expressions, as grep reads them without an option.
+        word: whole words alone match.
+        fold: letter case is ignored.
+    """
+    if not pattern or len(pattern) > MAX_PATTERN or _NO_PATTERN.search(pattern):
+        return None
+    plain = pattern if fixed else _plain(pattern, basic)
+    if plain is not None:
+        pattern = plain
+        written = re.escape(pattern) if word or fold else pattern
+        is_regex = word or fold
+    else:
+        found = _of_basic(pattern) if basic else pattern
+        if found is None or _NOT_RE2.search(found):
+            return None
+        written, is_regex = found, True
+    if word:
+        written = rf"\b(?:{written})\b"
+    if fold:
+        written = f"(?i){written}"
+    return {"pattern": written, "regex": True} if is_regex else {"pattern": written}
+
+
+def _plain(pattern: str, basic: bool) -> str | None:
+    """What an expression means that stands for one string; None where it does for more."""
+    special = _SPECIAL_BASIC if basic else _SPECIAL
+    if special.search(_MARK.sub("", pattern)) or (basic and any(one in _BASIC for one in _MARK.findall(pattern))):
+        return None
+    return _MARK.sub(r"\1", pattern)
+
+
+def _of_basic(pattern: str) -> str | None:
+    """A basic expression as an extended one."""
+    pieces: list[str] = []
+    at, inside = 0, False
+    while at < len(pattern):
+        one = pattern[at]
+        if one == "\\":
+            behind = pattern[at + 1 : at + 2]
+            if behind in _BASIC and behind:
+                pieces.append(_BASIC[behind])
+            elif behind in _ESCAPED and behind:
+                pieces.append(one + behind)
+            else:
+                return None
+            at += 2
+            continue
+        if one == "[" and not inside:
+            inside = True
+        elif one == "]":
+            inside = False
+        pieces.append("\\" + one if one in "(){}|+?" and not inside else one)
+        at += 1
+    return "".join(pieces)
+
+
+class Given(NamedTuple):
+    """What a command was given.
+
+    Attributes:
+        options: each with its value, empty where it takes none; short ones by their letter, long ones by their name.
+        operands: the other words, in order.
+        behind: those of them that stand behind `--`.
+    """
+
+    options: tuple[tuple[str, str], ...]
+    operands: tuple[str, ...]
+    behind: tuple[str, ...]
+
+    def has(self, *names: str) -> bool:
+        """Whether one of these options was given."""
+        return any(name in names for name, _ in self.options)
+
+    def value(self, *names: str) -> str | None:
+        """The value of the last of these options; None where none was given."""
+        found = [value for name, value in self.options if name in names]
+        return found[-1] if found else None
+
+    def only(self, names: str, *long: str) -> bool:
+        """Whether no other options than these letters and names were given."""
+        return all(name in long if len(name) > 1 else name in names for name, _ in self.options)
+
+
+def given(words: Sequence[str], valued: str = "", long: Sequence[str] = ()) -> Given:
+    """The options and operands of a command.
+
+    Args:
+        words: without the command's name.
+        valued: letters of short options that take a value, in the same word or the next.
+        long: names of long options that take a value as the next word; with `=` every one may have a value.
+    """
+    options: list[tuple[str, str]] = []
+    operands: list[str] = []
+    behind: list[str] = []
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if word == "--":
+            behind = list(words[at:])
+            break
+        if word.startswith("--"):
+            name, equals, value = word[2:].partition("=")
+            if not equals and name in long and at < len(words):
+                value, at = words[at], at + 1
+            options.append((name, value))
+        elif re.fullmatch(r"-\d+", word):
+            options.append(("#", word[1:]))
+        elif word.startswith("-") and len(word) > 1:
+            at = _short(word[1:], words, at, valued, options)
+        else:
+            operands.append(word)
+    return Given(tuple(options), (*operands, *behind), tuple(behind))
+
+
+def _short(letters: str, words: Sequence[str], at: int, valued: str, options: list[tuple[str, str]]) -> int:
+    for place, letter in enumerate(letters):
+        if letter in valued:
+            value = letters[place + 1 :]
+            if not value and at < len(words):
+                value, at = words[at], at + 1
+            options.append((letter, value))
+            return at
+        options.append((letter, ""))
+    return at
+
+
+_VALUED: Final = {"grep": "ABCDdefm", "git grep": "ABCefmO", "rg": "ABCEefgjmMrtT"}
+_LONG: Final = (
+    "regexp",
+    "file",
+    "max-count",
+    "context",
+    "after-context",
+    "before-context",
+    "include",
+    "exclude",
+    "exclude-dir",
+) + ("glob", "iglob", "type", "type-not", "max-depth", "max-columns", "threads", "sort", "encoding", "replace", "label")
+_OTHER: Final = (
+    # not the matching lines, or not those of the pattern
+    ("v", "invert-match", "L", "files-without-match", "f", "file", "o", "only-matching", "r!", "replace", "files")
+    + (
+        "json",
+        "vimgrep",
+        "U",
+        "multiline",
+        "P",
+        "perl-regexp",
+        "passthru",
+        "z",
+        "null-data",
+        "and",
+        "or",
+        "not",
+        "stats",
+    )
+)
+_UNORDERED: Final = ("q", "quiet", "silent", "c", "count", "count-matches")
+
+
+def grep_looks(program: str, words: Sequence[str], cwd: str | None, root: str | None) -> list[Look]:
+    """The look of a search, one for all files that it was given.
+
+    Args:
+        program: `grep`, `egrep`, `fgrep`, `rg` or `git grep`.
+        words: behind its name.
+        cwd: where it runs.
+        root: of the repository.
+    """
+    kind = "grep" if program in ("grep", "egrep", "fgrep") else program
+    arguments = given(words, _VALUED[kind], _LONG)
+    patterns = [value for name, value in arguments.options if name in ("e", "regexp")]
+    operands = list(arguments.operands)
+    if not patterns and operands:
+        patterns = [operands.pop(0)]
+    if len(patterns) != 1 or _is_other(kind, arguments) or arguments.has(*_UNORDERED):
+        return []
+    locator = _pattern(program, kind, arguments, patterns[0])
+    paths = [below(path, root, cwd) for path in operands]
+    if not operands:
+        if kind == "grep" and not arguments.has("r", "R", "recursive"):
+            return []  # what comes through a pipe
+        paths = [below(".", root, cwd)]
+    if locator is None or None in paths:
+        return []
+    form = "files" if arguments.has("l", "files-with-matches") else "matches"
+    within = tuple(path for path in paths if path is not None)
+    return [Look(GREP, locator, form, None, () if within == (".",) else within, root, cwd)]
+
+
+def _is_other(kind: str, arguments: Given) -> bool:
+    others = [name for name in _OTHER if not (name == "r!" or (kind != "rg" and name == "replace"))]
+    return arguments.has(*others) or (kind == "rg" and arguments.has("r"))
+
+
+def _pattern(program: str, kind: str, arguments: Given, pattern: str) -> dict[str, Any] | None:
+    fixed = program == "fgrep" or arguments.has("F", "fixed-strings")
+    basic = kind != "rg" and program != "egrep" and not arguments.has("E", "extended-regexp")
+    fold = arguments.has("i", "ignore-case") or (arguments.has("S", "smart-case") and pattern == pattern.lower())
+    return (
+        pattern_locator(pattern, fixed=fixed, basic=basic, word=arguments.has("w", "word-regexp"), fold=fold)
+        if not arguments.has("x", "line-regexp")
+        else None
+    )
+
+
+_HASH: Final = re.compile(r"[0-9a-f]{7,40}")
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/-]{0,200}")
+_HEAD: Final = re.compile(r"(?:HEAD|@)(?:[~^]\d*)*")
+_LINE_RANGE: Final = re.compile(r"(\d{1,7}),(\d{1,7})")
+_ELSEWHERE: Final = frozenset(
+    ("all", "branches", "remotes", "tags", "reflog", "walk-reflogs", "glob", "stdin", "cherry-pick")
+)
+_LOG_VALUES: Final = "nSGLO"
+_LOG_LONG: Final = (
+    "max-count",
+    "skip",
+    "since",
+    "after",
+    "until",
+    "before",
+    "author",
+    "committer",
+    "grep",
+    "format",
+    "pretty",
+    "date",
+) + ("diff-filter", "encoding", "color", "word-diff-regex")
+
+
+def git_looks(words: Sequence[str], cwd: str | None, root: str | None) -> list[Look]:
+    """The looks of a git command.
+
+    Args:
+        words: behind `git`.
+        cwd: where it runs.
+        root: of the repository.
+    """
+    rest = list(words)
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        if option == "-C" and rest:
+            cwd = folder(rest.pop(0), cwd)
+            if cwd is None:
+                return []
+        elif option == "-c" and rest:
+            rest.pop(0)
+        elif option not in ("--no-pager", "-P", "--literal-pathspecs"):
+            return []
+    if not rest or (below(".", root, cwd) is None):
+        return []
+    command, *rest = rest
+    match command:
+        case "log" | "shortlog" | "whatchanged":
+            return _log(rest, cwd, root)
+        case "show":
+            return _show(rest, cwd, root)
+        case "blame" | "annotate":
+            return _blame(rest, cwd, root)
+        case "grep":
+            return grep_looks("git grep", rest, cwd, root)
+        case _:
+            return []
+
+
+def _log(words: Sequence[str], cwd: str | None, root: str | None) -> list[Look]:
+    arguments = given(words, _LOG_VALUES, _LOG_LONG)
+    revisions = [
+        word for word in arguments.operands[: len(arguments.operands) - len(arguments.behind)] if not _is_file(word)
+    ]
+    paths = [word for word in arguments.operands if word not in revisions]
+    locator: dict[str, Any] = {}
+    if len(revisions) > 1:
+        return []
+    if revisions and not _HEAD.fullmatch(revisions[0]):
+        if ".." in revisions[0] or _HASH.fullmatch(revisions[0]) or not _NAME.fullmatch(revisions[0]):
+            return []
+        locator["ref"] = revisions[0]
+    if len(paths) == 1:
+        path = below(paths[0], root, cwd)
+        if path is None:
+            return []
+        locator |= {} if path == "." else {"path": path}
+    reachable = not locator.get("ref") and not arguments.has(*_ELSEWHERE, "g")
+    return [Look(LOG, locator, "log", reachable=reachable)]
+
+
+def _is_file(word: str) -> bool:
+    """Whether a word that may be a revision or a path is a path: by its ending."""
+    return ".." not in word and word.rpartition(".")[2].lower() in EXTENSIONS and "." in word.rpartition("/")[2]
+
+
+def _show(words: Sequence[str], cwd: str | None, root: str | None) -> list[Look]:
+    arguments = given(words, "n", _LOG_LONG)
+    before = arguments.operands[: len(arguments.operands) - len(arguments.behind)]
+    if len(before) > 1 or len(arguments.behind) > 1:
+        return []
+    named = before[0] if before else "HEAD"
+    revision, colon, inside = named.partition(":")
+    where: dict[str, Any] = {}
+    if _HASH.fullmatch(revision):
+        where["commit"] = revision
+    elif not _HEAD.fullmatch(revision):
+        if not _NAME.fullmatch(revision):
+            return []
+        where["ref"] = revision
+    elif revision not in ("HEAD", "@"):
+        return []  # `HEAD~3` is another commit by the time that somebody looks
+    if colon:
+        # A path behind a revision is one of the root, unless it begins with `./`.
+        path = below(inside, root, cwd if inside.startswith("./") else root)
+        ref = {} if where else {"ref": "HEAD"}
+        return [] if path in (None, ".") else [Look(READ, {"path": path, **where, **ref}, "text")]
+    if arguments.behind:
+        path = below(arguments.behind[0], root, cwd)
+        if path is None:
+            return []
+        where |= {"path": path}
+    return [Look(LOG, where, "log", reachable=not where.get("ref") and "commit" not in where)]
+
+
+def _blame(words: Sequence[str], cwd: str | None, root: str | None) -> list[Look]:
+    arguments = given(words, "LCMS", ("since", "ignore-rev", "contents"))
+    paths = arguments.behind or arguments.operands[-1:]
+    if len(arguments.operands) != 1 or not arguments.only("LCMwlfnse", "date", "color-lines"):
+        return []
+    path = below(paths[0], root, cwd)
+    if path in (None, "."):
+        return []
+    locator: dict[str, Any] = {"path": path}
+    lines = arguments.value("L")
+    found = None if lines is None else _LINE_RANGE.fullmatch(lines)
+    if found is not None:
+        locator["lines"] = [int(found[1]), int(found[2])]
+    return [Look(LOG, {"path": path}, "blame"), Look(READ, locator, "blame")]
+
 
 MOST_LOOKS: Final = 50
 """Looks of one command line."""
@@ -27,8 +380,8 @@ _SILENT: Final = re.compile(
     re.DOTALL,
 )
 """Commands that print nothing. Some of them would, with other words."""
-_RANGES: Final = re.compile(r"(?:\d{1,7}(?:,(?:\d{1,7}|\$))?p)(?:;\d{1,7}(?:,(?:\d{1,7}|\$))?p)*;?")
-_RANGE: Final = re.compile(r"(\d+)(?:,(\d+|\$))?p")
+_SED_RANGES: Final = re.compile(r"(?:\d{1,7}(?:,(?:\d{1,7}|\$))?p)(?:;\d{1,7}(?:,(?:\d{1,7}|\$))?p)*;?")
+_SED_RANGE: Final = re.compile(r"(\d+)(?:,(\d+|\$))?p")
 _PASSING: Final = frozenset(("cat", "less", "more"))
 _ECHO_OPTION: Final = re.compile(r"-[neE]+")
 UNNAMED: Final = "//unnamed"
@@ -230,11 +583,11 @@ def _sed(rest: Sequence[str], cwd: str | None, root: str | None) -> list[Look]:
         script is None
         or not arguments.has("n")
         or not arguments.only("ne")
-        or not _RANGES.fullmatch(script.replace(" ", ""))
+        or not _SED_RANGES.fullmatch(script.replace(" ", ""))
     ):
         return []
     looks: list[Look] = []
-    for first, last in _RANGE.findall(script.replace(" ", "")):
+    for first, last in _SED_RANGE.findall(script.replace(" ", "")):
         for look in _files(operands, cwd, root, "text"):
             end = None if last == "$" else int(last or first)
             kept = _lines(look, int(first), end) if int(first) else None

@@ -1,10 +1,11 @@
-"""One turn of an agent: what it calls and says, and the emissions that come of it (recording.md, «Recorder»)."""
+"""A turn of a conversation: its calls and its answer, made into an emission."""
 
 from __future__ import annotations
 
 import logging
 import re
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
@@ -16,23 +17,51 @@ from msgspec.structs import replace
 
 from ..codecs.blocks import MAX_INPUT_BYTES
 from ..codecs.errors import UsageError
+from ..codecs.identifiers import Span
 from ..codecs.records import MAX_ASSERTIONS, Annotation, Assertion, Effect, Emission, Emitter
-from ..codecs.spans import Span
 from ..codecs.times import format_time
 from ..codecs.vocabulary import recognise
-from .answer_statements import Statement, read_answer
+from .answer_statements import Piece, Statement, Streaming, halves, pieces, read_answer
 from .call_annotations import Annotator, CallText
-from .call_results import seen
-from .call_values import arguments_of, result_text
+from .call_results import arguments_of, result_text, seen
 from .events import Reading, ToolCall
-from .kept_calls import Calls
 from .looks import LookResult
 from .naming import milliseconds
-from .pieces import Piece, Streaming, halves, pieces
-from .session import SessionView
+from .session import Session, SessionView
 from .sinks import Recorded, Sink
 from .tools import ToolMap, output_of
-from .unquotable import is_secret_line
+from .workspaces import Workspace, is_secret_line
+
+MOST_CALLS: Final = 500
+"""Calls of a conversation that are kept for its later turns; the oldest go first."""
+MOST_KEPT: Final = 20_000_000
+"""Characters of the results that a conversation keeps."""
+
+
+class Calls(deque[CallText]):
+    """The calls of a conversation, the newest within the bounds.
+
+    Args:
+        workspace: where its paths begin.
+        session: what its commands and edits show.
+    """
+
+    def __init__(self, workspace: Workspace, session: Session) -> None:
+        super().__init__()
+        self.workspace, self.session = workspace, session
+        self._size = 0
+
+    def add(self, one: CallText) -> None:
+        """Takes a call; lets the oldest go."""
+        self.append(one)
+        self._size += _size(one)
+        while len(self) > MOST_CALLS or (self._size > MOST_KEPT and len(self) > 1):
+            self._size -= _size(self.popleft())
+
+
+def _size(one: CallText) -> int:
+    return sum(len(line.text) for line in one.seen.lines) + len(one.seen.extra)
+
 
 _HALVES: Final = re.compile("[\ud800-\udfff]")
 _log = logging.getLogger("sluice.record")

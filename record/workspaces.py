@@ -1,19 +1,248 @@
-"""Where the paths of a session begin that was recorded elsewhere: in a container, or on another machine.
+"""The workspace of a session: its root, its checkout, the files that Git tracks, and what must not be quoted from it.
 
-There the checkout lay in another folder than here, such as `/workspace/shop`. That folder is found by the first call
-that printed lines of a file which is tracked here under the same path, and of which at least half stand in it: a file
-of that name in another repository has other lines. The folder is looked for only where the session's first folder is
-neither below the root nor one of this machine's: what an agent did in another checkout here is about that one.
+An emission is read by many. A recorder quotes the repository's lines; files that hold secrets by their names, and lines
+that look like a credential, are left out.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from stat import S_ISREG
 from typing import Final
 
-from .call_paths import below
-from .looks import Line, LookResult
+from .looks import Line, LookResult, below
+
+_FILES: Final = re.compile(
+    r"(?:^|/)(?:\.env[^/]*|\.netrc|\.npmrc|\.pypirc|\.pgpass|\.git-credentials|\.htpasswd|id_(?:rsa|dsa|ecdsa|ed25519)"
+    r"[^/]*|[^/]*\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk)|[^/]*(?:secret|credential|password|passwd)[^/]*)$|"
+    r"(?:^|/)\.(?:ssh|aws|gnupg)/",
+    re.IGNORECASE,
+)
+_ASSIGNED: Final = re.compile(
+    r"(?:(?:passw(?:or)?d|passphrase|secret|token|api[-_ ]?key|access[-_ ]?key|private[-_ ]?key|credential|cookie|"
+    r"session[-_ ]?id|authorization)[\w\"'\]]{0,100}\s{0,100}[:=]+>?|\bbearer\b)\s*[\"']?[^\s\"']{6,}",
+    re.IGNORECASE,
+)
+_KNOWN: Final = re.compile(
+    r"-----BEGIN|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bgh[pousr]_\w{20,}|\bgithub_pat_\w{20,}|\bxox[abprs]-[\w-]{10,}|"
+    r"\bsk-[\w-]{16,}|\beyJ[\w-]{10,}\.[\w-]{10,}|\bglpat-[\w-]{16,}|://[^/\s:@]{1,100}:[^/\s@]{1,200}@"
+)
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufffd]")
+_RANDOM: Final = re.compile(r"[A-Za-z0-9+/_=-]{32,}")
+
+
+def may_quote(path: str, text: str) -> bool:
+    """Whether a line of a file may stand in an emission: no control characters in it, and nothing like a secret."""
+    return not (_CONTROL.search(text.replace("\t", " ")) or is_secret_path(path) or is_secret_line(text))
+
+
+def is_secret_path(path: str) -> bool:
+    """Whether a file is one that holds secrets, by its name."""
+    return _FILES.search(path) is not None
+
+
+def is_secret_line(text: str) -> bool:
+    """Whether a line looks as if a credential stood in it."""
+    if _KNOWN.search(text) or _ASSIGNED.search(text):
+        return True
+    return any(_looks_random(word) for word in _RANDOM.findall(text))
+
+
+def _looks_random(word: str) -> bool:
+    """Letters of both cases and digits in a long run, as no name has."""
+    digits = sum(one.isdigit() for one in word)
+    return digits >= 4 and any(map(str.islower, word)) and any(map(str.isupper, word)) and "_" not in word.strip("_")
+
+
+MAX_INDEX: Final = 200_000_000
+"""Bytes of an index."""
+_FIXED: Final = 40
+"""Bytes of an entry before the object's name: times, mode, owner, size."""
+
+
+def checkout_around(folder: Path) -> Path | None:
+    """The git checkout that a folder is in, the folder itself included; None where it is in none."""
+    return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
+
+
+class Tracked:
+    """The tracked files below a folder, read anew when the index changes. One thread uses it at a time.
+
+    Args:
+        root: the folder, without links in it.
+    """
+
+    def __init__(self, root: str) -> None:
+        here = Path(root)
+        top = checkout_around(here)
+        self._index = None if top is None else _index_of(top / ".git")
+        self._prefix = "" if top is None or top == here else here.relative_to(top).as_posix() + "/"
+        self._version: tuple[int, int, int] | None = None
+        self._paths: frozenset[str] = frozenset()
+
+    def holds(self, path: str) -> bool:
+        """Whether a file is tracked; every file is where there is no repository.
+
+        Args:
+            path: relative to the root, with slashes.
+        """
+        if self._index is None:
+            return True
+        try:
+            status = os.stat(self._index)
+            version = (status.st_mtime_ns, status.st_size, status.st_ino)
+            if version != self._version:
+                self._paths = _paths_of(_read(self._index, status))
+                self._version = version
+        except (OSError, ValueError, IndexError):
+            self._paths, self._version = frozenset(), None
+        return self._prefix + path in self._paths
+
+
+def _index_of(place: Path) -> str:
+    """Where the index is: in the folder, or in the one that a file names, as in a second work tree."""
+    try:
+        if place.is_file():
+            with place.open("rb") as file:
+                named = os.fsdecode(file.read(4_096)).removeprefix("gitdir:").strip()
+            place = place.parent / named
+    except OSError:
+        pass
+    return os.path.join(place, "index")
+
+
+def _read(path: str, status: os.stat_result) -> bytes:
+    if not S_ISREG(status.st_mode) or status.st_size > MAX_INDEX:
+        raise ValueError("no index")
+    with open(path, "rb") as file:
+        return file.read(MAX_INDEX)
+
+
+def _paths_of(data: bytes) -> frozenset[str]:
+    """The paths of an index.
+
+    Raises:
+        ValueError: it is none, or none that is read here.
+        IndexError: it is cut.
+    """
+    version, count = int.from_bytes(data[4:8], "big"), int.from_bytes(data[8:12], "big")
+    if data[:4] != b"DIRC" or version not in (2, 3, 4):
+        raise ValueError("no index")
+    for width in (20, 32):  # of an object's name: SHA-1, SHA-256
+        try:
+            return _entries(data, version, count, width)
+        except (ValueError, IndexError):
+            if width == 32:
+                raise
+    raise ValueError("no index")
+
+
+def _entries(data: bytes, version: int, count: int, width: int) -> frozenset[str]:
+    found: list[str] = []
+    at, before = 12, b""
+    for _ in range(count):
+        begin = at
+        flags = int.from_bytes(data[at + _FIXED + width : at + _FIXED + width + 2], "big")
+        at += _FIXED + width + 2 + (2 if flags & 0x4000 else 0)
+        kept = b""
+        if version == 4:
+            strip, at = _number(data, at)
+            kept = before[: len(before) - strip]
+        end = data.index(b"\0", at)
+        before = kept + data[at:end]
+        if flags & 0xFFF not in (len(before), 0xFFF) or (len(before) >= 0xFFF) != (flags & 0xFFF == 0xFFF):
+            raise ValueError("no entry")
+        found.append(os.fsdecode(before))
+        at = end + 1 if version == 4 else begin + (end - begin + 8) // 8 * 8
+    if data[at : at + 4] == b"link":
+        raise ValueError("the index is split")
+    return frozenset(found)
+
+
+def _number(data: bytes, at: int) -> tuple[int, int]:
+    value = data[at] & 0x7F
+    while data[at] & 0x80:
+        at += 1
+        value = ((value + 1) << 7) | (data[at] & 0x7F)
+    return value, at + 1
+
+
+MAX_FILE: Final = 2_000_000
+"""Bytes of a file."""
+MAX_KEPT: Final = 25_000_000
+"""Bytes of all files that are kept, and characters of their texts; beyond it they are read anew."""
+
+
+class Checkout:
+    """The files below one folder, each kept until it changes. One thread uses it at a time.
+
+    Args:
+        root: the folder, absolute or relative to the process's own.
+    """
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = os.path.realpath(root)
+        self._tracked = Tracked(self.root)
+        self._kept: dict[str, tuple[tuple[int, ...], bytes]] = {}
+        self._texts: dict[str, tuple[bytes, str]] = {}
+        self._size = 0
+
+    def data(self, path: str) -> bytes | None:
+        """The bytes of a file; None where none may or can be read.
+
+        Args:
+            path: relative to the root, with slashes.
+        """
+        if "\0" in path or path.startswith("/") or not {"..", ".git"}.isdisjoint(path.split("/")):
+            return None
+        path = os.path.normpath(path)
+        place = os.path.join(self.root, path)
+        try:
+            kept = self._kept.get(path)
+            if kept is not None and kept[0] == _version(os.stat(place)):
+                return kept[1]
+            if os.path.realpath(place) != place or is_secret_path(path) or not self._tracked.holds(path):
+                return None
+            status = os.stat(place)
+            if not S_ISREG(status.st_mode) or status.st_size > MAX_FILE:
+                return None
+            with open(place, "rb") as file:
+                data = file.read(MAX_FILE + 1)
+        except (OSError, ValueError):  # unreadable; a name that no file can have
+            return None
+        if self._size + len(data) > MAX_KEPT:
+            self._kept.clear()
+            self._texts.clear()
+            self._size = 0
+        self._kept[path] = (_version(status), data)
+        self._size += len(data)
+        return data
+
+    def text(self, path: str) -> str | None:
+        """The text of a file; None where there is none, or it is no UTF-8."""
+        data = self.data(path)
+        if data is None:
+            return None
+        known = self._texts.get(path)
+        if known is not None and known[0] is data:
+            return known[1]
+        if b"\0" in data:
+            return None
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            return None
+        self._texts[path] = data, text
+        return text
+
+
+def _version(status: os.stat_result) -> tuple[int, ...]:
+    """What tells one state of a file from another, and one file from another, whatever path leads to it."""
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_dev
+
 
 MOST_TRIED: Final = 200
 """Calls by which the folder is looked for."""

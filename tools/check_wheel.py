@@ -21,7 +21,7 @@ BROUGHT = {
     "sluice.codecs": ("py.typed", "_native.pyi", "data/confusables.txt", "data/suppressions.json"),
     "sluice.streams": ("py.typed", "_native.pyi", "data/lexicon.toml"),
     "sluice.record": ("py.typed",),
-    "sluice.topology": ("py.typed", "mcp/data/conformance.json"),
+    "sluice.topology": ("py.typed", "http/data/conformance.json"),
     "sluice.policies": ("reference.toml", "strict.toml"),
     "sluice.examples": ("README.md", "emissions.jsonl", "policy.toml", "grounded/docs_agent.py"),
 }
@@ -72,7 +72,7 @@ def _golden() -> ModuleType:
 
 def _core_in_use() -> bool:
     from sluice.codecs import compiled_core as codecs
-    from sluice.streams.adjudication import compiled_fold as fold
+    from sluice.streams.adjudication import fold_layout as fold
 
     return codecs.codecs is not None and fold.core is not None
 

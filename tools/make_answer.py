@@ -3,7 +3,7 @@
 The file is a session in the shape of Claude Code's transcripts: a question, tool calls, their results,
 and an answer, which also stands in `examples/answer.md`. Paths are relative to the checkout, and no record has a time,
 so the session is about the checkout as it is. The answer itself is never changed here: a test says which of its
-statements has got another verdict (`tests/topology/demo/test_answer.py`).
+statements has got another verdict (`tests/topology/cli/test_demo_answer.py`).
 
     python tools/make_answer.py [--check]
 """

@@ -1,4 +1,4 @@
-"""Makes `native/layout.h` of what `codecs/compiled_layout.py` and `streams/adjudication/fold_layout.py` declare.
+"""Makes `native/layout.h` of what `codecs/compiled_core.py` and `streams/adjudication/fold_layout.py` declare.
 
     python tools/make_native_layout.py          # writes it
     python tools/make_native_layout.py --check  # ends with 1 where it is another
@@ -14,13 +14,13 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from sluice.codecs import compiled_layout as codecs
+from sluice.codecs import compiled_core as codecs
 from sluice.streams.adjudication import fold_layout as fold
 
 TARGET = Path(__file__).parents[1] / "native" / "layout.h"
 WIDTH = 120
 _HEAD = """\
-/* Made by tools/make_native_layout.py from codecs/compiled_layout.py and streams/adjudication/fold_layout.py: the
+/* Made by tools/make_native_layout.py from codecs/compiled_core.py and streams/adjudication/fold_layout.py: the
  * tuples that Python and the compiled core hand each other, the structs as they lie packed, and numbers that stand for
  * words. Change those, and make this anew. */
 #ifndef SLUICE_LAYOUT_H

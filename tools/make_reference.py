@@ -24,11 +24,11 @@ from sluice.codecs.times import format_duration
 from sluice.streams.adjudication.decisions import TABLE
 from sluice.topology.cli import COMMANDS, main
 from sluice.topology.cli.asyncapi_command import MESSAGES
+from sluice.topology.engine.telemetry import Metrics
+from sluice.topology.http.auth_middleware import ServiceMetrics
+from sluice.topology.http.mcp_server import AdapterMetrics
 from sluice.topology.kafka.topics import TOPICS
-from sluice.topology.mcp.adapter_metrics import AdapterMetrics
 from sluice.topology.observers.observer_metrics import ObserverMetrics
-from sluice.topology.serve.metering import ServiceMetrics
-from sluice.topology.worker.metrics import Metrics
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 

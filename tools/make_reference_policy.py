@@ -15,8 +15,7 @@ from make_reference_records import MADE, cell
 
 from sluice.streams.judging.checks import TABLE as CHECKS
 from sluice.streams.policy.policy import DEFAULT_POLICY
-from sluice.streams.policy.toml_reader import PolicyError, load_policy
-from sluice.streams.policy.toml_writer import to_toml
+from sluice.streams.policy.policy_toml import PolicyError, load_policy, to_toml
 
 KEYS: Mapping[str, str] = {
     "admissibility.trust": "what counts: what observers saw, what emitters declare, or only what both say",

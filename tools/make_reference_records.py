@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from sluice.codecs import records, spans
+from sluice.codecs import identifiers, records
 from sluice.topology.settings.settings import PREFIX, Settings
 
 MADE = "<!-- Made by tools/make_reference.py; `make reference` makes it anew. -->\n\n"
@@ -62,7 +62,7 @@ def record_pages() -> str:
 
 def attributes(name: str) -> dict[str, str]:
     """What the docstrings of a struct and of its bases say of its members («Attributes:»), by their names in JSON."""
-    struct = getattr(records, name, None) or getattr(spans, name)
+    struct = getattr(records, name, None) or getattr(identifiers, name)
     descriptions: dict[str, str] = {}
     for part in reversed(struct.__mro__):
         _, _, listed = (inspect.cleandoc(part.__doc__ or "") + "\n").partition("\nAttributes:\n")

@@ -24,22 +24,17 @@ from console_records import CLAIM, Written, console_records, span_key
 from console_story import console_story
 from starlette.applications import Starlette
 
-from sluice.topology.explain.explanation import Explanation
-from sluice.topology.mcp.door import Door
-from sluice.topology.mcp.kept_view import Arrived, Batch
-from sluice.topology.mcp.readers import Readers
-from sluice.topology.serve.console import Console, console
-from sluice.topology.serve.desk import Desk
-from sluice.topology.serve.gate import Gate
-from sluice.topology.serve.hub import Hub
-from sluice.topology.serve.lane_tips import LaneTip, LaneTips, Tips
-from sluice.topology.serve.metering import ServiceMetrics
-from sluice.topology.serve.outbox import Outbox
-from sluice.topology.serve.reading import Sight
-from sluice.topology.serve.record_intake import Intake
-from sluice.topology.serve.sessions import Sessions
-from sluice.topology.serve.view import ServiceView
-from sluice.topology.serve.walks import Walks
+from sluice.topology.audit.explanation import Explanation
+from sluice.topology.http.auth_middleware import AuthMiddleware, ServiceMetrics
+from sluice.topology.http.console import Console, console
+from sluice.topology.http.http_server import ListenConfig
+from sluice.topology.http.kept_view import Arrived, Batch, Readers
+from sluice.topology.http.ledger_jobs import LaneTip, LaneTips, LedgerJobs, Tips
+from sluice.topology.http.record_intake import Intake, Outbox
+from sluice.topology.http.review_service import ReviewService
+from sluice.topology.http.service_view import ServiceView
+from sluice.topology.http.sign_in import Sessions
+from sluice.topology.http.verdict_streams import Sight, VerdictBroadcaster
 from sluice.topology.settings.settings import Settings
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
@@ -75,12 +70,12 @@ async def site() -> AsyncIterator[httpx2.AsyncClient]:
         view = _view(Path(folder) / "serve.sqlite")
         readers = Readers(view.path)
         intake, meter = Intake(_nobody, seconds=1, room=1), ServiceMetrics(lambda: 0)
-        sight = Sight(readers, Hub(readers), meter, lambda: NOW)
-        desk = Desk(sight, intake, Outbox(intake.take), None, "console", lambda: NOW)
+        sight = Sight(readers, VerdictBroadcaster(readers), meter, lambda: NOW)
+        desk = ReviewService(sight, intake, Outbox(intake.take), None, "console", lambda: NOW)
         sessions, settings = Sessions(b"k" * 32, lambda: NOW), Settings()
         parts = Console(desk, sessions, None, walks=_Story(settings), tips=_Tips(settings))
         pages = Starlette(routes=console(parts))
-        gate = Gate(pages, Door(rate=1e6, burst=1_000_000), meter)
+        gate = AuthMiddleware(pages, ListenConfig(rate=1e6, burst=1_000_000), meter)
         try:
             async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=gate), base_url=SITE) as client:
                 yield client
@@ -89,7 +84,7 @@ async def site() -> AsyncIterator[httpx2.AsyncClient]:
             view.close()
 
 
-class _Story(Walks):
+class _Story(LedgerJobs):
     """The time line of a ledger with the fixed records."""
 
     async def story(self, emission_id: str, span_key: str | None) -> Explanation:

@@ -3,7 +3,7 @@
     npm pack cldr-segments-full@46.1.0 && tar xzf cldr-segments-full-*.tgz
     python tools/make_suppressions.py package
 
-CLDR's list is taken as it stands, case included; what sluice adds to it stands in codecs/sentences.py.
+CLDR's list is taken as it stands, case included; what sluice adds to it stands in codecs/prose.py.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sluice.streams.judging.results import Source
+from sluice.streams.judging.checks import Source
 
 from . import fetching
 from .facts import sample

@@ -6,9 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from sluice.streams.judging.checks import Check, parse_check
-from sluice.streams.judging.derivation import checks_of
-from sluice.streams.judging.results import Source
+from sluice.streams.judging.checks import Check, Source, parse_check
+from sluice.streams.judging.claim_forms import checks_of
 from sluice.streams.judging.verify import Parsing, verify_content
 
 from .facts import Fact

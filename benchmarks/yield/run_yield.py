@@ -28,14 +28,13 @@ from sluice.codecs.records import Emission, Observation
 from sluice.codecs.times import format_time
 from sluice.record import Recorded
 from sluice.record.proposing import FileProposer
-from sluice.topology.observers.instruments import Instruments, now
+from sluice.topology.observers.observer_registry import ObserverRegistry, now
 from sluice.topology.observers.roots import Roots
 from sluice.topology.settings.settings import Settings
 from sluice.topology.vet.at_hand import AtHand
-from sluice.topology.vet.proposed_checks import ProposedChecks
 from sluice.topology.vet.sources import of_answer
 from sluice.topology.vet.vetted_assertions import Verdict
-from sluice.topology.vet.vetting import VETTING_POLICY, Vetter
+from sluice.topology.vet.vetting import VETTING_POLICY, ProposedChecks, Vetter
 
 ROOT = HERE.parents[1]
 RESULTS = ROOT / "benchmarks/results/yield.json"
@@ -83,7 +82,7 @@ def judged(package: tuple[Path, Sequence[Statement], str, Path]) -> list[Judged]
     """
     folder, statements, setting, kept = package
     settings = Settings(root=str(folder))
-    with closing(Instruments(settings)) as instruments:
+    with closing(ObserverRegistry(settings)) as instruments:
         at_hand = AtHand(str(folder), settings, instruments, VETTING_POLICY)
         proposed = None
         if setting != figures.FORMS:

@@ -26,7 +26,7 @@ from contextlib import suppress
 from urllib.parse import urlsplit
 
 from sluice.codecs.errors import UsageError
-from sluice.topology.observers.judges import JudgeFailed, Verdict, verdict_of
+from sluice.topology.observers.interface import JudgeFailed, Verdict, verdict_of
 from sluice.topology.settings.settings import Settings
 
 MAX_ANSWER = 65_536
@@ -67,7 +67,7 @@ class HttpJudge:
         self._seconds = _seconds(os.environ.get("JUDGE_SECONDS") or "3")
 
     def judge(self, text: str, region: str, checks: list[str]) -> Verdict:
-        """See `sluice.topology.observers.judges.Judge`.
+        """See `sluice.topology.observers.interface.Judge`.
 
         Raises:
             JudgeFailed: the endpoint cannot be asked, is too slow, or gives no verdict.

@@ -13,15 +13,15 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from ...codecs.errors import Fault, schema_fault
+from ...codecs.identifiers import LAST_OFFSET, Span
 from ...codecs.records import MAX_ASSERTIONS, Assertion, Cites, Effect, Emission, Emitter
-from ...codecs.spans import LAST_OFFSET, Span
 from ...codecs.times import format_time
 from ..events import Reading
 from ..naming import name_of
 from ..recorder import now_ms
 from ..sinks import Recorded
 from ..transcripts.foreign_json import items, text, whole
-from .plain import clean, plain, recorded, shortened
+from .messages import clean, plain, recorded, shortened
 
 
 class _Kind(NamedTuple):

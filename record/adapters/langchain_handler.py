@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.callbacks import BaseCallbackHandler
 
 from ..recorder import Recorder
-from .chain_runs import ChainRuns
+from .framework_runs import ChainRuns
 
 
 class SluiceCallbackHandler(BaseCallbackHandler):

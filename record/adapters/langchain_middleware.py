@@ -14,7 +14,7 @@ from langchain.agents.middleware import AgentMiddleware
 from langgraph.config import get_config
 
 from ..recorder import Recorder
-from .chain_runs import ChainRuns
+from .framework_runs import ChainRuns
 
 MOST_TIMES: Final = 10_000
 """Calls whose times are kept until their run ends."""

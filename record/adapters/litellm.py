@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..recorder import Recorder
-from .missing import module_of
+from .live import module_of
 
 if TYPE_CHECKING:
     from .litellm_logger import SluiceLogger

@@ -10,7 +10,7 @@ from typing import Any
 from litellm.integrations.custom_logger import CustomLogger
 
 from ..recorder import Recorder
-from .litellm_calls import ModelCalls
+from .framework_runs import ModelCalls
 
 
 class SluiceLogger(CustomLogger):

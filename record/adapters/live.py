@@ -1,9 +1,4 @@
-"""A thread that records what adapters hear of a running program, so that no caller waits and none fails.
-
-Frameworks call their callbacks in any thread, and in event loops. An adapter only hands over what it was told, with
-`Live.do`; reading results, deriving annotations and writing to the sink happen in one thread for each recorder, in the
-order in which things were handed over. What goes wrong there is one logged sentence and a count.
-"""
+"""What live adapters share: the thread that records, and the error for a framework that is not installed."""
 
 from __future__ import annotations
 
@@ -11,13 +6,45 @@ import atexit
 import logging
 import threading
 from collections.abc import Callable
+from importlib import import_module
+from importlib.metadata import packages_distributions
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 from weakref import WeakKeyDictionary, WeakSet
 
-from ...codecs.errors import printable
+from ...codecs.errors import UsageError, printable
 from ..events import Reading
 from ..recorder import Recorder
+
+
+def module_of(name: str, package: str, extra: str) -> Any:
+    """A module of this folder that imports its framework.
+
+    Args:
+        name: of the module.
+        package: the framework's name, as people say it.
+        extra: that brings it.
+
+    Raises:
+        UsageError: the framework is not installed.
+    """
+    try:
+        return import_module(f".{name}", __package__)
+    except ImportError as error:
+        raise missing(package, extra, error) from None
+
+
+def missing(package: str, extra: str, error: ImportError) -> UsageError:
+    """One sentence with the command that installs a framework.
+
+    Args:
+        package: the framework's name, as people say it.
+        extra: that brings it.
+        error: of its import.
+    """
+    ours = next(iter(packages_distributions().get("sluice", ())), "sluice-verdicts")
+    return UsageError(f"{package} is not installed ({error.name or error})", hint=f"pip install '{ours}[{extra}]'")
+
 
 MOST_JOBS: Final = 20_000
 """Things handed over that may wait; what comes beyond is left out and counted."""

@@ -1,20 +1,175 @@
-"""The messages of a model call, as providers write them: which tools were called, what came back, what was answered.
-
-Three shapes are read, in any mixture: OpenAI's chat completions (`tool_calls`, and messages of the role `tool`), the
-items of its Responses API (`function_call`, `function_call_output`, `mcp_call`), and the blocks of Anthropic's Messages
-API (`tool_use`, `tool_result`). Whatever has another shape is passed over.
-"""
+"""Messages of frameworks as text and calls: OpenAI's, Anthropic's, LangChain's and OpenTelemetry's shapes of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Final, NamedTuple
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from hashlib import sha256
+from typing import Any, Final, NamedTuple, cast
 
+import msgspec
+
+from ...codecs.blocks import MAX_INPUT_BYTES
+from ...codecs.errors import Fault
+from ...codecs.records import Emission
 from ..call_results import MAX_RESULT
 from ..events import ToolCall
-from ..transcripts.foreign_json import identifier, items, members, text
-from .otel_messages import arguments_of, text_of_result
-from .plain import clean, plain
+from ..sinks import Recorded
+from ..transcripts.foreign_json import (
+    Unreadable,
+    arguments,
+    decode,
+    identifier,
+    items,
+    members,
+    readable,
+    result_text,
+    text,
+)
+
+LONGEST_NAME: Final = 256
+_HALVES: Final = re.compile("[\ud800-\udfff]")
+
+
+def clean(text: str) -> str:
+    """The text as UTF-8 can hold it: half a character becomes U+FFFD; no offset changes."""
+    return _HALVES.sub("\ufffd", text)
+
+
+def plain(value: object) -> dict[str, Any]:
+    """The object as a dictionary: itself, what its `model_dump()` gives, or an empty one."""
+    if not isinstance(value, dict):
+        dump = cast("Callable[[], object] | None", getattr(value, "model_dump", None))
+        value = dump() if callable(dump) and not isinstance(value, type) else None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def shortened(name: str) -> str:
+    """A name that an identifier holds: a longer one ends in its hash."""
+    if len(name) <= LONGEST_NAME:
+        return name
+    return name[: LONGEST_NAME - 25] + "~" + sha256(name.encode()).hexdigest()[:24]
+
+
+def recorded(emission: Emission, headers: tuple[tuple[str, bytes], ...] = ()) -> Recorded | Fault:
+    """The emission as a sink takes it, or `oversize` where no topic takes it."""
+    value = msgspec.json.encode(emission)
+    if len(value) > MAX_INPUT_BYTES:
+        return Fault("oversize", f"the emission has {len(value)} bytes; at most {MAX_INPUT_BYTES} are taken")
+    return Recorded(emission.emission_id, value, headers)
+
+
+Attributes = Mapping[str, Any]
+
+
+class Answered(NamedTuple):
+    """A call as the messages of a model call show it."""
+
+    name: str
+    arguments: dict[str, Any]
+    result: str | None
+    has_result: bool
+
+
+def calls_in(spans: Iterable[Attributes]) -> dict[str, Answered]:
+    """The calls that messages tell of, by their ids; what comes first stays."""
+    found: dict[str, Answered] = {}
+    for attributes in spans:
+        for part in _span_parts(attributes, "gen_ai.input.messages", "gen_ai.output.messages"):
+            call_id = identifier(part.get("id"))
+            if call_id is None:
+                continue
+            call_id = clean(call_id)
+            known = found.get(call_id, Answered("", {}, None, False))
+            if part.get("type") == "tool_call" and not known.name:
+                name = clean(text(part.get("name")) or "")
+                found[call_id] = known._replace(name=name, arguments=arguments_of(part.get("arguments")))
+            elif part.get("type") == "tool_call_response" and not known.has_result:
+                found[call_id] = known._replace(result=text_of_result(_response(part)), has_result=True)
+    return {call_id: one for call_id, one in found.items() if one.name}
+
+
+def answered_in(attributes: Attributes) -> Iterator[str]:
+    """The ids of calls whose results this model call was given, or which the service made in it."""
+    for part in _span_parts(attributes, "gen_ai.input.messages", "gen_ai.output.messages"):
+        if part.get("type") == "tool_call_response":
+            yield clean(identifier(part.get("id")) or "")
+
+
+def _response(part: dict[str, Any]) -> object:
+    """The result in a message: `response`, which earlier versions called `result`."""
+    return part.get("response", part.get("result"))
+
+
+def arguments_of(value: object) -> dict[str, Any]:
+    """As `foreign_json.arguments`, with nothing in it that JSON does not hold."""
+    given = arguments(value)
+    try:
+        return members(decode(json.dumps(given).encode()))
+    except (Unreadable, TypeError, ValueError, RecursionError):
+        return {}
+
+
+def text_of_result(value: object) -> str | None:
+    """What came back, as text: blocks of text joined, any other structure as JSON."""
+    decoded = _decoded(value) if isinstance(value, str) and value[:1] in ('"', "[", "{") else value
+    blocks = items(members(decoded).get("content", decoded))
+    if blocks and all("type" in members(one) for one in blocks):
+        texts = [one for one in map(members, blocks) if one["type"] == "text"]
+        value = result_text([{"text": one.get("text", one.get("content"))} for one in texts]) if texts else None
+    elif isinstance(decoded, str):
+        value = decoded
+    if value is None or isinstance(value, bytes):
+        return None
+    if not isinstance(value, str):
+        try:
+            value = json.dumps(value, ensure_ascii=False)
+        except (TypeError, ValueError, RecursionError):
+            return None
+    return None if (found := readable(value)) is None else clean(found)
+
+
+def texts_in(attributes: Attributes) -> Iterator[str]:
+    for message in _messages(attributes, "gen_ai.output.messages"):
+        parts = [members(part) for part in items(message.get("parts"))]
+        found = "".join(
+            part["content"] for part in parts if part.get("type") == "text" and isinstance(part.get("content"), str)
+        )
+        if found.strip() and message.get("role", "assistant") == "assistant":
+            yield clean(found)
+
+
+def _span_parts(span: Attributes, *attributes: str) -> Iterator[dict[str, Any]]:
+    for attribute in attributes:
+        messages = _messages(span, attribute)
+        for message in _this_turn(messages) if attribute == "gen_ai.input.messages" else messages:
+            yield from map(members, items(message.get("parts")))
+
+
+def _this_turn(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What came after the user's last text: earlier calls belong to earlier turns."""
+    asked = (
+        place
+        for place in range(len(messages) - 1, -1, -1)
+        if messages[place].get("role") == "user"
+        and any(members(part).get("type") == "text" for part in items(messages[place].get("parts")))
+    )
+    return messages[next(asked, -1) + 1 :]
+
+
+def _messages(span: Attributes, attribute: str) -> list[dict[str, Any]]:
+    value = span.get(attribute)
+    decoded = _decoded(value) if isinstance(value, str) else value
+    return [members(one) for one in items(decoded)]
+
+
+def _decoded(value: str) -> object:
+    try:
+        return decode(value.encode("utf-8", "replace"))
+    except Unreadable:
+        return None
+
 
 MOST_MESSAGES: Final = 20_000
 """Messages of one call that are read: the last ones."""

@@ -10,7 +10,7 @@ from typing import Any
 from agents.tracing import TracingProcessor
 
 from ..recorder import Recorder
-from .agent_runs import AgentRuns
+from .framework_runs import AgentRuns
 
 
 class SluiceTracingProcessor(TracingProcessor):

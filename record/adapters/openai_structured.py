@@ -13,12 +13,12 @@ import msgspec
 
 from ...codecs.errors import Fault, UsageError, schema_fault
 from ...codecs.records import Effect, Emission, Emitter
-from ...codecs.strict_answer import emission_of_strict
+from ...codecs.strict_schema import emission_of_strict
 from ...codecs.times import format_time
 from ..naming import name_of
 from ..recorder import now_ms
 from ..sinks import Recorded
-from .plain import clean, plain, recorded
+from .messages import clean, plain, recorded
 
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 

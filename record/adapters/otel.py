@@ -18,7 +18,7 @@ from ...codecs.errors import UsageError
 from ..events import Problem
 from ..recorder import Recorder
 from ..transcripts.foreign_json import MAX_LINE, Unreadable, decode, items, members, text, whole
-from .missing import module_of
+from .live import module_of
 from .otel_spans import GenAiSpan, Trace, events_of, is_genai, no_content, record_trace
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from typing import Any, Final
 from ..events import Event, Message, ToolCall
 from ..recorder import Recorder
 from ..transcripts.foreign_json import identifier, text
-from .otel_messages import Answered, answered_in, arguments_of, calls_in, text_of_result, texts_in
-from .plain import clean
+from .messages import Answered, answered_in, arguments_of, calls_in, clean, text_of_result, texts_in
 
 MAX_SPANS: Final = 10_000
 """Spans of one trace that are kept; those beyond are left out."""

@@ -28,10 +28,9 @@ from itertools import chain
 from typing import Any, Final
 
 from ..events import Event, Gap, Problem
-from .call_matching import Turns
 from .foreign_json import arguments, directory, items, members, moment, result_text, text
 from .splitting import elements
-from .transcript_lines import numbered, read_records, unknown
+from .transcript_lines import Turns, numbered, read_records, unknown
 
 _COMPARED: Final = 100
 """Texts of a message with which another one is compared; a message has a handful."""

@@ -28,7 +28,6 @@ from datetime import datetime
 from typing import Any, Final, cast
 
 from ..events import Event, Gap, Problem
-from .call_matching import Turns
 from .foreign_json import (
     Unreadable,
     arguments,
@@ -41,7 +40,7 @@ from .foreign_json import (
     text,
     whole,
 )
-from .transcript_lines import numbered, read_records, unknown
+from .transcript_lines import Turns, numbered, read_records, unknown
 
 _FRAME: Final = re.compile(
     r"(?:(?:Chunk ID|Exit code|Wall time|Original token count|Total output lines): [^\n]*\n"

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, cast
 from urllib.parse import unquote, urlsplit
 
-from ...codecs.nesting import MAX_NESTING, deeper_than
+from ...codecs.json_text import MAX_NESTING, deeper_than
 
 MAX_LINE: Final = 64 * 1024 * 1024
 """Bytes of one line, or of one element of a JSON list. A longer one is passed over with a `Problem`."""

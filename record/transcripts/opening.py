@@ -1,20 +1,23 @@
-"""Which format a transcript has, and its events."""
+"""Finds a transcript, recognises its format, reads it, and follows it while its agent still writes."""
 
 from __future__ import annotations
 
 import os
 import re
+import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import BytesIO
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
+from threading import Event as Flag
 from typing import Any, BinaryIO, Final, Literal, get_args
 
 from ...codecs.errors import UsageError
 from ..events import Event
 from . import claude_code, codex, openhands, swe_agent
-from .foreign_json import MAX_LINE, Unreadable, decode, members
+from .codex import of_a_subagent, session_of
+from .foreign_json import MAX_LINE, Unreadable, decode, members, text
 from .transcript_lines import lines_of, pieces_of
 
 Format = Literal["claude-code", "codex", "openhands", "swe-agent"]
@@ -142,7 +145,7 @@ def _documents(paths: Iterable[Path]) -> Iterator[bytes]:
             yield b""  # a problem of this file, not of the others
 
 
-_LINES: Final[dict[Format, Callable[[Iterable[bytes]], Iterator[Event]]]] = {
+_LINE_READERS: Final[dict[Format, Callable[[Iterable[bytes]], Iterator[Event]]]] = {
     "claude-code": claude_code.read,
     "codex": codex.read,
     "openhands": openhands.read,
@@ -152,7 +155,7 @@ _LINES: Final[dict[Format, Callable[[Iterable[bytes]], Iterator[Event]]]] = {
 
 def read(format: Format, lines: Iterable[bytes]) -> Iterator[Event]:
     """The events of lines of this format; the two formats that are one JSON document may be cut anywhere."""
-    return _LINES[format](lines)
+    return _LINE_READERS[format](lines)
 
 
 def open_transcript(path: Path | str, format: Format | None = None, tell: Tell | None = None) -> Iterator[Event]:
@@ -248,3 +251,207 @@ def _begun(head: bytes, file: BinaryIO, format: Format) -> Iterator[Event]:
         return read(format, chain([head], pieces_of(file)))
     whole, end, begun = head.rpartition(b"\n")
     return read(format, chain(lines_of(BytesIO(whole + end)), lines_of(file, begun)))
+
+
+_MAX_NAME: Final = 200  # characters of a directory's name; Claude Code cuts longer ones and adds a hash
+_HEAD_LINES: Final = 200
+_MAX_LOOKED_AT: Final = 2_000
+
+
+def newest_session(cwd: Path | str, *, environ: Mapping[str, str] | None = None) -> Path | None:
+    """The transcript of Claude Code or Codex for this directory that was written to last, or None.
+
+    Sessions of Claude Code lie in `$CLAUDE_CONFIG_DIR/projects` (else `~/.claude/projects`), those of Codex in
+    `$CODEX_HOME/sessions` (else `~/.codex/sessions`). Sessions of subagents are passed over, and so are sessions that
+    say that they began in another directory whose name looks the same.
+
+    Args:
+        cwd: the directory; symbolic links are followed as well as taken as they are.
+        environ: the environment; that of this process where it is not given.
+    """
+    env = os.environ if environ is None else environ
+    home = Path(env.get("HOME") or Path.home())
+    directory = os.path.abspath(cwd)
+    directories = {directory, os.path.realpath(directory)}
+    claude = _claude_code(Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects", directories)
+    codex = _codex(Path(env.get("CODEX_HOME") or home / ".codex") / "sessions", directories, claude)
+    return codex or claude
+
+
+def escaped(directory: str) -> str:
+    """The name that Claude Code gives a directory's sessions: all but ASCII letters and digits become hyphens."""
+    return re.sub(r"[^A-Za-z0-9]", "-", directory)
+
+
+def _modified(path: Path) -> float:
+    """When a file was written to last; below 0 where it is none, as a pipe, which would wait for a writer."""
+    try:
+        status = path.stat()
+    except OSError:
+        return -1.0
+    return status.st_mtime if stat.S_ISREG(status.st_mode) else -1.0
+
+
+def _newest_first(paths: list[Path]) -> list[Path]:
+    dated = sorted(((_modified(path), path) for path in paths), reverse=True)
+    return [path for modified, path in dated[:_MAX_LOOKED_AT] if modified >= 0]
+
+
+def _claude_code(projects: Path, directories: set[str]) -> Path | None:
+    found: list[Path] = []
+    try:
+        for directory in directories:
+            name = escaped(directory)
+            folders = [projects / name] if len(name) <= _MAX_NAME else list(projects.glob(name[:_MAX_NAME] + "*"))
+            for folder in folders:
+                found += folder.glob("*.jsonl")
+    except OSError:
+        return None
+    return next((path for path in _newest_first(found) if _began_in(path, directories)), None)
+
+
+def _began_in(path: Path, directories: set[str]) -> bool:
+    """Whether this is a session that began in one of these; one that names no directory, but has messages, is."""
+    messages = False
+    try:
+        with path.open("rb") as file:
+            for line in islice(lines_of(file), _HEAD_LINES):
+                try:
+                    record = members(decode(line))
+                except Unreadable:
+                    continue
+                if record.get("isSidechain") is True:
+                    continue
+                messages = messages or record.get("type") in ("user", "assistant")
+                if (named := text(record.get("cwd"))) is not None:
+                    return named in directories or os.path.realpath(named) in directories
+    except OSError:
+        return False
+    return messages
+
+
+def _codex(sessions: Path, directories: set[str], other: Path | None) -> Path | None:
+    """The newest rollout of these directories that is newer than the other transcript."""
+    rollouts = [
+        Path(folder) / name
+        for folder, _, names in os.walk(sessions)
+        for name in names
+        if name.startswith("rollout-") and name.endswith(".jsonl")
+    ]
+    bound = _modified(other) if other is not None else -1.0
+    for path in _newest_first(rollouts):
+        if _modified(path) <= bound:
+            return None
+        try:
+            with path.open("rb") as file:
+                session = session_of(lines_of(file))
+        except OSError:
+            continue
+        named = text(session.get("cwd"))
+        if named is None or of_a_subagent(session):
+            continue
+        if named in directories or os.path.realpath(named) in directories:
+            return path
+    return None
+
+
+POLL: Final = 0.5
+"""Seconds between two looks at a file."""
+_PIECE: Final = 1024 * 1024
+
+
+def follow(path: Path | str, *, stop: Flag | None = None, poll: float = POLL) -> Iterator[bytes]:
+    """The lines of a file, those that are there and then those that are appended, each once it is whole.
+
+    A file that is not there yet is waited for. One that was cut shorter or replaced is read again from its beginning.
+    A line of more than `MAX_LINE` bytes is given as its first that many and one more.
+
+    Args:
+        path: the file.
+        stop: ends it, soon after it is set; the last line is then given even if it is not whole.
+        poll: seconds between two looks.
+    """
+    stop = stop or Flag()
+    path = Path(path)
+    file: BinaryIO | None = None
+    held = bytearray()
+    last_look = False
+    try:
+        while True:
+            last_look = stop.is_set()
+            if file is not None and _replaced(file, path):
+                file.close()
+                file = None
+                held.clear()
+            if file is None:
+                try:
+                    file = path.open("rb")
+                except OSError:
+                    file = None
+            while file is not None and (piece := file.readline(_PIECE)):
+                held += piece[: max(MAX_LINE + 2 - len(held), 0)]
+                if piece.endswith(b"\n"):
+                    yield bytes(held)
+                    held.clear()
+            if last_look:
+                if held:
+                    yield bytes(held)
+                return
+            stop.wait(poll)
+    finally:
+        if file is not None:
+            file.close()
+
+
+def _replaced(file: BinaryIO, path: Path) -> bool:
+    here = os.fstat(file.fileno())
+    try:
+        there = path.stat()
+    except OSError:
+        return False  # gone: what was opened is read on, until another takes its place
+    return (here.st_dev, here.st_ino) != (there.st_dev, there.st_ino) or here.st_size < file.tell()
+
+
+def follow_transcript(
+    path: Path | str, format: Format | None = None, *, stop: Flag | None = None, poll: float = POLL
+) -> Iterator[Event]:
+    """The events of a transcript that is still being written, until `stop` is set.
+
+    Args:
+        path: a file of Claude Code or Codex, or the directory of an OpenHands conversation.
+        format: what it is; found by `detect` where it is not given.
+        stop: ends it; what is open then ends as at the end of a file.
+        poll: seconds between two looks.
+
+    Raises:
+        TranscriptError: at once, where the format is not known, or is one that is written as one document.
+    """
+    found = format or detect(path)
+    path = Path(path)
+    if path.is_dir():
+        return openhands.read_documents(_new_files(path, stop or Flag(), poll))
+    if found not in ("claude-code", "codex"):
+        raise TranscriptError(f"{found} writes a file at once; it cannot be followed", path=str(path))
+    return read(found, follow(path, stop=stop, poll=poll))
+
+
+def _new_files(directory: Path, stop: Flag, poll: float) -> Iterator[bytes]:
+    """The event files of a directory, each once; an empty one is being written and is waited for."""
+    given: set[Path] = set()
+    while True:
+        last_look = stop.is_set()
+        for path in event_files(directory):
+            if path in given:
+                continue
+            try:
+                with path.open("rb") as file:
+                    data = file.read(MAX_LINE + 1)
+            except OSError:
+                break
+            if not data.rstrip().endswith(b"}") and not last_look:
+                break
+            given.add(path)
+            yield data
+        if last_look:
+            return
+        stop.wait(poll)

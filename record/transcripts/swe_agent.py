@@ -19,10 +19,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from ..events import Event, Problem
-from .call_matching import Turns
 from .foreign_json import Unreadable, decode, members, result_text, text
 from .splitting import elements
-from .transcript_lines import read_records
+from .transcript_lines import Turns, read_records
 
 _LISTS: Final = frozenset({b"trajectory"})
 _SAYS: Final = frozenset(("thought", "response", "action"))

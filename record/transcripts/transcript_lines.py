@@ -1,11 +1,14 @@
-"""What all readers share: lines with a bound, one `Problem` for each that cannot be read, and twenty at most."""
+"""What the readers of transcripts share: lines with their positions, and calls matched with their results."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, BinaryIO, Final, Protocol, cast
 
-from ..events import Event, Problem
+from ..events import Event, Message, Problem, ToolCall, TurnBegan, TurnEnded
 from .foreign_json import MAX_LINE, Unreadable, decode, members
 
 MAX_PROBLEMS: Final = 20
@@ -110,3 +113,167 @@ def _events(documents: Iterable[tuple[int, bytes]], reader: Reader, what: str) -
         else:
             yield Problem(line=line, sentence=f"This {what} is no JSON object; it is passed over.")
     yield from reader.end()
+
+
+_MAX_LATE: Final = 10_000  # identifiers of calls of earlier turns that got no result
+
+
+@dataclass(slots=True)
+class _Call:
+    name: str
+    arguments: dict[str, Any]
+    at: datetime | None
+    cwd: str | None
+
+
+@dataclass(slots=True)
+class _Result:
+    text: str | None
+    ok: bool
+    at: datetime | None
+    line: int
+    exit: int | None
+
+
+class Turns:
+    """The turn that is open: what it holds is all that a reader holds.
+
+    A call that is told again before its result takes the place of the first telling; a call and a result told again
+    afterwards are passed over. A result that comes before its call waits for it until the turn ends.
+    """
+
+    def __init__(self) -> None:
+        self.running = False
+        self.active = False
+        """Whether the agent has done or said something in this turn."""
+        self.turn_id = ""
+        self._expected: tuple[str, datetime | None] | None = None
+        self._at: datetime | None = None
+        self._open: dict[str, _Call] = {}
+        self._done: dict[str, int] = {}  # identifiers of calls with a result -> what they were called with
+        self._early: dict[str, _Result] = {}
+        self._early_size = 0
+        self._late: dict[str, None] = {}
+
+    def begin(self, turn_id: str, at: datetime | None) -> Iterator[Event]:
+        """A prompt: the open turn ends, the next one begins."""
+        yield from self.end()
+        self.running, self.turn_id, self._at = True, turn_id, at
+        yield TurnBegan(turn_id=turn_id, at=at)
+
+    def expect(self, turn_id: str, at: datetime | None) -> Iterator[Event]:
+        """Something that may be a prompt: the open turn ends, the next one begins once the agent does something."""
+        yield from self.end()
+        self._expected = turn_id, at
+
+    def ensure(self, turn_id: str, at: datetime | None) -> Iterator[Event]:
+        """The agent does something: a turn begins where none is open, as in a transcript without its beginning."""
+        if not self.running:
+            yield from self.begin(*(self._expected or (turn_id, at)))
+        self.active = True
+        self._see(at)
+
+    def said(self, text: str, at: datetime | None) -> Iterator[Event]:
+        """A text of the agent; blank ones are passed over. `ensure` comes first."""
+        if text.strip():
+            self._see(at)
+            yield Message(text=text, at=at)
+
+    def call(
+        self, call_id: str, name: str, arguments: dict[str, Any], *, at: datetime | None, cwd: str | None
+    ) -> Iterator[Event]:
+        """A call. `ensure` comes first."""
+        if (known := self._open.get(call_id)) is not None:
+            known.name = name or known.name
+            known.arguments = arguments or known.arguments
+            known.cwd = cwd or known.cwd
+        elif self._done.get(call_id) != _fingerprint(name, arguments):
+            self._open[call_id] = _Call(name, arguments, at, cwd)
+            if (early := self._early.pop(call_id, None)) is not None:
+                self._early_size -= len(early.text or "")
+                yield from self.result(call_id, early.text, early.ok, at=early.at, line=early.line, exit=early.exit)
+
+    def awaits(self, call_id: str) -> bool:
+        """Whether this call has no result yet."""
+        return call_id in self._open
+
+    def knows(self, call_id: str) -> bool:
+        """Whether this call was told in this turn."""
+        return call_id in self._open or call_id in self._done
+
+    def result(
+        self,
+        call_id: str,
+        result: str | None,
+        ok: bool,
+        *,
+        at: datetime | None,
+        line: int,
+        cwd: str | None = None,
+        exit: int | None = None,
+    ) -> Iterator[Event]:
+        """A result: the call is told with it, at once. `exit` is the status of a command line, where that is told."""
+        call = self._open.pop(call_id, None)
+        if call is not None:
+            self._see(at)
+            self._done[call_id] = _fingerprint(call.name, call.arguments)
+            yield _tool_call(call_id, call, result, ok, at, cwd, exit)
+        elif call_id in self._done or call_id in self._early:
+            return
+        elif call_id in self._late:
+            yield Problem(line=line, sentence=f"The result of the call {call_id[:80]!r} came after its turn had ended.")
+        else:
+            self._early[call_id] = _Result(result, ok, at, line, exit)
+            self._early_size += len(result or "")
+            while self._early_size > MAX_LINE and len(self._early) > 1:
+                yield self._orphan(next(iter(self._early)))
+
+    def end(self) -> Iterator[Event]:
+        """The end of the turn: calls without a result are told, in the order they were made."""
+        for call_id, call in self._open.items():
+            self._late[call_id] = None
+            yield _tool_call(call_id, call, None, False, None, None, None)
+        while len(self._late) > _MAX_LATE:
+            del self._late[next(iter(self._late))]
+        while self._early:
+            yield self._orphan(next(iter(self._early)))
+        if self.running:
+            yield TurnEnded(at=self._at)
+        self.running = self.active = False
+        self._expected = self._at = None
+        self._open.clear()
+        self._done.clear()
+
+    def _see(self, at: datetime | None) -> None:
+        if at is not None and (self._at is None or at > self._at):
+            self._at = at
+
+    def _orphan(self, call_id: str) -> Problem:
+        early = self._early.pop(call_id)
+        self._early_size -= len(early.text or "")
+        return Problem(line=early.line, sentence=f"There is no call {call_id[:80]!r} that this is the result of.")
+
+
+def _tool_call(
+    call_id: str,
+    call: _Call,
+    result: str | None,
+    ok: bool,
+    at: datetime | None,
+    cwd: str | None,
+    exit: int | None,
+) -> ToolCall:
+    return ToolCall(
+        call_id=call_id,
+        name=call.name,
+        arguments=call.arguments,
+        result=result,
+        ok=ok,
+        at=at or call.at,
+        cwd=call.cwd or cwd,
+        exit=exit,
+    )
+
+
+def _fingerprint(name: str, arguments: dict[str, Any]) -> int:
+    return hash((name, json.dumps(arguments, sort_keys=True)))

@@ -4,21 +4,18 @@ assertion.
 
 # pyright: reportUnsupportedDunderAll=false
 __all__ = [
-    "checked_json",
-    "compiled_fold",
+    "check_tally",
     "corroboration",
+    "decision_json",
     "emission_state",
     "fold",
+    "fold_layout",
     "grounding",
     "outputs",
-    "session_reasons",
     "snapshot",
-    "standing",
     "state",
     "timers",
     "trace",
-    "uncounted",
     "validation",
     "versions",
-    "waiting",
 ]

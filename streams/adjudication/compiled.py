@@ -16,15 +16,15 @@ import msgspec
 from ...codecs.blocks import Block
 from ...codecs.canonical import assertion_hash
 from ...codecs.decode import check_chain
-from ...codecs.json_decoding import decoder_of
+from ...codecs.json_text import decoder_of
 from ...codecs.records import EFFECTS, AnyStep, Assertion, Effect
 from ...codecs.times import LATEST
 from ..judging.checks import parse_check
-from ..policy.identifiers import looks_like
+from ..policy.keys import looks_like
 from ..policy.policy import BUILT_IN, Observer, Policy
-from . import compiled_fold, grounding, standing, waiting
-from .checked_json import pieces_of, shown_at
-from .decision_json import DecisionWriter, said_grounding
+from . import check_tally, fold_layout, grounding
+from . import state as waiting
+from .decision_json import DecisionWriter, pieces_of, said_grounding, shown_at
 from .emission_state import CLASSES, AssertionState, Place, Terms
 from .fold_layout import (
     CODES,
@@ -39,9 +39,8 @@ from .fold_layout import (
     TermsInForce,
     Writing,
 )
-from .mending import effects_with_looks
+from .follow_up_requests import effects_reviewed, effects_with_looks
 from .outputs import Writer
-from .reviewing import effects_reviewed
 from .state import State
 from .verdicts import Verdicts
 
@@ -69,7 +68,7 @@ def is_common(state: State, policy: Policy) -> bool:
 
 def folder_for(state: State, policy: Policy, block: Block, writer: Writer, verdicts: Verdicts) -> Folder | None:
     """What folds the common part of a block, or None where Python does all of it."""
-    if compiled_fold.core is None or not is_common(state, policy):
+    if fold_layout.core is None or not is_common(state, policy):
         return None
     packed, unpacked, crowds, held, counters, pending, expiring = state.tables()
     tables = Tables(
@@ -85,7 +84,7 @@ def folder_for(state: State, policy: Policy, block: Block, writer: Writer, verdi
         renewed=verdicts.renewed,
         changed=verdicts.changed,
     )
-    return compiled_fold.core.Folder(
+    return fold_layout.core.Folder(
         tables,
         _moment(state, policy),
         _rules(policy),
@@ -239,7 +238,7 @@ def _chain_of(raw: bytes) -> KeptChain | None:
         return None
     return KeptChain(
         chain=_encode(chain),
-        latest=grounding.latest(chain),
+        latest=grounding.latest_retrieval(chain),
         confidence=grounding.least_confidence(claim),
         grounds=not grounding.is_ungrounded(claim),
     )
@@ -263,7 +262,7 @@ def _k_of(state: State) -> Callable[[str, bool], int]:
 
     def k_of(text: str, external: bool) -> int:
         check = parse_check(text)
-        return standing.k_by_check(by_check, check, external=external)
+        return check_tally.k_by_check(by_check, check, external=external)
 
     return k_of
 

@@ -1,24 +1,145 @@
-"""What counts as evidence, while it is fresh, and how long it carries an assertion.
+"""Evidence: what an observation may speak of, what of it counts, while it is fresh, and how long it carries.
 
-The fold counts *distinct fresh substrate-classes* [S §7]: two observations of one class count once, also where two
-observers made them. Where the policy asks for several observers, distinct observers are counted as well [S §11.3]
-(witnesses.py). Freshness is judged at emission [S §3]; validity is the k-th largest of newest ts + W. The module
-standing.py counts which checks of an assertion the evidence verifies, and which of them stand. Negative observations
-are not stored: each either closes the assertion when it comes or never will, since corroboration only grows newer.
+An observation speaks of the record and the checks that it names, and a bound one of what its signed sighting holds, no
+more (docs/security.md). The fold counts *distinct fresh substrate-classes* [S §7]: two observations of one class count
+once, also where two observers made them. Where the policy asks for several observers, distinct observers are counted
+as well [S §11.3]. Once every observer has answered, an assertion need not wait for its horizon (`early_settle`).
 """
 
 from __future__ import annotations
 
-from ...codecs.records import Observation, Sighting
+from typing import Any, Final, cast
+
+from msgspec.structs import replace
+
+from ...codecs import identifiers
+from ...codecs.records import MAX_CHECK_LENGTH, Observation, Sighting, Subject
 from ...codecs.times import parse_time
 from ...codecs.unicode_text import nfkc
 from ...codecs.vocabulary import NEWEST, VERSIONS, recognise
+from ..judging.checks import Check, canonical, parse_check
+from ..judging.claim_forms import Derived
+from ..judging.coverage import Coverage
+from ..judging.verify import Judged, checks_of_assertion, match
 from ..policy.policy import BUILT_IN, Policy
 from ..policy.privacy import IDENTITY_BOUND, binds_identity
-from . import standing
-from .emission_state import ALONE, CLASSES, NUMBER_OF, AssertionState, ClassEvidence, Declared, json_of, short, whole
-from .uncounted import Uncounted
-from .witnesses import Witness, carried_until, count, note
+from . import check_tally
+from .check_tally import NotCountedReason
+from .emission_state import (
+    ALONE,
+    CLASSES,
+    NUMBER_OF,
+    AssertionState,
+    ClassEvidence,
+    Declared,
+    Witness,
+    carried_until,
+    count,
+    json_of,
+    note,
+    short,
+    whole,
+)
+
+DIGEST_BYTES: Final = 16
+"""Of the SHA-256 of an emission's bytes: what a lane remembers of its record."""
+_CHECKS_OF_OUTCOME: Final = {"corroborates": "verified", "contradicts": "refuted"}
+"""The member whose checks an outcome rests on."""
+
+
+def is_of_another(subject: Subject, digest: bytes) -> bool:
+    """Whether what was looked at is another record than the one that was taken in.
+
+    Args:
+        subject: of the observation.
+        digest: the attempt's (`emission_state.Attempt`).
+    """
+    return subject.digest is not None and not identifiers.names(subject.digest, digest[:DIGEST_BYTES])
+
+
+def of_own_checks(state: AssertionState, observation: Observation) -> Observation | None:
+    """The observation without what it says of checks that are not the assertion's.
+
+    Args:
+        state: the assertion.
+        observation: of it.
+
+    Returns:
+        The observation as it is, nearly always. None where nothing is left on which its outcome could rest.
+    """
+    if not check_tally.has_own(state):
+        return _of_told_checks(state, observation)
+    said = observation.verified or observation.refuted
+    detail: Any = (observation.detail or {}).get("checks")
+    if not said or not isinstance(detail, list):
+        return observation
+    reported, own = cast("list[Any]", detail), check_tally.texts(state)
+    others = [place for place, one in enumerate(reported[: len(own)]) if _is_another(one, own[place])]
+    if not others:
+        return observation
+    verified, refuted = _without_places(observation.verified, others), _without_places(observation.refuted, others)
+    decided = {"verified": verified, "refuted": refuted}
+    field = _CHECKS_OF_OUTCOME.get(observation.outcome)
+    if field is not None and getattr(observation, field) and not decided[field]:
+        return None
+    left: list[Any] = [{} if place in others else one for place, one in enumerate(reported)]
+    return replace(observation, **decided, detail=_with_checks(observation, left))
+
+
+def _of_told_checks(state: AssertionState, observation: Observation) -> Observation | None:
+    """The observation with what it says of the check that it tells, at the place where that is kept.
+
+    Of an assertion without its own checks an observer tells one, the first. What is no check counts for nothing, nor
+    does what finds no room (`standing.place_of_told`).
+    """
+    detail: Any = (observation.detail or {}).get("checks")
+    reported = cast("list[Any]", detail)[0] if isinstance(detail, list) and detail else None
+    if reported is None and not observation.verified and not observation.refuted:
+        return observation  # it speaks of the assertion as a whole, or of nothing
+    given: Any = cast("dict[str, Any]", reported).get("check") if isinstance(reported, dict) else None
+    check = parse_check(given) if isinstance(given, str) and len(given) <= MAX_CHECK_LENGTH else None
+    place = None
+    if isinstance(check, Check):
+        verifies = observation.outcome == "corroborates" and 0 in (observation.verified or ())
+        place = check_tally.place_of_told(state, check, canonical(check), verified=verifies)
+    field = _CHECKS_OF_OUTCOME.get(observation.outcome)
+    if place is None:
+        if field is not None and getattr(observation, field) is not None:
+            return None
+        return replace(observation, verified=None, refuted=None, detail=_with_checks(observation, []))
+    verified, refuted = _moved(observation.verified, place), _moved(observation.refuted, place)
+    if field is not None and getattr(observation, field) and not {"verified": verified, "refuted": refuted}[field]:
+        return None
+    return replace(
+        observation,
+        verified=verified,
+        refuted=refuted,
+        detail=_with_checks(observation, [*([{}] * place), reported]),
+    )
+
+
+def _with_checks(observation: Observation, checks: list[Any]) -> dict[str, Any]:
+    return {**(observation.detail or {}), "checks": checks}
+
+
+def _moved(places: list[int] | None, place: int) -> list[int] | None:
+    return None if places is None else [place] if 0 in places else []
+
+
+def _is_another(reported: Any, own: str) -> bool:
+    """Whether what was reported names a check, and another one. What is no check names none: it cannot be decided."""
+    text: Any = cast("dict[str, Any]", reported).get("check") if isinstance(reported, dict) else None
+    if not isinstance(text, str) or text == own:
+        return False
+    found, wanted = parse_check(text), parse_check(own)
+    if not isinstance(found, Check):
+        return False
+    return not isinstance(wanted, Check) or canonical(found) != canonical(wanted)
+
+
+def _without_places(places: list[int] | None, others: list[int]) -> list[int] | None:
+    return None if places is None else [place for place in places if place not in others]
+
 
 GIT_LOG = "substrate.git.log"
 MCP_BRIEF = "substrate.mcp.brief"
@@ -58,7 +179,7 @@ def _latest(state: AssertionState) -> int:
     return state.emitted_at + state.bounds.horizon + state.bounds.late_horizon
 
 
-def barred(policy: Policy, state: AssertionState, observation: Observation) -> Uncounted | None:
+def exclusion_reason(policy: Policy, state: AssertionState, observation: Observation) -> NotCountedReason | None:
     """Why nothing that this observation says may count for or against this assertion; None where it may.
 
     Not from a substrate that the emitter can write to: that is none [S §3]; not from a service whose state the
@@ -130,7 +251,9 @@ def class_of(observation: Observation | Sighting) -> str | None:
     return None if found.terminal else found.name
 
 
-def corroborate(policy: Policy, state: AssertionState, observation: Observation, ts: int, cls: str) -> Uncounted | None:
+def corroborate(
+    policy: Policy, state: AssertionState, observation: Observation, ts: int, cls: str
+) -> NotCountedReason | None:
     """Takes a corroboration in.
 
     Args:
@@ -143,7 +266,7 @@ def corroborate(policy: Policy, state: AssertionState, observation: Observation,
     Returns:
         None where it counts for the assertion and is news; else the reason why it does not.
     """
-    places = standing.verified(state, observation)
+    places = check_tally.verified(state, observation)
     if isinstance(places, str):
         return places
     seen, bounds, emitted_at = _seen(state, cls), state.bounds, state.emitted_at
@@ -163,12 +286,12 @@ def corroborate(policy: Policy, state: AssertionState, observation: Observation,
         return "too-late"
     if not is_accepted:
         return "not-declared"
-    news = standing.note(state, seen, observation, places, ts)
+    news = check_tally.note(state, seen, observation, places, ts)
     if bounds.min_observers != ALONE and (least := state.min_observers) > 1:
         bound = binds_identity(observation.tier, cls)
-        said = -1 if places is None else standing.own_file(state, observation, places)
+        said = -1 if places is None else check_tally.own_file(state, observation, places)
         witness = Witness(seen.number, observation.observer, ts, kept, bound, said)
-        news = note(state.witnesses, witness, least * standing.count(state)) or news
+        news = note(state.witnesses, witness, least * check_tally.count(state)) or news
     if ts <= seen.ts:
         return None if news else "not-newer"
     if seen.ts < 0:
@@ -199,7 +322,7 @@ def count_declarations(state: AssertionState) -> None:
             seen.identity_bound = declared.substrate_class in IDENTITY_BOUND
 
 
-def contradict(state: AssertionState, cls: str, ts: int) -> Uncounted | None:
+def contradict(state: AssertionState, cls: str, ts: int) -> NotCountedReason | None:
     """Why a contradiction does not hold: it is older than `t - W`, or an observer has corroborated the class since.
 
     Args:
@@ -215,7 +338,7 @@ def contradict(state: AssertionState, cls: str, ts: int) -> Uncounted | None:
     return "outweighed" if any(seen.latest > ts for seen in state.seen if seen.substrate_class == cls) else None
 
 
-def unmask(state: AssertionState, observation: Observation, cls: str, ts: int) -> Uncounted | None:
+def unmask(state: AssertionState, observation: Observation, cls: str, ts: int) -> NotCountedReason | None:
     """Why an `unknown-observation` does not hold against an id that the emitter declared [S §11.1]; None where it does.
 
     Only a later corroboration of the same id outweighs it, so a true annotation does not excuse an invented one.
@@ -243,23 +366,23 @@ def validity(state: AssertionState) -> int:
     Of several checks the one that is carried least. Where more than one observer is needed, no longer than so many
     carry each check; -1 where there are fewer.
     """
-    if state.fresh < standing.least_k(state):
+    if state.fresh < check_tally.least_k(state):
         return -1
-    until = standing.carried(state)
+    until = check_tally.carried(state)
     if until < 0:
         return -1
     bounds = state.bounds
     until = min(until, state.longest)
     if bounds.min_observers != ALONE and (least := state.min_observers) > 1:
         windows = bounds.windows
-        for place in standing.weighed(state):
+        for place in check_tally.weighed(state):
             until = min(until, carried_until(state.witnesses, lambda number: windows[CLASSES[number]], least, place))
     return until
 
 
 def is_enough(state: AssertionState) -> bool:
     """Whether every check stands, by evidence of as many observers as are needed."""
-    return standing.stands(state) and missing_observers(state) == 0
+    return check_tally.stands(state) and missing_observers(state) == 0
 
 
 def missing_observers(state: AssertionState) -> int:
@@ -267,7 +390,7 @@ def missing_observers(state: AssertionState) -> int:
     least = state.min_observers
     if least <= 1:
         return 0
-    return max(0, least - min(count(state.witnesses, place) for place in standing.weighed(state)))
+    return max(0, least - min(count(state.witnesses, place) for place in check_tally.weighed(state)))
 
 
 def observed_at(observation: Observation) -> int:
@@ -316,3 +439,108 @@ def _names(state: AssertionState, declared: Declared, kept: bytes) -> bool:
     return named == kept or (
         declared.number == _GIT_LOG and same_observation(whole(named), whole(kept), declared.substrate_class)
     )
+
+
+_DECIDING: Final = ("corroborates", "contradicts")
+
+
+def as_signed(state: AssertionState, bound: Observation, cls: str, sighting: Sighting) -> Observation | None:
+    """A bound observation with what its signed sighting bears out.
+
+    Args:
+        state: the assertion that it is said to speak of.
+        bound: as it came.
+        cls: its bare class, which is the sighting's.
+        sighting: that it carries.
+
+    Returns:
+        None where the assertion does not cite that sighting, or where its outcome is not what the sighting says.
+    """
+    kept = short(sighting.observation_id)
+    if not any(one.substrate_class == cls and one.id >= 0 and state.ids[one.id] == kept for one in state.declared):
+        return None
+    plain = replace(bound, looked_at=None, judge=None, attestation=sighting.attestation)
+    if bound.outcome not in _DECIDING:
+        return plain  # counts for nothing
+    checks = list(check_tally.texts(state)) if check_tally.has_own(state) else _bound_checks(bound)
+    found = _sighting_bears_out(state, cls, sighting, checks, bound)
+    if found.outcome != bound.outcome or bound.verified is None:
+        return None
+    helds = [
+        {"check": check, "holds": one.holds, **({"path": one.path} if one.path else {})}
+        for check, one in zip(checks, found.helds, strict=True)
+    ]
+    return replace(
+        plain,
+        verified=[place for place in bound.verified if place in found.verified],
+        refuted=list(found.refuted),
+        detail={"checks": helds},
+    )
+
+
+def _bound_checks(bound: Observation) -> list[str]:
+    """The check that a bound observation tells; empty where it tells none."""
+    detail: Any = (bound.detail or {}).get("checks")
+    first = cast("list[Any]", detail)[0] if isinstance(detail, list) and detail else None
+    text: Any = cast("dict[str, Any]", first).get("check") if isinstance(first, dict) else None
+    return [text] if isinstance(text, str) and len(text) <= MAX_CHECK_LENGTH else []
+
+
+def _sighting_bears_out(
+    state: AssertionState, cls: str, sighting: Sighting, checks: list[str], bound: Observation
+) -> Judged:
+    given: Any = (sighting.locator or {}).get("path")
+    is_own = check_tally.has_own(state)
+    asked = checks_of_assertion(state.kind, Derived(tuple(checks), is_own, "declared" if is_own else "claim"))
+    unchecked = tuple((start, end) for start, end in bound.unchecked or ())
+    coverage = Coverage(bound.coverage or "part", unchecked)
+    return match(cls, asked, coverage, sighting.content, given if isinstance(given, str) else "")
+
+
+def awaited(policy: Policy, state: AssertionState) -> frozenset[str]:
+    """Who has to answer about an assertion, for which class (`_answer`); empty where only its horizon settles it."""
+    numbers = [one.number for one in state.declared]
+    bound = {NUMBER_OF[name] for name in policy.sightings.classes}
+    if len(set(numbers)) < len(numbers) or not bound.isdisjoint(numbers) or policy.judging.accept != [BUILT_IN]:
+        return frozenset()
+    found: set[str] = set()
+    for number in numbers:
+        speakers = {
+            name: one for name, one in policy.observers.items() if not one.classes or CLASSES[number] in one.classes
+        }
+        if not speakers or not all(one.all_keys for one in speakers.values()):
+            return frozenset()
+        found.update(_answer(number, name) for name in speakers)
+    return frozenset(found)
+
+
+def note_answer(policy: Policy, state: AssertionState, observation: Observation, cls: str) -> bool:
+    """Notes an answer; True where it was the last one.
+
+    Args:
+        policy: in force.
+        state: the assertion, pending.
+        observation: about it, and heard under this policy: an observer who has a key has signed it, or else the
+            sighting that it is bound to, which counts only for classes that are bound.
+        cls: its bare class.
+    """
+    if not may_be_answer(policy, observation):
+        return False
+    wanted, one = awaited(policy, state), _answer(NUMBER_OF[cls], observation.observer)
+    if one not in wanted:
+        return False
+    if one not in state.answers:
+        state.basis = [*state.answers, one]
+    return wanted.issubset(state.answers)
+
+
+def may_be_answer(policy: Policy, observation: Observation) -> bool:
+    """Whether an observation is an answer that somebody may be waiting for, whatever it is about: of an observer that
+    has a key in the policy, whose look was answered, and decided by the checks."""
+    observer = policy.observers.get(observation.observer)
+    signs = observer is not None and bool(observer.all_keys)
+    return signs and observation.outcome != "unavailable" and observation.judge is None
+
+
+def _answer(number: int, observer: str) -> str:
+    return f"{number} {observer}"

@@ -16,7 +16,7 @@ from ...codecs.records import Assertion, Emission, Reason, Status
 from ...codecs.vocabulary import Terminal
 from ..policy.policy import Policy
 from ..sanitise import unexpected_confusables
-from . import corroboration, grounding, standing
+from . import check_tally, corroboration, grounding
 from .emission_state import A_LOOK, REASONS, AssertionState
 
 
@@ -137,14 +137,14 @@ def _enough(case: Case) -> bool:
 
 def _admissible(case: Case) -> bool:
     state = case.state
-    if not standing.stands(state) or corroboration.validity(state) < case.now:
+    if not check_tally.stands(state) or corroboration.validity(state) < case.now:
         return False
-    return standing.covers_enough(state)
+    return check_tally.covers_enough(state)
 
 
 def _partly_checked(case: Case) -> bool:
     """Its checks stand, and speak of less of the sentence than the policy wants."""
-    return _enough(case) and not standing.covers_enough(case.state)
+    return _enough(case) and not check_tally.covers_enough(case.state)
 
 
 def _too_few(case: Case) -> bool:

@@ -1,30 +1,101 @@
-"""What a lane keeps of one emission: its attempts, their living assertions, and evidence that waits.
+"""What a lane keeps of one emission: its attempts, their living assertions, and the evidence of each.
 
-At rest all of it is one MessagePack string (`pack`), a few hundred bytes for an assertion with its evidence; it is
+At rest all of it is one MessagePack string (`pack`), a few hundred bytes for an assertion with its evidence. It is
 taken apart only while a block touches it (`unpack`). So a million live assertions are a million byte strings, which
-the garbage collector never walks, and a snapshot writes down as they are. To keep them short, what is the same for many
-is named by number (classes, terms), an observation id that is a hash is kept as its bytes, and what the enclosing
-items know (`emission_id`, `attempt`, `emitted_at`) is left out and filled in again.
-
-No item refers back to what holds it: the structs are not tracked by the cyclic collector (docs/internals.md), so a
-cycle would never be freed.
+the garbage collector does not track. What the compiled core reads of it is declared in fold_layout.py.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from functools import lru_cache
 from typing import Any, Final, get_args
 
 import msgspec
 
-from ...codecs.json_decoding import decoder_of
+from ...codecs.json_text import decoder_of
 from ...codecs.records import AnyStep, Basis, CoverageLevel, Disposition, Effect, Kind, Reason
 from ...codecs.vocabulary import CLASSES_1_0
 from .timers import TIME, WATERMARK
-from .witnesses import Witness
+
+
+class Witness(msgspec.Struct, gc=False, eq=False, array_like=True):
+    """The newest evidence of one observer in one class.
+
+    Attributes:
+        number: of the bare class (emission_state.py).
+        observer: who saw it.
+        ts: when, Unix ms.
+        id: its observation id, as `emission_state.short` has it.
+        identity_bound: its tier [S §12].
+        checks: a bit for each check of the assertion that it verified; -1: all of them.
+    """
+
+    number: int
+    observer: str
+    ts: int
+    id: bytes
+    identity_bound: bool = False
+    checks: int = -1
+
+
+def note(witnesses: list[Witness], new: Witness, most: int) -> bool:
+    """Takes evidence in, at most `most` observers a class; False where it is no news.
+
+    Of equal times the name decides, so that the order in which observers are heard does not matter.
+    """
+    same = [one for one in witnesses if one.number == new.number]
+    for one in same:
+        if one.observer == new.observer:
+            more = new.checks & ~one.checks != 0
+            one.checks |= new.checks
+            if new.ts <= one.ts:
+                return more
+            one.ts, one.id, one.identity_bound = new.ts, new.id, new.identity_bound
+            return True
+    if len(same) < most:
+        witnesses.append(new)
+        return True
+    last = same[0]
+    for one in same:
+        if _is_before(last, one):
+            last = one
+    if not _is_before(new, last):
+        return False
+    witnesses[witnesses.index(last)] = new
+    return True
+
+
+def count(witnesses: Sequence[Witness], check: int = 0) -> int:
+    """How many distinct observers there are of one check, counted no further than `note` keeps them."""
+    return len({one.observer for one in witnesses if one.checks >> check & 1})
+
+
+def carried_until(witnesses: Sequence[Witness], window: Callable[[int], int], least: int, check: int = 0) -> int:
+    """The last instant at which evidence of `least` observers still holds, Unix ms; -1 where there are fewer.
+
+    Args:
+        witnesses: those that count.
+        window: W of a class by its number, ms.
+        least: n.
+        check: of which check; its place.
+    """
+    ends: dict[str, int] = {}
+    for one in witnesses:
+        if not one.checks >> check & 1:
+            continue
+        end = one.ts + window(one.number)
+        if end > ends.get(one.observer, -1):
+            ends[one.observer] = end
+    return -1 if len(ends) < least else sorted(ends.values())[-least]
+
+
+def _is_before(one: Witness, other: Witness) -> bool:
+    """Whether one is kept rather than the other."""
+    return one.ts > other.ts or (one.ts == other.ts and one.observer < other.observer)
+
 
 CLASSES: Final = tuple(sorted(CLASSES_1_0))
 """Substrate-classes by the number that stands for them at rest. A later version's go behind these."""

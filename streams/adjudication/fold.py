@@ -17,41 +17,33 @@ from typing import Final
 
 import msgspec
 
-from ...codecs.adoptions import is_adoption
-from ...codecs.blocks import MAX_HEADERS, MAX_INPUT_BYTES, Block, Event, EventKind, Output
+from ...codecs.blocks import MAX_HEADERS, MAX_INPUT_BYTES, Block, Event, EventKind, Output, refused
 from ...codecs.canonical import fast_canonical, parse_json
-from ...codecs.decode import assertion_text, decode_review, too_annotated
-from ...codecs.digests import digest_of
-from ...codecs.errors import DoesNotHoldError, Fault
-from ...codecs.fast_decode import read_emission, read_observation
-from ...codecs.quarantine import refused
-from ...codecs.records import EFFECTS, Effect, Emission, Observation, Outcome
-from ...codecs.sightings import decode_sighting
-from ...codecs.spans import span_key
-from ...codecs.times import parse_time
-from ..policy import adoption_rule
-from ..policy.policy import Policy
-from ..policy.signed_policies import follow
-from . import (
-    bound,
-    check_places,
-    compiled_fold,
-    corroboration,
-    grounding,
-    independence,
-    mending,
-    observer_answers,
-    proposals,
-    reviewing,
-    session_reasons,
-    standing,
-    subjects,
-    validation,
-    waiting,
+from ...codecs.decode import (
+    assertion_text,
+    decode_review,
+    decode_sighting,
+    read_emission,
+    read_observation,
+    too_annotated,
 )
-from .citing import Citing
-from .claims import Claims, claims_of
+from ...codecs.errors import DoesNotHoldError, Fault
+from ...codecs.identifiers import digest_of, span_key
+from ...codecs.ledger_statements import is_adoption
+from ...codecs.records import EFFECTS, Effect, Emission, Observation, Outcome
+from ...codecs.times import parse_time
+from ..policy import policy as adoption_rule
+from ..policy.policy import Policy, follow
+from . import check_tally, corroboration, fold_layout, follow_up_requests, grounding, validation
+from . import corroboration as bound
+from . import corroboration as observer_answers
+from . import corroboration as subjects
+from . import grounding as session_reasons
+from . import state as waiting
+from . import validation as proposals
+from .check_tally import NotCountedReason
 from .compiled import folder_for, topics_of
+from .corroboration import DIGEST_BYTES
 from .decisions import Case, Moment
 from .emission_state import (
     A_LOOK,
@@ -64,11 +56,10 @@ from .emission_state import (
     Phase,
     json_of,
 )
-from .outputs import Writer, traceparent_of
+from .grounding import Claims, claims_of
+from .outputs import Citing, Writer, traceparent_of
 from .state import MAX_TIMERS, State, counters, due, new_state, next_due
-from .subjects import DIGEST_BYTES
 from .trace import FoldTrace
-from .uncounted import Uncounted
 from .verdicts import Verdicts
 from .versions import COMPILED, FOLD_VERSION, fold_version, rules_of
 
@@ -189,8 +180,8 @@ class _Folding:
         self.authenticates = policy.emitters.authenticates
         is_compiled = version <= COMPILED and trace is None
         self.core = folder_for(state, policy, block, self.writer, self.verdicts) if is_compiled else None
-        self.reviewed = reviewing.effects_reviewed(policy)
-        self.looks_kept = mending.effects_with_looks(policy) | self.reviewed
+        self.reviewed = follow_up_requests.effects_reviewed(policy)
+        self.looks_kept = follow_up_requests.effects_with_looks(policy) | self.reviewed
         self.counts_answers = self.rules.early_settle
         self.counts_looks = self.rules.trust != "declared"
         self.topics = topics_of(block, policy)
@@ -257,7 +248,7 @@ class _Folding:
         if self.core is not None:
             self.state.left_to_python = self.core.apply(events, self.topics, self.take_in)
             return
-        self.state.left_to_python = 0 if compiled_fold.core is None else len(events)
+        self.state.left_to_python = 0 if fold_layout.core is None else len(events)
         for event in events if self.trace is None else self.trace.each(events):
             self.take_in(event)
 
@@ -414,7 +405,7 @@ class _Folding:
             unauthenticated = None
         cases: list[Case] = []
         traceparent = traceparent_of(event)
-        locators = reviewing.locators_of(emission, event.value) if self.reviewed else []
+        locators = follow_up_requests.locators_of(emission, event.value) if self.reviewed else []
         proposed = proposals.proposers_of(self.checked, emission, event.value)
         for number, (assertion, claims) in enumerate(zip(emission.assertions or (), all_claims, strict=True)):
             self.counters["newer-vocabulary"] += claims.newer  # a reason to upgrade [S §11.2]
@@ -442,12 +433,12 @@ class _Folding:
                 order=state.next_order(),
             )
             if assertion.session is not None and assertion.kind == "assertion":
-                assertion_state.session = REASONS.index(session_reasons.reason_of(assertion.session))
+                assertion_state.session = REASONS.index(session_reasons.session_reason(assertion.session))
             if effect in self.reviewed and assertion.kind != "refusal":
-                assertion_state.reviewers = [reviewing.material(emission, assertion, locators[number])]
+                assertion_state.reviewers = [follow_up_requests.material(emission, assertion, locators[number])]
             proposal = assertion.proposal
             checks = assertion.checks or (None if proposal is None else proposal.checks)
-            standing.begin(assertion_state, checks, self.terms, proposed[number] if proposed else None)
+            check_tally.begin(assertion_state, checks, self.terms, proposed[number] if proposed else None)
             state.add(attempt, assertion_state)
             if self.trace is not None:
                 self.trace.began(assertion_state)
@@ -540,7 +531,7 @@ class _Folding:
             # It was looked at when it came, by the policy of then.
             if self.counts_answers and cls is not None and why != "other-checks":
                 fault = validation.unauthorised(self.checked, observation, before.record)
-                if fault is None and observer_answers.note(self.policy, assertion_state, observation, cls):
+                if fault is None and observer_answers.note_answer(self.policy, assertion_state, observation, cls):
                     has_all_answers = True
         if self.verdicts.judge(Moment.ARRIVAL, case):
             return
@@ -622,7 +613,7 @@ class _Folding:
         """Whether an observation that counts for nothing is a look at, or an answer about, an assertion that has yet to
         come."""
         is_look = self.counts_looks and observation.outcome != "unavailable"
-        if not is_look and not (self.counts_answers and observer_answers.may_count(self.policy, observation)):
+        if not is_look and not (self.counts_answers and observer_answers.may_be_answer(self.policy, observation)):
             return False
         attempt = known.attempt(observation.subject.attempt) if known is not None else None
         key = span_key(observation.subject.span)
@@ -679,7 +670,7 @@ class _Folding:
             self.note_uncounted(assertion_state, observation, ts, why)
         elif assertion_state.phase == Phase.PENDING:
             # Nothing that a corroboration can bring about holds below k: 2 us less for every other observation.
-            if assertion_state.fresh >= standing.least_k(assertion_state) or case.fabricated or case.contradicted:
+            if assertion_state.fresh >= check_tally.least_k(assertion_state) or case.fabricated or case.contradicted:
                 verdicts.judge(Moment.EVIDENCE, case)
         elif case.fabricated:
             verdicts.close_admitted(assertion_state, "rejected", "fabricated-annotation")
@@ -688,7 +679,7 @@ class _Folding:
         else:
             verdicts.extend(assertion_state, corroboration.validity(assertion_state))
 
-    def weigh(self, case: Case, observation: Observation, record: bytes, ts: int, cls: str) -> Uncounted | None:
+    def weigh(self, case: Case, observation: Observation, record: bytes, ts: int, cls: str) -> NotCountedReason | None:
         """Notes what an observation says in the case or the assertion; where it changes nothing, says why."""
         assertion_state, outcome = case.state, observation.outcome
         if self.guarded and observation.signature is None:
@@ -696,8 +687,8 @@ class _Folding:
             if signed is None:
                 return "not-as-signed"
             observation = signed
-        observation = independence.with_root(assertion_state.bounds, observation, cls)
-        why = corroboration.barred(self.policy, assertion_state, observation)
+        observation = check_tally.with_root(assertion_state.bounds, observation, cls)
+        why = corroboration.exclusion_reason(self.policy, assertion_state, observation)
         if why is None:
             self.note_look(assertion_state, outcome)
             own = subjects.of_own_checks(assertion_state, observation)
@@ -706,14 +697,14 @@ class _Folding:
             self.note(assertion_state, observation, ts, cls)
         if outcome == "terms-present":
             if why is None:
-                standing.note_words(assertion_state)
+                check_tally.note_words(assertion_state)
             return "terms-present"
         if outcome in _UNCOUNTED:  # it waited for its assertion, as an answer
             return _UNCOUNTED[outcome]
         if why is not None:
             return why
         if outcome == "corroborates":
-            observation = check_places.with_file(observation)
+            observation = check_tally.with_file(observation)
             return corroboration.corroborate(self.policy, assertion_state, observation, ts, cls)
         if outcome == "contradicts":
             why = corroboration.contradict(assertion_state, cls, ts)
@@ -738,7 +729,7 @@ class _Folding:
         state = attempt.assertion(span_key(observation.subject.span))
         if state is None:
             return
-        if state.phase == Phase.PENDING and corroboration.barred(self.policy, state, observation) is None:
+        if state.phase == Phase.PENDING and corroboration.exclusion_reason(self.policy, state, observation) is None:
             self.note_look(state, observation.outcome)
             own = subjects.of_own_checks(state, observation)
             if own is not None:
@@ -752,11 +743,11 @@ class _Folding:
             self.state.end_lateness(assertion_state, A_LOOK)
 
     def note_uncounted(
-        self, assertion_state: AssertionState | None, observation: Observation, ts: int, why: Uncounted | None
+        self, assertion_state: AssertionState | None, observation: Observation, ts: int, why: NotCountedReason | None
     ) -> None:
         """Keeps that an observation did not count, for who may have to review the assertion."""
         if assertion_state is not None and why is not None and assertion_state.phase == Phase.PENDING:
-            reviewing.note(self.policy, assertion_state, observation, ts, why)
+            follow_up_requests.keep_not_counted(self.policy, assertion_state, observation, ts, why)
 
     def note_answer(self, assertion_state: AssertionState, observation: Observation, cls: str) -> None:
         """Settles a pending assertion, as if its horizon had ended, where every observer has answered about it."""
@@ -764,7 +755,7 @@ class _Folding:
             self.counts_answers
             and assertion_state.phase == Phase.PENDING
             and subjects.of_own_checks(assertion_state, observation) is not None
-            and observer_answers.note(self.policy, assertion_state, observation, cls)
+            and observer_answers.note_answer(self.policy, assertion_state, observation, cls)
         ):
             self.verdicts.judge(Moment.END, self.verdicts.case(assertion_state))
 
@@ -776,7 +767,7 @@ class _Folding:
             and (assertion_state.effect in self.reviewed or assertion_state.attempt + 1 < self.rules.max_attempts)
             and assertion_state.kind != "refusal"
         ):
-            mending.note(assertion_state, observation, cls, ts)
+            follow_up_requests.keep_look(assertion_state, observation, cls, ts)
 
     # ------------------------------------------------------------ reviews
 
@@ -844,7 +835,7 @@ def _of_another(known: EmissionState, owner: bytes) -> Fault | None:
 
 _RECORD: Final = int(EventKind.RECORD)  # a plain name in the loop: a member of an enum costs 0.1 us a look
 _ADJUDICATED: Final = (Phase.PENDING, Phase.ADMITTED)
-_UNCOUNTED: Final[Mapping[Outcome, Uncounted]] = {"absent": "absent", "unavailable": "unavailable"}
+_UNCOUNTED: Final[Mapping[Outcome, NotCountedReason]] = {"absent": "absent", "unavailable": "unavailable"}
 _NOTHING: Final[dict[str, list[PendingEvidence]]] = {}
 
 _APPLIERS: dict[str, Callable[[_Folding, Event], Fault | None]] = {

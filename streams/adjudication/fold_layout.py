@@ -1,7 +1,8 @@
 """The tuples that the fold's Python and the compiled core hand each other, field by field (native/README.md).
 
-`codecs/compiled_layout.py` says how this declaration is used. What the core reads of a packed emission
-(`emission_state.py`) belongs to it as well: the structs lie as arrays, field by field in their order.
+`codecs/compiled_core.py` says how this declaration is used. What the core reads of a packed emission
+(`emission_state.py`) belongs to it as well: the structs lie as arrays, field by field in their order. `core` is the
+compiled fold, where it is there and may be used.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ...codecs.compiled_layout import EVENT, HEADER, OUTPUT, Fields, fingerprint
+from ...codecs import compiled_core
+from ...codecs.compiled_core import EVENT, HEADER, OUTPUT, Fields, fingerprint
 
 if TYPE_CHECKING:
     from ...codecs.blocks import Output
@@ -401,3 +403,12 @@ CODES: Final[Mapping[str, Sequence[str]]] = {
 
 LAYOUT: Final = fingerprint(TUPLES, PACKED, CODES, {"output": OUTPUT, "header": HEADER, "event": EVENT})
 """The layout that `streams._native` must have been built from."""
+
+
+try:
+    from .. import _native as _found
+except ImportError:
+    core = None
+else:
+    core = _found if compiled_core.codecs is not None and compiled_core.usable(_found, LAYOUT) else None
+"""The compiled module, or None; also without the compiled codecs, whose outputs it makes."""

@@ -1,7 +1,9 @@
-"""What an emission's own provenance chain and citations must fulfil [C §2, §3, §4, §6, §7].
+"""What an emission says of itself: its provenance chain and citations, its annotations, and its session.
 
-A chain is only the emitter's word, so it can only make a verdict stricter: an ungrounded or severed chain that claims
-grounding, a quote that is not in its context, and a confidence below the floor are refused; nothing here admits.
+All of it is only the emitter's word. A chain, a citation or a session [S §3] can only make a verdict stricter: an
+ungrounded or severed chain that claims grounding, a quote that is not in its context, a confidence below the floor
+[C §2, §3, §4, §6, §7], or a run that failed (docs/recording.md) refuse an assertion. Annotations are taken in on
+arrival and are never evidence [S §4, §5, §6, §11.1].
 """
 
 from __future__ import annotations
@@ -9,11 +11,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
+import msgspec
+
 from ...codecs.decode import assertion_text
 from ...codecs.errors import Fault, schema_fault
-from ...codecs.records import AnyStep, Assertion, Derived, Emission, Retrieval, Severed
+from ...codecs.records import AnyStep, Assertion, Derived, Emission, Reason, Retrieval, Session, SessionScope, Severed
 from ...codecs.times import parse_time
-from ..judging.cited import cited_spans
+from ...codecs.vocabulary import DECAYED, UNVERIFIED, Terminal, recognise
+from ..judging.prose_literals import cited_spans
+from .emission_state import NUMBER_OF, Declared, short
 
 MAX_CITING: Final = 100_000
 """Characters that the strictly cited assertions of one emission may have together: each is read for quotations."""
@@ -48,7 +54,7 @@ def least_confidence(assertion: Assertion) -> float | None:
     return min(found, default=None)
 
 
-def latest(chain: Sequence[AnyStep]) -> int:
+def latest_retrieval(chain: Sequence[AnyStep]) -> int:
     """The latest time of retrieval in a chain, Unix ms; 0 where it names none."""
     times = [step.timestamp for step in steps(chain) if isinstance(step, Retrieval)]
     return max([parse_time(one) or 0 for one in times if one is not None], default=0)
@@ -122,3 +128,93 @@ def too_much_cited(emission: Emission) -> Fault | None:
         return None
     expected = f"quotations times characters of their contexts of at most {MAX_COMPARED} together"
     return schema_fault("$.assertions", expected, str(compared))
+
+
+class Claims(msgspec.Struct, gc=False):
+    """What an assertion's annotations claim: those that may count, and what decides by itself.
+
+    Attributes:
+        newer: how many anchors of a later vocabulary there are.
+        latest: the latest instant that the assertion speaks of, Unix ms.
+    """
+
+    ids: list[bytes]
+    declared: list[Declared]
+    terminal: Terminal | None
+    unknown: bool
+    newer: int
+    latest: int
+
+
+def claims_of(emission: Emission, assertion: Assertion) -> Claims:
+    """The claims of one assertion; a class is one of the emission's vocabulary where it names no version itself.
+
+    Args:
+        emission: which holds it.
+        assertion: the one.
+    """
+    ids: list[bytes] = []
+    declared: list[Declared] = []
+    terminal: Terminal | None = None
+    unknown, newer, latest, vocabulary = False, 0, 0, emission.vocabulary
+    for annotation in assertion.annotations:
+        name, is_terminal, is_newer = recognise(annotation.substrate_class, vocabulary)
+        newer += is_newer
+        ts = None if annotation.ts is None else parse_time(annotation.ts)
+        if ts is not None and ts > latest:
+            latest = ts
+        if name is None or annotation.unknown:
+            unknown = True
+        elif is_terminal:
+            terminal = terminal or (DECAYED if name == DECAYED else UNVERIFIED)
+        else:
+            place = -1
+            if annotation.declared_id is not None:
+                kept = short(annotation.declared_id)
+                if kept not in ids:
+                    ids.append(kept)
+                place = ids.index(kept)
+            declared.append(Declared(NUMBER_OF[name], place, ts))
+    if assertion.chain:
+        latest = max(latest, latest_retrieval(assertion.chain))
+    return Claims(ids, declared, terminal, unknown, newer, latest)
+
+
+ALL_TESTS: Final = "all"
+
+
+def session_reason(session: Session) -> Reason:
+    """Why a statement is contradicted (`session-failed`), or else not verified, as far as its session tells."""
+    if session.is_no_run:
+        return "no-run"
+    if not covers(session.scope, session.stated):
+        return "narrower-run"
+    if session.edits_after:
+        return "stale-run"
+    return "session-failed" if _failed(session) and not session.runs_after else "session-only"
+
+
+def _failed(session: Session) -> bool:
+    """Whether the run counted a failure. One that ended with 0 did not, whatever stands in its output."""
+    counts = session.counts
+    return counts is not None and counts.failed + counts.errors > 0 and session.exit != 0
+
+
+def covers(scope: SessionScope | None, stated: SessionScope) -> bool:
+    """Whether a run on `scope` ran all that is stated: each part of it, or a folder or file around it.
+
+    Args:
+        scope: of the run; None where that is not known.
+        stated: what a statement speaks of.
+    """
+    if scope is None or scope == ALL_TESTS:
+        return scope is not None
+    parts = [scope] if isinstance(scope, str) else scope
+    wanted = [stated] if isinstance(stated, str) else stated
+    return bool(wanted) and stated != ALL_TESTS and all(any(is_within(one, part) for part in parts) for one in wanted)
+
+
+def is_within(part: str, whole: str) -> bool:
+    """Whether a path, or a test in it (`a/b.py::test_x`), is another one or lies in it."""
+    whole = whole.rstrip("/")
+    return part == whole or part.rstrip("/") == whole or part.startswith((f"{whole}/", f"{whole}::"))

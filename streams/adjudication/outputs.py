@@ -1,32 +1,125 @@
 """Output records: built, framed and named so that folding the same ledger again gives the same bytes
 (docs/reference/records.md).
 
-Untrusted text stands in the frame, sanitised [V §4, §5]; outside it stand identifiers, enumerated values, numbers and
-times only. Dead letters are the exception: quarantine, raw by design. Identifiers are hashes of what they name.
+A lane writes decisions, verdicts, requests, dead letters, and citations: what the bind lane needs to join a sighting
+with an assertion, which are its sentence, its checks, and the proposers of them. Nothing is read of the sentence here.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import Any, Final, Literal
 
 import msgspec
 
 from ...codecs.blocks import Block, Event, EventKind, Output
+from ...codecs.decode import MAX_TEXT, assertion_text
 from ...codecs.errors import Fault
-from ...codecs.records import Assertion, Basis, Disposition, Reason, RequestEnd, Review, Status
+from ...codecs.identifiers import Span
+from ...codecs.records import Annotation, Assertion, Basis, Disposition, Emission, Reason, RequestEnd, Review, Status
 from ...codecs.times import format_time
+from ...codecs.vocabulary import recognise
 from ..policy.policy import Policy
-from ..policy.privacy import Secret
-from . import corroboration, reviewing, standing
-from .decision_json import DecisionText, DecisionWriter, attestation_rules, decision_id, to_json
+from ..policy.privacy import Secret, may_be_credentials
+from . import check_tally, corroboration, follow_up_requests
+from .decision_json import (
+    DecisionText,
+    DecisionWriter,
+    VerdictWriter,
+    asked_for,
+    attestation_rules,
+    decision_id,
+    to_json,
+)
 from .decisions import Verdict
 from .emission_state import AssertionState, EmissionState
 from .fold_layout import RecordHeaders
-from .mending import members
+from .follow_up_requests import re_emission_members
 from .trace import FoldTrace
-from .verdict_json import VerdictWriter, asked_for
+
+MAX_BYTES: Final = 1_000_000
+"""Bytes of one emission's citations together: what it may hold itself."""
+MAX_PATH: Final = 4096
+"""Characters of a path that a citation repeats."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Citing:
+    """The citations of one emission, within its bounds.
+
+    Args:
+        emission: as it was read.
+        classes: the bare classes that are cited.
+        cited_at: the block's time, Unix ms.
+        digest: of the emission's record.
+    """
+
+    def __init__(self, emission: Emission, classes: Collection[str], cited_at: int, digest: str) -> None:
+        self._emission, self._classes, self._at = emission, classes, format_time(cited_at)
+        self._digest = digest
+        self._byte_count = 0
+        self.left_out = 0  # annotations beyond the bounds
+
+    def of(self, assertion: Assertion) -> Iterator[tuple[bytes, bytes]]:
+        """Key and value of each citation of an assertion, in the order of its annotations, each once."""
+        seen: set[bytes] = set()
+        for annotation in assertion.annotations:
+            name = _cited(annotation, self._emission.vocabulary, self._classes)
+            cited = annotation.declared_id
+            if name is None or cited is None or may_be_credentials(cited):
+                continue
+            value = self._citation(assertion, annotation, name, cited)
+            if value is None:
+                self.left_out += 1
+            elif value not in seen:
+                seen.add(value)
+                yield cited.encode(), value
+
+    def _citation(self, assertion: Assertion, annotation: Annotation, name: str, cited: str) -> bytes | None:
+        text = assertion_text(self._emission, assertion)
+        value = _encode(
+            {
+                "observation_id": cited,
+                "substrate_class": name,
+                "emission_id": self._emission.emission_id,
+                "attempt": self._emission.attempt,
+                "span": assertion.span or Span(path=""),
+                "kind": assertion.kind,
+                "cited_at": self._at,
+                "digest": self._digest,
+                **_judged_by(text, assertion, annotation.locator or {}),
+            }
+        )
+        if self._byte_count + len(value) > MAX_BYTES:
+            return None
+        self._byte_count += len(value)
+        return value
+
+
+def _cited(annotation: Annotation, vocabulary: str, classes: Collection[str]) -> str | None:
+    """The bare class of an annotation that is to be cited; None for any other, a terminal or an unknown one."""
+    found = recognise(annotation.substrate_class, vocabulary)
+    return found.name if found.name in classes and not (found.terminal or annotation.unknown) else None
+
+
+def _judged_by(text: str, assertion: Assertion, locator: Mapping[str, Any]) -> dict[str, Any]:
+    """What a sighting is judged by."""
+    proposal, path = assertion.proposal, locator.get("path")
+    members: dict[str, Any] = {}
+    if len(text) <= MAX_TEXT:
+        members["text"] = text
+    checks = assertion.checks or (None if proposal is None else proposal.checks)
+    if checks:
+        members["checks"] = checks
+    if proposal is not None:
+        members |= {"proposer": proposal.by, "whole": proposal.whole}
+    if isinstance(path, str) and 0 < len(path) <= MAX_PATH:
+        members["path"] = path
+    return members
+
 
 ADMITTED, INADMISSIBLE = "admitted", "inadmissible"
 REVIEWS, REEMISSIONS = "review-requests", "re-emission-requests"
@@ -34,7 +127,6 @@ DEAD_LETTERS = "dead-letters"
 CITATIONS = "citations"
 VERDICTS = "verdicts"
 
-_encode = msgspec.json.Encoder().encode
 _SETTLED, _UNSETTLED = ("ce_type", b"sluice.verdicts.settled"), ("ce_type", b"sluice.verdicts.pending")
 _ENDED: Final = b'{"@type":"sluice:EndedReviewRequest"'
 _SPECVERSION, _JSON = ("ce_specversion", b"1.0"), ("content-type", b"application/json")
@@ -130,7 +222,7 @@ class Writer:
             more = _missing(state)
             if topic == REEMISSIONS and again is not None:
                 commits = self._policy.privacy.observation_ids == "clear"
-                more += members(state, *again, self._decisions.treatment(state.effect), commits=commits)
+                more += re_emission_members(state, *again, self._decisions.treatment(state.effect), commits=commits)
             self._put(topic, state, verdict, decision, more, disposition)
 
     def _ask(
@@ -159,7 +251,7 @@ class Writer:
             The member `checks` as JSON; and the members that follow the record's, as JSON with a comma before each.
         """
         more = _missing(state) + self._reviewers(state)
-        return reviewing.checks_json(state), more + reviewing.members(
+        return follow_up_requests.checks_json(state), more + follow_up_requests.review_members(
             state,
             assertion,
             deadline,
@@ -343,7 +435,7 @@ def source_of(block: Block, event: Event) -> str:
 def _missing(state: AssertionState) -> str:
     """What an assertion would have needed, as members with a comma before each."""
     seen = sorted(seen.substrate_class for seen in state.seen if seen.latest >= 0 or seen.ts >= 0)
-    said = f',"missing_floor":{standing.missing(state)},"classes_seen":{to_json(seen)}'
+    said = f',"missing_floor":{check_tally.missing(state)},"classes_seen":{to_json(seen)}'
     if state.min_observers > 1:
         said += f',"missing_observers":{corroboration.missing_observers(state)}'
     return said
@@ -354,12 +446,4 @@ def _type_header(topic: str, status: str) -> tuple[str, bytes]:
     return "ce_type", f"sluice.{topic}.{status}".encode()
 
 
-__all__ = [
-    "Writer",
-    "attestation_rules",
-    "dead_letter",
-    "decision_id",
-    "ends_request",
-    "source_of",
-    "traceparent_of",
-]
+__all__ = ["Writer", "attestation_rules", "dead_letter", "decision_id", "ends_request", "source_of", "traceparent_of"]

@@ -43,9 +43,9 @@ from .emission_state import (
     Place,
     Terms,
     Verified,
+    Witness,
 )
 from .state import State
-from .witnesses import Witness
 
 FORMAT = 4
 CHUNK = 4096

@@ -15,9 +15,9 @@ import msgspec
 from ...codecs.blocks import Event, Output
 from ...codecs.errors import Fault
 from ...codecs.records import Disposition, Effect, Reason, RequestEnd, Status
-from . import standing
+from . import check_tally
+from .check_tally import NotCountedReason
 from .emission_state import CLASSES, AssertionState, PendingEvidence
-from .uncounted import Uncounted
 
 CLOCKS: Final = -1
 """In the place of an event: the clocks moved to the block's, and what was due fired."""
@@ -113,7 +113,7 @@ class Weighed(OfAssertion, frozen=True, kw_only=True):
     """
 
     fate: Literal["counted", "not-counted", "late", "duplicate"]
-    why: Uncounted | Late | Literal[""] = ""
+    why: NotCountedReason | Late | Literal[""] = ""
     order: int = -1
     classes: int = 0
     short: int = 0
@@ -237,7 +237,7 @@ class FoldTrace:
         """Notes that evidence waits no longer, since its time is over."""
         self._note(Unmatched, emission_id, one.attempt, span_key=one.span_key, order=one.order)
 
-    def uncounted(self, emission_id: str, attempt: int, span_key: str, why: Uncounted) -> None:
+    def uncounted(self, emission_id: str, attempt: int, span_key: str, why: NotCountedReason) -> None:
         """Notes that evidence counts for no assertion.
 
         Args:
@@ -261,7 +261,7 @@ class FoldTrace:
         """
         self._note(Weighed, emission_id, attempt, span_key=span_key, fate="late", why=why, order=order)
 
-    def weighed(self, assertion_state: AssertionState, why: Uncounted | None, order: int = -1) -> None:
+    def weighed(self, assertion_state: AssertionState, why: NotCountedReason | None, order: int = -1) -> None:
         """Notes that evidence was weighed.
 
         Args:
@@ -272,7 +272,7 @@ class FoldTrace:
         if why is not None:
             self._note_of(Weighed, assertion_state, fate="not-counted", why=why, order=order)
         elif assertion_state.emission_id == self._emission_id:
-            short = 0 if assertion_state.fresh < assertion_state.k else standing.missing(assertion_state)
+            short = 0 if assertion_state.fresh < assertion_state.k else check_tally.missing(assertion_state)
             self._note_of(
                 Weighed, assertion_state, fate="counted", order=order, classes=assertion_state.fresh, short=short
             )
@@ -336,16 +336,16 @@ class FoldTrace:
 def progress(assertion_state: AssertionState) -> list[CheckProgress]:
     """For each check of an assertion that has to stand how many independent classes carry it, and which verified it by
     name; nothing where no check is known."""
-    if not standing.texts(assertion_state):
+    if not check_tally.texts(assertion_state):
         return []
     needs = assertion_state.checking.needs if assertion_state.checking is not None else []
     return [
         CheckProgress(
-            counted=len(standing.ends(assertion_state, place)),
+            counted=len(check_tally.ends(assertion_state, place)),
             k=needs[place] if needs else assertion_state.k,
             classes=_by_name(assertion_state, place),
         )
-        for place in standing.weighed(assertion_state)
+        for place in check_tally.weighed(assertion_state)
     ]
 
 

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from ...codecs.identifiers import Span
 from ...codecs.records import Basis, Disposition, Reason, Review, Status
-from ...codecs.spans import Span
 from ..policy.policy import Policy, PublishedVerdicts
-from . import corroboration, reviewing, standing
+from . import check_tally, corroboration, follow_up_requests
+from .decision_json import asked, closed, is_settled, remembered
 from .decisions import Case, Moment, Verdict, citation, decide
 from .emission_state import LATE, NO_LOOK, AssertionState, Phase
 from .outputs import Writer
 from .state import State
 from .timers import TIME
 from .trace import FoldTrace
-from .verdict_json import asked, closed, is_settled, remembered
 
 if TYPE_CHECKING:
     from .._native import Folder
@@ -215,9 +215,9 @@ class Verdicts:
         else:
             assertion_state.basis = "declaration" if self._rules.trust == "declared" else "corroboration"
             until = corroboration.validity(assertion_state)
-            standing.settle(assertion_state)
-        standing.drop_looks(assertion_state)
-        reviewing.drop(assertion_state)
+            check_tally.settle(assertion_state)
+        check_tally.drop_looks(assertion_state)
+        follow_up_requests.drop_material(assertion_state)
         assertion_state.phase = Phase.ADMITTED
         assertion_state.admitted_at, assertion_state.valid_until = state.time, until
         self._wait(assertion_state, until)
@@ -245,8 +245,8 @@ class Verdicts:
             self._emit(assertion_state, "refused", "policy", verdict, text=False)
         if disposition == "review" and request:
             if self._policy.reviewers.needed(assertion_state.effect) == 1:
-                standing.drop_looks(assertion_state)
-                reviewing.drop(assertion_state)
+                check_tally.drop_looks(assertion_state)
+                follow_up_requests.drop_material(assertion_state)
             assertion_state.phase = Phase.REVIEW
             assertion_state.admitted_at = state.time
             assertion_state.basis = asked(*verdict)

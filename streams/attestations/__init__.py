@@ -3,4 +3,6 @@ verdicts.
 """
 
 # pyright: reportUnsupportedDunderAll=false
-__all__ = ["composition", "framing", "framing_state"]
+__all__ = [
+    "framing",
+]

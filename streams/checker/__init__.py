@@ -5,8 +5,15 @@ follows every function over a small lattice (`value_lattice.py`), each construct
 """
 
 from .analysis import Report, Source, check
-from .findings import RULES, Finding
-from .sites import SITES
+from .findings import RULES, SITES, Finding
 
 # pyright: reportUnsupportedDunderAll=false
-__all__ = ["RULES", "SITES", "Finding", "Report", "Source", "check", "formats"]
+__all__ = [
+    "RULES",
+    "SITES",
+    "Finding",
+    "Report",
+    "Source",
+    "check",
+    "formats",
+]

@@ -10,19 +10,14 @@ import ast
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from .arguments import declared_values, parameters
 from .calls import call_value, declare_names
-from .definitions import hoist
 from .expressions import EXPRESSIONS
 from .findings import Finding, ignores, in_characters, is_ignored
-from .function_bodies import BODIES, is_generator, is_stub
-from .machine import Machine
-from .model import GROUNDED, Environment, Function, Module
-from .returning import promise_of, returned
-from .scopes import FACES, LIBRARY_NAMES, Project, is_library
-from .statements import STATEMENTS
-from .targets import assign
-from .value_lattice import BARE_NONE
+from .flow import assign
+from .machine import FACES, LIBRARY_NAMES, Machine, Project, is_library
+from .model import ACCEPTS_GROUNDED, BARE_NONE, Environment, Function, Module
+from .signatures import BODIES, declared_values, is_generator, is_stub, parameters, promise_of, returned
+from .statements import STATEMENTS, hoist
 
 MAX_PASSES: Final = 3
 _HANDED_ON: Final = frozenset(f"{face}.{name}" for face in FACES for name in (*LIBRARY_NAMES, "*"))
@@ -191,7 +186,7 @@ def follow(machine: Machine, function: Function, origin: str) -> None:
         machine.evaluate(env, node.body)
         return
     declare_names(machine, env, function)
-    env.open = any(machine.slot(env, one.annotation).accepts & GROUNDED for one in parameters(function))
+    env.open = any(machine.slot(env, one.annotation).accepts & ACCEPTS_GROUNDED for one in parameters(function))
     env.promise = promise_of(machine, function)
     machine.run(env, node.body)
     if is_stub(node) or role.external:

@@ -1,7 +1,5 @@
-"""Calls: of tools, prompts and agents by what they declare, of other functions by following their bodies.
-
-A function of the given files is followed with the very arguments, up to a depth, once for each combination. Every
-argument is a site [C §9.3], except for tools, prompts and agents, and parameters that are annotated `Grounded[…]`.
+"""Calls and attributes: what a call of any value gives (a function that was given, a class, a method, or something
+known by its name only), and what `x.name` is.
 """
 
 from __future__ import annotations
@@ -11,37 +9,87 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from . import known
-from .annotations import assumed
-from .arguments import collect, inside, meet, parameters, stranger
-from .classes import construct
-from .function_bodies import annotated, is_generator, is_stub
-from .machine import MAX_CONTEXTS, MAX_DEPTH
-from .members import of_class
-from .model import ANY, BARE, GROUNDED, NULL, Arguments, Cell, Environment, Function, Klass, Slot, cells, holds_wrapped
-from .returning import promise_of
-from .value_lattice import (
+from .findings import GROUNDED_FACE, UNWRAP
+from .machine import MAX_CONTEXTS, MAX_DEPTH, assumed
+from .methods import method
+from .model import (
+    ACCEPTS_ANY,
+    ACCEPTS_BARE,
+    ACCEPTS_GROUNDED,
+    ACCEPTS_NONE,
     ANYTHING,
     BARE_NONE,
     MAYBE,
     NONE,
     NOTHING,
+    OPEN,
     PLAIN,
     SEVERED,
+    SOME_PLAIN,
     SOURCED,
     SOURCELESS,
     UNKNOWN,
     WRAPPED,
+    Arguments,
     Bound,
+    Cell,
+    Environment,
+    Function,
+    Klass,
     Named,
+    Slot,
     Value,
+    cells,
+    field_slot,
+    holds_wrapped,
     join,
     of,
+    of_class,
+    settled,
 )
+from .signatures import annotated, collect, inside, is_generator, is_stub, meet, parameters, promise_of, stranger
+from .standard_library import Decorator, Partial, builtin, decorate, library, standard
 
 if TYPE_CHECKING:
     from .machine import Machine
-    from .roles import Role
+    from .model import Role
+
+
+def construct(machine: Machine, env: Environment, klass: Klass, given: Arguments) -> Value:
+    """A new instance: fields are sites [C §9.3]; an `__init__` that is written out is followed."""
+    made = of(klass.cell, note=f"a {klass.name}")
+    init = of_class(klass, "__init__", made, True)
+    if init.refs:
+        machine.call(env, init, given)
+        return made
+    fields = klass.slots()
+    if not fields and klass.kind != "typed":
+        stranger(machine, env, given, klass.name)
+        return made
+    names = list(fields)
+    pairs = [(names[place], one) for place, one in enumerate(given.positional) if place < len(names)]
+    pairs += list(given.named.items())
+    if klass.kind == "typed":
+        for one in given.positional:
+            if not one.value.wrapped:
+                machine.flow(env, one.node, one.value, Slot(ACCEPTS_BARE, klass=klass), "field")
+    for name, one in pairs:
+        if name in fields:
+            machine.flow(env, one.node, one.value, fields[name], "field", f"{klass.name}.{name}")
+        machine.put(klass.cell, name, one.value)
+    for one in (*given.spread, *given.doubled):
+        if holds_wrapped(one.value) and any(slot.plain for slot in fields.values()):
+            machine.coerced(env, one.node, "field", klass.name)
+    return made
+
+
+def named(machine: Machine, env: Environment, one: Named, given: Arguments) -> Value:
+    """Calls what a dotted name means."""
+    if one.kind == "library":
+        return library(machine, env, one.name, given)
+    if one.kind == "builtin":
+        return builtin(machine, env, one.name, given)
+    return standard(machine, env, one.name, given)
 
 
 def call(machine: Machine, env: Environment, node: ast.Call) -> Value:
@@ -103,12 +151,12 @@ def _call_one(machine: Machine, env: Environment, one: Any, given: Arguments) ->
             bound = Arguments(given.node, given.positional, one.receiver)
             bound.spread, bound.named, bound.doubled = given.spread, given.named, given.doubled
             return call_function(machine, env, one.target, bound)
-        return known.method(machine, env, one.receiver, one.target, given)
+        return method(machine, env, one.receiver, one.target, given)
     if kind is Named:
-        return known.named(machine, env, one, given)
-    if kind is known.Decorator:
-        return known.decorate(machine, env, one, given)
-    if kind is known.Partial:
+        return named(machine, env, one, given)
+    if kind is Decorator:
+        return decorate(machine, env, one, given)
+    if kind is Partial:
         whole = Arguments(given.node, [*one.given.positional, *given.positional], one.given.receiver)
         whole.spread, whole.doubled = [*one.given.spread, *given.spread], [*one.given.doubled, *given.doubled]
         whole.named = one.given.named | given.named
@@ -151,10 +199,10 @@ def _external(machine: Machine, env: Environment, function: Function, role: Role
         open_data = open_data or value.open
         if value.confidence < confidence:
             confidence, weakest = value.confidence, value.weakest
-    if not slot.accepts & (GROUNDED | BARE) and kinds & WRAPPED and not role.grounded:
-        slot = Slot(GROUNDED)  # undeclared, and made of what has sources
+    if not slot.accepts & (ACCEPTS_GROUNDED | ACCEPTS_BARE) and kinds & WRAPPED and not role.grounded:
+        slot = Slot(ACCEPTS_GROUNDED)  # undeclared, and made of what has sources
     is_source = role.kind == "tool" and (role.grounded or not role.data_known)
-    if role.grounded or slot.accepts & GROUNDED:
+    if role.grounded or slot.accepts & ACCEPTS_GROUNDED:
         if is_source:
             found = SOURCED if role.grounded else MAYBE
         elif kinds & SEVERED:
@@ -200,8 +248,8 @@ def _handed(machine: Machine, function: Function, role: Role, found: Value, give
                 open=found.open or one.value.open,
             )
     slot = _declared(machine, function)
-    if role.grounded or slot.accepts & GROUNDED:
-        kinds = SOURCED | (found.kinds & NONE if slot.accepts & NULL else 0)
+    if role.grounded or slot.accepts & ACCEPTS_GROUNDED:
+        kinds = SOURCED | (found.kinds & NONE if slot.accepts & ACCEPTS_NONE else 0)
         return Value(kinds, found.confidence, found.data | role.data, found.open, weakest=found.weakest)
     if slot.plain and found.wrapped:  # its author declared the coercion, and the run time carries it out
         note = f"the plain result of {function.name}()"
@@ -250,7 +298,7 @@ def _is_as_declared(machine: Machine, env: Environment, function: Function, valu
     further, and even for them nothing comes of a module that has no way to the library.
     """
     slot = _declared(machine, function)
-    if (env.asks and function.module.relevant) or slot.accepts & (GROUNDED | ANY) or not slot.accepts:
+    if (env.asks and function.module.relevant) or slot.accepts & (ACCEPTS_GROUNDED | ACCEPTS_ANY) or not slot.accepts:
         return False
     if is_generator(machine, function):
         return False
@@ -268,7 +316,7 @@ def follow_body(machine: Machine, env: Environment, function: Function) -> Value
     if isinstance(node, ast.Lambda):
         return machine.evaluate(env, node.body)
     slot = machine.slot(function.env, node.returns)
-    if is_stub(node) or (function.opaque and not slot.accepts & GROUNDED):
+    if is_stub(node) or (function.opaque and not slot.accepts & ACCEPTS_GROUNDED):
         return assumed(machine, slot, node)
     env.promise = promise_of(machine, function)
     declare_names(machine, env, function)
@@ -291,3 +339,82 @@ def declare_names(machine: Machine, env: Environment, function: Function) -> Non
             env.slots[one.arg] = machine.slot(function.env, one.annotation)
     for name, annotation in annotated(machine, function):
         env.slots[name] = machine.slot(env, annotation)
+
+
+_FACTS = frozenset({"__class__", "__doc__", "chain", "confidence", "data", "grounded"})
+
+
+def attribute(machine: Machine, env: Environment, node: ast.Attribute) -> Value:
+    """`value.name`, read."""
+    value = machine.evaluate(env, node.value)
+    name = node.attr
+    if name == UNWRAP:
+        machine.impure(env, node, "explicit-unwrap", f".{UNWRAP}() discards the sources")
+    if value.wrapped:
+        return _of_grounded(machine, env, node, value)
+    found = NOTHING
+    for one in value.refs:
+        found = join(found, _of_one(machine, env, node, one, value))
+    return (
+        found
+        if found.kinds or found.refs
+        else Value(value.kinds & (PLAIN | UNKNOWN) or UNKNOWN, open=True, refs=(Bound(value, name),))
+    )
+
+
+def _of_grounded(machine: Machine, env: Environment, node: ast.Attribute, value: Value) -> Value:
+    if node.attr in _FACTS:
+        return SOME_PLAIN
+    if node.attr not in GROUNDED_FACE:
+        machine.coerced(env, node, "attribute", node.attr)
+        return ANYTHING
+    return of(Bound(value, node.attr))
+
+
+def _of_one(machine: Machine, env: Environment, node: ast.Attribute, one: Any, value: Value) -> Value:
+    name = node.attr
+    if type(one) is Named:
+        return _of_named(machine, env, one, name)
+    if type(one) is Klass:
+        return of_class(one, name, value, False)
+    if type(one) is Cell and one.klass is not None:
+        return _of_instance(machine, env, node, one, value)
+    if type(one) is Function and name in ("__wrapped__", "__call__", "func"):
+        return of(one)
+    return Value(PLAIN if type(one) is Cell else UNKNOWN, open=True, refs=(Bound(of(one), name),))
+
+
+def _of_named(machine: Machine, env: Environment, one: Named, name: str) -> Value:
+    if one.kind == "module":
+        target = machine.project.find(env.module, one.name) or machine.project.at(tuple(one.name.split(".")))
+        return machine.attribute_of_module(env.module, one.name, target, name)
+    if one.kind == "library":
+        return of(Named("library", f"{one.name}.{name}"))
+    return of(Named(one.kind, f"{one.name}.{name}"), kinds=UNKNOWN)
+
+
+def _of_instance(machine: Machine, env: Environment, node: ast.Attribute, cell: Cell, value: Value) -> Value:
+    klass = cell.klass
+    assert klass is not None
+    member = of_class(klass, node.attr, of(cell), True)
+    for one in member.refs:
+        if (
+            type(one) is Bound
+            and type(one.target) is Function
+            and one.target.decorated & {"property", "cached_property"}
+        ):
+            return call_function(machine, env, one.target, Arguments(node, receiver=of(cell)))
+    if member.refs and all(type(one) in (Bound, Function) for one in member.refs):
+        return member
+    slot = field_slot(klass, node.attr)
+    stored = cell.items.get(node.attr, NOTHING)
+    cell.read = True
+    if slot is not OPEN:
+        stored = join(stored, assumed(machine, slot, (klass.node, node.attr)))
+    found = settled(join(stored, member))
+    if found.kinds:
+        return found
+    return Value(UNKNOWN, open=True, refs=(Bound(of(cell), node.attr),))
+
+
+__all__ = ["Decorator", "Partial", "decorate", "method", "named"]

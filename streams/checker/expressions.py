@@ -8,28 +8,42 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
-from .annotations import assumed
-from .attributes import attribute
-from .calls import call
+from .calls import attribute, call
 from .containers import (
     awaited,
     comprehension,
     elements,
     is_type,
     mapping,
+    narrowed,
     sequence,
     special,
     spread,
     subscript,
     truth,
 )
-from .model import Environment, Function, TypeForm, cells
-from .narrowing import narrowed
-from .returning import yielded
-from .roles import NO_ROLE
-from .scopes import merge
-from .targets import assign
-from .value_lattice import ANYTHING, BARE, BARE_NONE, NONE, NOTHING, PLAIN, SOME_PLAIN, Value, derive, join, of, only
+from .flow import assign
+from .machine import assumed, merge
+from .model import (
+    ANYTHING,
+    BARE,
+    BARE_NONE,
+    NO_ROLE,
+    NONE,
+    NOTHING,
+    PLAIN,
+    SOME_PLAIN,
+    Environment,
+    Function,
+    TypeForm,
+    Value,
+    cells,
+    derive,
+    join,
+    of,
+    only,
+)
+from .signatures import yielded
 
 if TYPE_CHECKING:
     from .machine import Expression, Machine

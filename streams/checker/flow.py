@@ -1,7 +1,5 @@
-"""Branches, loops and handlers: states are followed apart and joined where their paths meet.
-
-A loop is taken to run at least once where it comes to *missing* grounding: what only an empty list would let through
-is not held against a return. It counts where it comes to laundering.
+"""Assignments, patterns and control flow: what a target or a `case` binds, and how `if`, loops, `try`, `with` and
+`match` join the states of their paths.
 """
 
 from __future__ import annotations
@@ -9,16 +7,233 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any, Final
 
-from .containers import special, spread, truth
-from .model import Environment, Loop, State, cells
-from .narrowing import narrowed
-from .patterns import irrefutable, match_pattern
-from .scopes import merge
-from .targets import assign, bind
-from .value_lattice import ANYTHING, BARE, NOTHING, SEVERED, SOURCELESS, Value, join, of, only
+from .containers import elements, narrowed, special, spread, truth
+from .machine import merge
+from .model import (
+    ANYTHING,
+    BARE,
+    NOTHING,
+    OPEN,
+    SEVERED,
+    SOME_PLAIN,
+    SOURCELESS,
+    UNKNOWN,
+    Environment,
+    Klass,
+    Loop,
+    Named,
+    Slot,
+    State,
+    Value,
+    cells,
+    field_slot,
+    join,
+    of,
+    only,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .machine import Machine, Statement
+
+
+def assign(machine: Machine, env: Environment, target: ast.expr, value: Value, source: ast.AST) -> None:
+    """Assigns to any target; `source` is where a finding about the value points."""
+    if isinstance(target, ast.Name):
+        bind(machine, env, target.id, value, source)
+    elif isinstance(target, ast.Attribute):
+        _to_attribute(machine, env, target, value, source)
+    elif isinstance(target, ast.Subscript):
+        _to_item(machine, env, target, value, source)
+    elif isinstance(target, ast.Tuple | ast.List):
+        _apart(machine, env, target, value, source)
+    elif isinstance(target, ast.Starred):
+        assign(machine, env, target.value, value, source)
+
+
+def bind(machine: Machine, env: Environment, name: str, value: Value, source: ast.AST) -> None:
+    """Binds a name, in the environment that it belongs to."""
+    home = _home(env, name)
+    slot = home.slots.get(name)
+    if home is not env:
+        machine.flow_anywhere(env, source, value, "global", name)
+        old = home.names.get(name, NOTHING)
+        new = join(old, value)
+        if new != old:
+            home.names = home.names | {name: new}
+            machine.dirty = True
+        return
+    if slot is not None:
+        machine.flow(env, source, value, slot, "binding", name)
+    env.names[name] = value
+
+
+def _home(env: Environment, name: str) -> Environment:
+    if name in env.globals:
+        return env.module.env
+    if name in env.nonlocals:
+        outer = env.parent
+        while outer is not None:
+            if name in outer.names and not outer.is_class:
+                return outer
+            outer = outer.parent
+    return env
+
+
+def _to_attribute(machine: Machine, env: Environment, target: ast.Attribute, value: Value, source: ast.AST) -> None:
+    receiver = machine.evaluate(env, target.value)
+    if receiver.wrapped:
+        machine.coerced(env, target, "attribute", target.attr)
+    _out_of_sight(machine, env, receiver, value, source, target.attr)
+    for one in receiver.refs:
+        klass = one if type(one) is Klass else getattr(one, "klass", None)
+        if isinstance(klass, Klass):
+            machine.flow(env, source, value, field_slot(klass, target.attr), "binding", f"{klass.name}.{target.attr}")
+            machine.put(klass.cell, target.attr, value)
+
+
+def _to_item(machine: Machine, env: Environment, target: ast.Subscript, value: Value, source: ast.AST) -> None:
+    receiver = machine.evaluate(env, target.value)
+    key = machine.evaluate(env, target.slice)
+    if key.wrapped:
+        machine.coerced(env, target.slice, "index")
+    _out_of_sight(machine, env, receiver, value, source, "an item")
+    for one in cells(receiver):
+        if one.declared is not None and one.declared.element is not None:
+            machine.flow(env, source, value, one.declared.element, "element")
+        machine.mixed(env, source, one, value)
+        field = _typed_key(one.declared, key)
+        machine.flow(env, source, value, field, "field")
+        one.keys = join(one.keys, key) if one.kind == "dict" else one.keys
+        machine.put(one, key.const if one.kind == "dict" else None, value)
+
+
+def _out_of_sight(
+    machine: Machine, env: Environment, receiver: Value, value: Value, source: ast.AST, name: str
+) -> None:
+    """What is put into another module is a global assignment."""
+    if any(type(one) is Named and one.kind in ("external", "module") for one in receiver.refs):
+        machine.flow_anywhere(env, source, value, "global", name)
+
+
+def _typed_key(slot: Slot | None, key: Value) -> Slot:
+    if slot is None or slot.klass is None or not isinstance(key.const, str):
+        return OPEN
+    return field_slot(slot.klass, key.const)
+
+
+def _apart(machine: Machine, env: Environment, target: ast.Tuple | ast.List, value: Value, source: ast.AST) -> None:
+    if value.wrapped:
+        machine.coerced(env, source, "unpacking")
+    found = [one for one in cells(value) if one.kind != "instance"]
+    starred = False
+    for place, one in enumerate(target.elts):
+        part = NOTHING
+        for cell in found:
+            part = join(part, cell.elements() if starred or cell.kind != "tuple" else cell.item(place))
+        if not part.kinds:
+            part = elements(value) if value.wrapped or not value.refs else ANYTHING
+        if isinstance(one, ast.Starred):
+            starred = True
+            rest = machine.cell(one, "list")
+            machine.put(rest, None, part)
+            part = of(rest)
+        assign(machine, env, one, part, source)
+
+
+def match_pattern(machine: Machine, env: Environment, pattern: Any, subject: Value) -> None:
+    """Follows one pattern against a subject."""
+    PATTERNS[type(pattern)](machine, env, pattern, subject)
+
+
+def irrefutable(pattern: ast.pattern) -> bool:
+    """Whether it takes everything: a name, `_`, or an alternative that does."""
+    if isinstance(pattern, ast.MatchAs):
+        return pattern.pattern is None or irrefutable(pattern.pattern)
+    return isinstance(pattern, ast.MatchOr) and any(irrefutable(one) for one in pattern.patterns)
+
+
+def _value(machine: Machine, env: Environment, pattern: ast.MatchValue, subject: Value) -> None:
+    other = machine.evaluate(env, pattern.value)
+    if subject.wrapped or other.wrapped:
+        machine.coerced(env, pattern, "pattern")
+
+
+def _singleton(machine: Machine, env: Environment, pattern: ast.MatchSingleton, subject: Value) -> None:
+    """`case None`: a test of identity, which looks at no value."""
+
+
+def _part(subject: Value) -> Value:
+    found = NOTHING
+    for one in cells(subject):
+        found = join(found, one.elements())
+    return found if found.kinds else ANYTHING if subject.kinds & UNKNOWN or subject.refs else SOME_PLAIN
+
+
+def _sequence(machine: Machine, env: Environment, pattern: ast.MatchSequence, subject: Value) -> None:
+    for place, one in enumerate(pattern.patterns):
+        part = NOTHING
+        for cell in cells(subject):
+            part = join(part, cell.item(place) if cell.kind == "tuple" else cell.elements())
+        match_pattern(machine, env, one, part if part.kinds else _part(subject))
+
+
+def _mapping(machine: Machine, env: Environment, pattern: ast.MatchMapping, subject: Value) -> None:
+    for key, one in zip(pattern.keys, pattern.patterns, strict=True):
+        name = machine.evaluate(env, key).const
+        part = NOTHING
+        for cell in cells(subject):
+            part = join(part, cell.item(name))
+        match_pattern(machine, env, one, part if part.kinds else _part(subject))
+    if pattern.rest:
+        bind(machine, env, pattern.rest, subject, pattern)
+
+
+def _class(machine: Machine, env: Environment, pattern: ast.MatchClass, subject: Value) -> None:
+    machine.evaluate(env, pattern.cls)
+    if subject.wrapped and (pattern.patterns or pattern.kwd_patterns):
+        # Only looking at the type takes nothing away; taking parts does.
+        machine.coerced(env, pattern, "pattern")
+    for one in pattern.patterns:
+        match_pattern(machine, env, one, _part(subject))
+    for name, one in zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True):
+        part = NOTHING
+        for cell in cells(subject):
+            part = join(part, cell.item(name))
+        match_pattern(machine, env, one, part if part.kinds else ANYTHING)
+
+
+def _star(machine: Machine, env: Environment, pattern: ast.MatchStar, subject: Value) -> None:
+    if pattern.name:
+        cell = machine.cell(pattern, "list")
+        machine.put(cell, None, subject)
+        bind(machine, env, pattern.name, of(cell), pattern)
+
+
+def _as(machine: Machine, env: Environment, pattern: ast.MatchAs, subject: Value) -> None:
+    if pattern.pattern is not None:
+        match_pattern(machine, env, pattern.pattern, subject)
+    if pattern.name:
+        bind(machine, env, pattern.name, subject, pattern)
+
+
+def _or(machine: Machine, env: Environment, pattern: ast.MatchOr, subject: Value) -> None:
+    for one in pattern.patterns:
+        match_pattern(machine, env, one, subject)
+
+
+PATTERNS: Final[dict[type, Callable[[Machine, Environment, Any, Value], None]]] = {
+    ast.MatchAs: _as,
+    ast.MatchClass: _class,
+    ast.MatchMapping: _mapping,
+    ast.MatchOr: _or,
+    ast.MatchSequence: _sequence,
+    ast.MatchSingleton: _singleton,
+    ast.MatchStar: _star,
+    ast.MatchValue: _value,
+}
+
 
 MAX_ROUNDS: Final = 4
 """Rounds of a loop's body until its state stands: kinds only grow, and chains of names are short."""

@@ -1,4 +1,5 @@
-"""The interpreter's middle: looks names up, walks the tables of expressions and statements, keeps findings.
+"""The interpreter's middle: finds modules by their names, looks names up, reads annotations as slots, walks the tables
+of expressions and statements, and keeps findings.
 
 The meaning of each construct is in `expressions`, `statements` and the modules of calls. `analysis` hands it in: two
 tables by node class, which the test of completeness counts, and what calls and what assigns. So those modules need
@@ -10,15 +11,321 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from .annotations import slot_of
-from .findings import Finding, Rule
-from .heap import Heap
-from .model import ANY, BARE, NULL, OPEN, Arguments, Cell, Environment, Function, Module, Slot, cells, holds_wrapped
-from .scopes import EXPORTED, FACES, LIBRARY_NAMES, Project, imported, is_library
-from .sites import SITES
-from .value_lattice import ANYTHING, PLAIN, UNKNOWN, Named, Value, join, of
+import msgspec
+
+from .findings import SITES, Finding, Rule
+from .model import (
+    ACCEPTS_ANY,
+    ACCEPTS_BARE,
+    ACCEPTS_GROUNDED,
+    ACCEPTS_NONE,
+    ANYTHING,
+    BARE_NONE,
+    FROM_OUTSIDE,
+    GROUNDED_SLOT,
+    NOTHING,
+    OPEN,
+    PLAIN,
+    PLAIN_SLOT,
+    UNKNOWN,
+    Arguments,
+    Cell,
+    Environment,
+    Function,
+    Heap,
+    Klass,
+    Module,
+    Named,
+    Slot,
+    State,
+    TypeForm,
+    Value,
+    cells,
+    holds_wrapped,
+    join,
+    of,
+)
+
+
+class Evaluator(Protocol):
+    """What the reader of an annotation asks of the interpreter: the meaning of the names in it."""
+
+    def evaluate(self, env: Environment, node: ast.expr) -> Value:
+        """The abstract value of an expression."""
+        ...
+
+
+_SEQUENCES = frozenset(
+    {"list", "set", "frozenset", "deque", "List", "Set", "FrozenSet", "AbstractSet", "Deque", "Sequence"}
+    | {"MutableSequence", "MutableSet", "Collection", "Container", "Iterable", "Iterator", "Reversible", "Generator"}
+    | {"AsyncIterable", "AsyncIterator", "AsyncGenerator", "ContextManager", "AsyncContextManager"}
+    | {"AbstractContextManager", "AbstractAsyncContextManager", "KeysView", "ValuesView"}
+)
+_MAPPINGS = frozenset(
+    {"dict", "Dict", "Mapping", "MutableMapping", "defaultdict", "DefaultDict", "OrderedDict", "ChainMap"}
+)
+_AWAITABLES = frozenset({"Awaitable", "Coroutine", "Task", "Future"})
+_TRANSPARENT = frozenset({"Annotated", "Final", "ClassVar", "Required", "NotRequired", "ReadOnly", "InitVar"})
+_PLAIN_MODULES = frozenset(
+    {"builtins", "typing", "typing_extensions", "collections", "datetime", "decimal", "pathlib", "uuid", "enum", "re"}
+    | {"fractions", "json", "dataclasses", "types", "numbers", "ipaddress", "io", "os", "array", "contextlib"}
+    | {"asyncio", "concurrent", "logging"}
+)
+_OPEN_NAMES = frozenset(
+    {"Any", "TypeVar", "ParamSpec", "Generic", "Protocol", "Self", "AnyStr", "Unpack", "Concatenate"}
+)
+_NEVER = frozenset({"NoReturn", "Never"})
+
+
+def slot_of(machine: Evaluator, env: Environment, node: ast.expr | None, depth: int = 12) -> Slot:
+    """The slot that an annotation declares; anything goes where there is none."""
+    if node is None or not depth:
+        return OPEN
+    if isinstance(node, ast.Constant):
+        if node.value is None:
+            return Slot(ACCEPTS_NONE)
+        return _quoted(machine, env, node.value, depth) if isinstance(node.value, str) else OPEN
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return _union([slot_of(machine, env, one, depth - 1) for one in (node.left, node.right)])
+    if isinstance(node, ast.Subscript):
+        return _subscripted(machine, env, node, depth)
+    if isinstance(node, ast.Name | ast.Attribute):
+        return _named(machine, env, node, depth)
+    return OPEN
+
+
+def _quoted(machine: Evaluator, env: Environment, text: str, depth: int) -> Slot:
+    try:
+        return slot_of(machine, env, ast.parse(text.strip(), mode="eval").body, depth - 1)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return OPEN
+
+
+def _union(slots: list[Slot]) -> Slot:
+    accepts = 0
+    best: Slot | None = None
+    for one in slots:
+        accepts |= one.accepts
+        if best is None and (one.element or one.items or one.klass):
+            best = one
+    if best is None:
+        return Slot(accepts)
+    return msgspec.structs.replace(best, accepts=accepts)
+
+
+def _simple(value: Value) -> tuple[str, str]:
+    """The last part and the first one of a known dotted name."""
+    for one in value.refs:
+        if type(one) is Named and one.kind in ("builtin", "external", "library"):
+            return one.name.rpartition(".")[2], "library" if one.kind == "library" else one.name.partition(".")[0]
+    return "", ""
+
+
+def _named(machine: Evaluator, env: Environment, node: ast.expr, depth: int) -> Slot:
+    value = machine.evaluate(env, node)
+    found: list[Slot] = []
+    for one in value.refs:
+        if type(one) is TypeForm:
+            found.append(slot_of(machine, one.env, one.node, depth - 1))
+        elif type(one) is Klass:
+            found.append(Slot(ACCEPTS_BARE, klass=one))
+        elif type(one) is Named:
+            found.append(_known(one))
+    return _union(found) if found else OPEN
+
+
+def _known(one: Named) -> Slot:
+    name = one.name.rpartition(".")[2]
+    if one.kind == "library":
+        return GROUNDED_SLOT if name == "Grounded" else PLAIN_SLOT
+    if one.kind == "builtin" or (one.kind == "external" and one.name.partition(".")[0] in _PLAIN_MODULES):
+        if name in _NEVER:
+            return Slot(0)
+        if name in _OPEN_NAMES:
+            return OPEN
+        kind = "dict" if name in _MAPPINGS else "list" if name in _SEQUENCES or name in ("tuple", "Tuple") else ""
+        return Slot(ACCEPTS_BARE, OPEN if kind else None, kind=kind)
+    return OPEN
+
+
+def _subscripted(machine: Evaluator, env: Environment, node: ast.Subscript, depth: int) -> Slot:
+    base = machine.evaluate(env, node.value)
+    name, origin = _simple(base)
+    inner = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+    def read(place: int) -> Slot:
+        return slot_of(machine, env, inner[place], depth - 1) if inner else OPEN
+
+    if origin == "library":
+        return GROUNDED_SLOT if name == "Grounded" else PLAIN_SLOT
+    if not origin:
+        return _named(machine, env, node.value, depth - 1)
+    if name == "Optional":
+        return _union([read(0), Slot(ACCEPTS_NONE)])
+    if name == "Union":
+        return _union([slot_of(machine, env, one, depth - 1) for one in inner])
+    if name in _TRANSPARENT:
+        return read(0)
+    if name in ("tuple", "Tuple"):
+        if len(inner) == 2 and isinstance(inner[1], ast.Constant) and inner[1].value is ...:
+            return Slot(ACCEPTS_BARE, read(0), kind="tuple")
+        return Slot(ACCEPTS_BARE, items=tuple(slot_of(machine, env, one, depth - 1) for one in inner), kind="tuple")
+    if name in _MAPPINGS:
+        return Slot(ACCEPTS_BARE, read(-1), keys=read(0), kind="dict")
+    if name in _AWAITABLES:
+        return Slot(ACCEPTS_BARE, read(-1), kind="coroutine")
+    if name in _SEQUENCES:
+        return Slot(ACCEPTS_BARE, read(0), kind="list")
+    return PLAIN_SLOT if origin in _PLAIN_MODULES else OPEN
+
+
+def assumed(heap: Heap, slot: Slot, key: Any, depth: int = 4) -> Value:
+    """What a place holds that is declared so; `key` names the place, for the cells of its containers."""
+    value = NOTHING
+    if slot.accepts & ACCEPTS_ANY or not depth:
+        value = ANYTHING
+    if slot.accepts & ACCEPTS_GROUNDED:
+        value = join(value, FROM_OUTSIDE)
+    if slot.accepts & ACCEPTS_NONE:
+        value = join(value, BARE_NONE)
+    if slot.accepts & ACCEPTS_BARE and depth:
+        value = join(value, _bare(heap, slot, key, depth))
+    return value
+
+
+def _bare(heap: Heap, slot: Slot, key: Any, depth: int) -> Value:
+    if slot.klass is not None:
+        return of(slot.klass.cell, note=f"a {slot.klass.name}")
+    if not slot.kind:
+        return Value(PLAIN, note="a value that is declared plain")
+    cell = heap.cell((key, depth), slot.kind)
+    for place, one in enumerate(slot.items):
+        cell.items[place] = assumed(heap, one, (key, place), depth - 1)
+    if slot.element is not None:
+        cell.rest = join(cell.rest, assumed(heap, slot.element, (key, "rest"), depth - 1))
+    if slot.keys is not None:
+        cell.keys = join(cell.keys, assumed(heap, slot.keys, (key, "keys"), depth - 1))
+    cell.declared = slot
+    return of(cell)
+
+
+def declare(value: Value, slot: Slot) -> None:
+    """Remembers on a fresh container what it is declared to hold, for what is put in later."""
+    if slot.element is None and slot.keys is None and slot.klass is None:
+        return
+    for one in cells(value):
+        if one.declared is None and one.kind != "instance":
+            one.declared = slot
+
+
+LIBRARY: Final = ("sluice.streams.grounded", "streams.grounded")
+"""The module whose names are the contract; inside the repository itself the folder stands without its prefix."""
+FACES: Final = ("sluice.streams", "sluice")
+"""Packages that may hand the library's names on."""
+LIBRARY_NAMES: Final = frozenset({"Answer", "Grounded", "agent", "grounded_pure", "prompt", "tool"})
+EXPORTED: Final = LIBRARY_NAMES | frozenset(
+    {
+        "Asserted",
+        "CitationViolation",
+        "GroundedError",
+        "MinConfidenceViolation",
+        "MissingDataCategory",
+        "ProvenanceChain",
+        "PurityViolation",
+        "UndeclaredDiscard",
+        "UngroundedReturn",
+        "dec_hook",
+        "discarding",
+        "discards",
+        "emission",
+        "enc_hook",
+        "from_record",
+        "steps",
+        "template",
+        "to_record",
+        "using_clock",
+    }
+)
+"""What `from sluice.streams.grounded import *` binds, and no more: `print` stays Python's."""
+
+
+def merge(left: State, right: State) -> State:
+    """Either of two states; a name that only one has is taken from it (the other path would fail on it)."""
+    if left is right:
+        return left
+    merged = dict(left)
+    for name, value in right.items():
+        other = merged.get(name)
+        if other is None:
+            merged[name] = value
+        elif other is not value:
+            merged[name] = join(other, value)
+    return merged
+
+
+class Project:
+    """The sources that are checked together, found by the names under which they import one another."""
+
+    def __init__(self, modules: list[Module]) -> None:
+        self.modules = modules
+        self._by_name: dict[str, list[Module]] = {}
+        self._packages = {one.folder for one in modules if one.is_package}
+        self._found: dict[tuple[Module, str], Module | None] = {}
+        for one in modules:
+            if one.dotted:
+                self._by_name.setdefault(one.dotted[-1], []).append(one)
+
+    def absolute(self, importer: Module, module: str | None, level: int) -> tuple[str, ...]:
+        """The path that a relative import names, without a suffix; empty for one that leaves the tree."""
+        folder = importer.folder
+        if level - 1 > len(folder):
+            return ()
+        return (*folder[: len(folder) - level + 1], *(module.split(".") if module else ()))
+
+    def at(self, parts: tuple[str, ...]) -> Module | None:
+        """The module at a path."""
+        for one in self._by_name.get(parts[-1], ()) if parts else ():
+            if one.dotted == parts:
+                return one
+        return None
+
+    def find(self, importer: Module, name: str) -> Module | None:
+        """The file that `import name` means for the importer, if it was given."""
+        key = (importer, name)
+        if key not in self._found:
+            self._found[key] = self._search(importer, tuple(name.split(".")))
+        return self._found[key]
+
+    def _search(self, importer: Module, parts: tuple[str, ...]) -> Module | None:
+        best: Module | None = None
+        depth = -1
+        for one in self._by_name.get(parts[-1], ()):
+            if one.dotted[-len(parts) :] != parts or one is importer:
+                continue
+            root = one.dotted[: -len(parts)]
+            near = importer.folder[: len(root)] == root
+            if (near or root == self._root_of(one)) and len(root) + 1000 * near > depth:
+                best, depth = one, len(root) + 1000 * near
+        return best
+
+    def _root_of(self, module: Module) -> tuple[str, ...]:
+        folder = module.folder
+        while folder in self._packages:
+            folder = folder[:-1]
+        return folder
+
+
+def is_library(name: str) -> bool:
+    """Whether a dotted name is the library's module, or one inside it."""
+    return any(name == one or name.startswith(one + ".") for one in LIBRARY)
+
+
+def imported(module: str, name: str, level: int = 0) -> Value:
+    """A name to be resolved when it is used: modules may import one another in a circle."""
+    return of(Named("import", name, "." * level + module))
+
 
 Expression = Callable[["Machine", Environment, Any], Value]
 Statement = Callable[["Machine", Environment, Any], None]
@@ -232,9 +539,9 @@ class Machine(Heap):
         """A value flows into a slot: nothing grounded may go where the slot is plain, at any depth."""
         if value.wrapped:
             if slot.plain:
-                self.coerced(env, node, "optional" if slot.accepts == NULL | BARE else site, detail)
+                self.coerced(env, node, "optional" if slot.accepts == ACCEPTS_NONE | ACCEPTS_BARE else site, detail)
             return
-        if not value.refs or not depth or slot.accepts & ANY:
+        if not value.refs or not depth or slot.accepts & ACCEPTS_ANY:
             return
         for one in cells(value):
             self._flow_inside(env, node, one, slot, depth - 1)

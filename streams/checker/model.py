@@ -1,23 +1,211 @@
-"""What the interpreter follows: slots, functions, classes, cells, modules, environments and arguments.
+"""The static checker's model: the lattice of values, and what it follows with them (docs/check.md).
 
-They refer to one another, so they stand in one file. They hold data and answer questions about it; what a construct
-of Python does with them is in the modules above.
+A `Value` says which kinds an expression may have on the paths that reach it, one bit each, and for its grounded part
+the least confidence and the data categories of the chain [C §2, §6, §7]. Joining two paths unites the bits, so a rule
+can ask «may it be plain here?» and «may it be grounded here?» apart. No bit at all means that nothing is known to
+arrive, which raises no alarm; neither does `UNKNOWN`.
+
+Slots, functions, classes, cells, modules, environments and arguments refer to one another, so they stand here too,
+with what they have as members and the heap of cells. Never looks at a clock, a file or a hash's order.
 """
 
 from __future__ import annotations
 
 import ast
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from .roles import Role
-from .value_lattice import NOTHING, WRAPPED, Value, join, settled
 
-GROUNDED: Final = 1
-BARE: Final = 2
-NULL: Final = 4
-ANY: Final = 8
+class Role(msgspec.Struct, frozen=True):
+    """How a function takes part in grounding.
+
+    Attributes:
+        kind: `tool`, `prompt`, `agent`, or empty.
+        pure: it carries `@grounded_pure`.
+        data: its data categories.
+        data_known: they could be read from the source; if not, it may have any.
+        confidence: what it declares of itself at best, 0 to 1.
+        min_confidence: what an agent demands of what it returns, or None.
+    """
+
+    kind: str = ""
+    pure: bool = False
+    data: frozenset[str] = frozenset()
+    data_known: bool = True
+    confidence: float = 1.0
+    min_confidence: float | None = None
+
+    @property
+    def external(self) -> bool:
+        """A boundary: its body is outside the language, arguments arrive there unwrapped [C §9.4]."""
+        return self.kind in ("tool", "prompt")
+
+    @property
+    def grounded(self) -> bool:
+        """Its result is a `Grounded` even if it is declared plain [C §9.1]."""
+        return bool(self.kind) and "grounded" in self.data
+
+
+NO_ROLE = Role()
+
+
+NONE: Final = 1
+PLAIN: Final = 2
+SOURCELESS: Final = 4
+"""Wrapped, and certainly without a retrieval in its chain: a prompt that was given nothing retrieved."""
+SEVERED: Final = 8
+SOURCED: Final = 16
+MAYBE: Final = 32
+"""Wrapped; whether anything was retrieved is not known."""
+UNKNOWN: Final = 64
+
+WRAPPED: Final = SOURCELESS | SEVERED | SOURCED | MAYBE
+BARE: Final = NONE | PLAIN
+UNGROUNDED: Final = BARE | SOURCELESS | SEVERED
+MAX_REFS: Final = 12
+"""A value that may be more things than these is no longer followed: bounds the work on dispatch tables."""
+
+
+class Value(msgspec.Struct, frozen=True):
+    """An abstract value.
+
+    Attributes:
+        kinds: the bits above; 0 is «nothing arrives».
+        confidence: the least declared confidence of the steps of its chain, 0 to 1 [C §7].
+        data: the categories of its chain [C §6].
+        open: there may be categories beside these.
+        refs: what it may be: functions, classes, modules, cells.
+        const: its literal value, where it has one (for decorator arguments and keys).
+        note: how it came to have no source, for the hint.
+        weakest: the step that has the least confidence, for the message.
+    """
+
+    kinds: int
+    confidence: float = 1.0
+    data: frozenset[str] = frozenset()
+    open: bool = False
+    refs: tuple[Any, ...] = ()
+    const: str | float | bool | None = None
+    note: str = ""
+    weakest: str = ""
+
+    @property
+    def wrapped(self) -> bool:
+        """It is, on some path, certainly a `Grounded`."""
+        return self.kinds & WRAPPED != 0
+
+
+NOTHING: Final = Value(0)
+ANYTHING: Final = Value(UNKNOWN, open=True)
+BARE_NONE: Final = Value(NONE, note="None")
+SOME_PLAIN: Final = Value(PLAIN)
+FROM_OUTSIDE: Final = Value(SOURCED, open=True)
+"""A parameter that is annotated `Grounded[…]`: who calls has to have retrieved it."""
+
+
+class Named(msgspec.Struct, frozen=True):
+    """Something known by its dotted name only: a module, a builtin, the library's own, or what another file gives."""
+
+    kind: str
+    name: str
+    path: str = ""
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """A method with the value that it was taken from; `target` is its Function, or its name."""
+
+    receiver: Value
+    target: Any
+
+
+@cache
+def _derived_kinds(left: int, right: int) -> int:
+    found = 0
+    for one in _bits(left):
+        for other in _bits(right):
+            low, high = min(one, other), max(one, other)
+            if SEVERED in (low, high):
+                found |= SEVERED
+            elif high <= PLAIN:
+                found |= PLAIN if low else 0
+            elif high == UNKNOWN and low in (SOURCELESS, SEVERED, MAYBE):
+                found |= MAYBE
+            elif (high == UNKNOWN and low == SOURCED) or (high == MAYBE and low == SOURCED):
+                found |= SOURCED
+            else:
+                found |= high
+    return found
+
+
+def _bits(kinds: int) -> list[int]:
+    return [1 << place for place in range(7) if kinds >> place & 1] or [0]
+
+
+def settled(value: Value) -> Value:
+    """A value read from the heap: where grounded and bare ones were put, no bare one is held against the reader."""
+    if value.kinds & WRAPPED and value.kinds & BARE:
+        return msgspec.structs.replace(value, kinds=value.kinds & ~BARE | UNKNOWN)
+    return value
+
+
+def join(left: Value, right: Value) -> Value:
+    """Either of two: the kinds united, the lesser confidence, the categories of both."""
+    if left is right or (not right.kinds and not right.refs):
+        return left
+    if (not left.kinds and not left.refs) or left == right:
+        return right
+    refs = left.refs
+    if right.refs and right.refs != refs:
+        refs = (*refs, *(one for one in right.refs if one not in refs))[:MAX_REFS]
+    weaker = left if left.confidence <= right.confidence else right
+    return Value(
+        left.kinds | right.kinds,
+        weaker.confidence,
+        left.data | right.data,
+        left.open or right.open,
+        refs,
+        left.const if left.const == right.const else None,
+        (left if left.kinds & UNGROUNDED else right).note,
+        weaker.weakest or left.weakest or right.weakest,
+    )
+
+
+def derive(left: Value, right: Value, note: str = "") -> Value:
+    """What an operator makes of two operands [C §9.1]: wrapped if one is.
+
+    A retrieval in either grounds both; a chain that was severed can claim nothing any more [C §3].
+    """
+    if left.kinds == right.kinds == PLAIN and not left.data and not right.data:
+        return SOME_PLAIN
+    weaker = left if left.confidence <= right.confidence else right
+    return Value(
+        _derived_kinds(left.kinds, right.kinds) or UNKNOWN,
+        weaker.confidence,
+        left.data | right.data,
+        left.open or right.open,
+        note=note or left.note or right.note,
+        weakest=weaker.weakest,
+    )
+
+
+def only(value: Value, kinds: int) -> Value:
+    """The value on the paths where it has one of these kinds."""
+    if value.kinds & ~kinds == 0:
+        return value
+    return msgspec.structs.replace(value, kinds=value.kinds & kinds)
+
+
+def of(*refs: Any, kinds: int = PLAIN, note: str = "") -> Value:
+    """A plain value that refers to something."""
+    return Value(kinds, refs=refs, note=note)
+
+
+ACCEPTS_GROUNDED: Final = 1
+ACCEPTS_BARE: Final = 2
+ACCEPTS_NONE: Final = 4
+ACCEPTS_ANY: Final = 8
 """What a slot accepts, one bit each."""
 
 State = dict[str, Value]
@@ -46,17 +234,17 @@ class Slot(msgspec.Struct, frozen=True):
     @property
     def plain(self) -> bool:
         """A `Grounded` loses its wrapper here."""
-        return not self.accepts & (GROUNDED | ANY)
+        return not self.accepts & (ACCEPTS_GROUNDED | ACCEPTS_ANY)
 
     @property
     def promises(self) -> bool:
         """Only a `Grounded` (or None, where it says so) may come here."""
-        return self.accepts & GROUNDED != 0 and not self.accepts & (BARE | ANY)
+        return self.accepts & ACCEPTS_GROUNDED != 0 and not self.accepts & (ACCEPTS_BARE | ACCEPTS_ANY)
 
 
-OPEN: Final = Slot(ANY)
-PLAIN_SLOT: Final = Slot(BARE)
-GROUNDED_SLOT: Final = Slot(GROUNDED)
+OPEN: Final = Slot(ACCEPTS_ANY)
+PLAIN_SLOT: Final = Slot(ACCEPTS_BARE)
+GROUNDED_SLOT: Final = Slot(ACCEPTS_GROUNDED)
 
 
 class TypeForm(msgspec.Struct, frozen=True):
@@ -290,3 +478,70 @@ def holds_wrapped(value: Value, depth: int = 3) -> bool:
         for one in cells(value)
         if one.kind != "instance"
     )
+
+
+def of_class(klass: Klass, name: str, receiver: Value, bound: bool) -> Value:
+    """A member of a class, found along its bases; functions bind their receiver, properties are called."""
+    for one in klass.lineage():
+        member = one.members.get(name)
+        if member is not None:
+            return _bind(member, receiver, bound)
+    return NOTHING
+
+
+def _bind(member: Value, receiver: Value, bound: bool) -> Value:
+    if not any(type(one) is Function for one in member.refs):
+        return member
+    refs: list[Any] = []
+    for one in member.refs:
+        if type(one) is not Function or "staticmethod" in one.decorated:
+            refs.append(one)
+        elif bound or "classmethod" in one.decorated:
+            refs.append(Bound(receiver, one))
+        else:
+            refs.append(one)
+    return Value(member.kinds, refs=tuple(refs))
+
+
+def field_slot(klass: Klass, name: str) -> Slot:
+    """What an attribute is declared to hold."""
+    for one in klass.lineage():
+        if name in one.fields:
+            return one.fields[name]
+    return OPEN
+
+
+class Heap:
+    """The cells of one run. Invariant: they only grow.
+
+    Attributes:
+        dirty: something was put into a cell that had been read before in this pass, so another pass is due.
+    """
+
+    def __init__(self) -> None:
+        self._cells: dict[Any, Cell] = {}
+        self.dirty = False
+
+    def cell(self, key: Any, kind: str) -> Cell:
+        """The cell for a place in the source."""
+        found = self._cells.get(key)
+        if found is None:
+            found = self._cells[key] = Cell(kind)
+        return found
+
+    def put(self, cell: Cell, key: Any, value: Value) -> None:
+        """Puts something into a cell: under a key, or anywhere if it is None."""
+        old = cell.rest if key is None else cell.items.get(key, NOTHING)
+        new = join(old, value)
+        if new != old and len(new.refs) <= MAX_REFS:
+            self.dirty = self.dirty or cell.read
+            if key is None:
+                cell.rest = new
+            else:
+                cell.items[key] = new
+
+    def holding(self, key: Any, kind: str, element: Value) -> Value:
+        """A container made here that holds `element`."""
+        cell = self.cell(key, kind)
+        self.put(cell, None, element)
+        return of(cell)

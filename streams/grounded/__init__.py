@@ -6,10 +6,12 @@ lane believes none of it (streams/adjudication/grounding.py): a chain can only m
 """
 
 from ..adjudication.grounding import steps
-from .answers import Answer
+from .citations import Answer
 from .decorators import agent, grounded_pure, prompt, tool
-from .emissions import Asserted, emission
-from .errors import (
+from .emissions import Asserted, dec_hook, emission, enc_hook, from_record, to_record
+from .provenance_chain import ProvenanceChain
+from .retrieval_clock import using_clock
+from .scope import (
     CitationViolation,
     GroundedError,
     MinConfidenceViolation,
@@ -17,12 +19,10 @@ from .errors import (
     PurityViolation,
     UndeclaredDiscard,
     UngroundedReturn,
+    discarding,
+    discards,
 )
-from .provenance_chain import ProvenanceChain
-from .retrieval_clock import using_clock
-from .scope import discarding, discards
 from .value import Grounded, template
-from .wire import dec_hook, enc_hook, from_record, to_record
 
 __all__ = [
     "Answer",

@@ -1,23 +1,185 @@
-"""A function under a decorator: its arguments taken apart, its body run, its result put together.
-
-What a tool, a prompt and an agent each contribute is in `constructs.py`.
-"""
+"""The boundary of a decorated function: values on their way in and out, by its annotations [C §9.4]."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+import re
+import types
+from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Set as AbstractSet
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import (
+    Annotated,
+    Any,
+    Concatenate,
+    ForwardRef,
+    Generic,
+    Literal,
+    NamedTuple,
+    Never,
+    NoReturn,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 from ...codecs.errors import UsageError
-from . import answers, scope
-from .answers import GROUNDED, Answer, answer_of
-from .carrier import Cited, Parts, are_mixed, carries, carry, parts
-from .declared import Declared, declared
+from . import citations, scope
+from .citations import GROUNDED, Answer, answer_of
 from .provenance_chain import ProvenanceChain
 from .scope import Scope
-from .value import Grounded
+from .value import Cited, Grounded, Parts, are_mixed, carries, carry, parts
+
+Returns = Literal["grounded", "plain", "unknown"]
+_NAMED = re.compile(r"\bGrounded\b")
+_WRAPPED = re.compile(
+    r"\s*[\"']?\s*(?:[\w.]+\.)?(?:Grounded\b|(?:Optional|Union|Annotated)\[\s*(?:[\w.]+\.)?Grounded\b)"
+)
+_NO_SAYING = (Any, object, inspect.Parameter.empty)
+_NO_VALUE = (None, types.NoneType, "None", NoReturn, "NoReturn", Never, "Never")
+
+
+class Declared(NamedTuple):
+    """What the annotations say.
+
+    Attributes:
+        returns: `Grounded[…]`, a plain type, or nothing that would tell.
+        optional: it may be None instead.
+        takes: the parameters whose annotation names `Grounded`.
+        loses: what it returns is a value, and nothing in it is grounded.
+    """
+
+    returns: Returns
+    optional: bool
+    takes: frozenset[str]
+    loses: bool
+
+
+def declared(function: Callable[..., Any]) -> Declared:
+    """What a function's annotations say."""
+    if not hasattr(function, "__annotations__"):  # a partial, or an object that can be called
+        function = getattr(function, "func", cast(Any, function).__call__)
+    raw: dict[str, Any] = dict(getattr(function, "__annotations__", {}))
+    try:
+        found = get_type_hints(function, include_extras=True)
+    except (NameError, TypeError, AttributeError, SyntaxError):
+        found = raw  # some name is not there at run time: the texts have to do
+    returned = found.get("return", inspect.Parameter.empty)
+    takes = frozenset(name for name, annotation in found.items() if name != "return" and _names(annotation))
+    returns = _returns(returned)
+    loses = returns == "plain" and returned not in _NO_VALUE and not _names(returned)
+    return Declared(returns, _optional(returned), takes, loses)
+
+
+def _returns(annotation: Any) -> Returns:
+    if isinstance(annotation, str):
+        alternatives = annotation.split("|")
+        return "grounded" if any(_WRAPPED.match(one) for one in alternatives) else "plain"
+    if annotation in _NO_SAYING or isinstance(annotation, TypeVar):
+        return "unknown"
+    return "grounded" if any(_is_grounded(one) for one in _alternatives(annotation)) else "plain"
+
+
+def _optional(annotation: Any) -> bool:
+    if isinstance(annotation, str):
+        return re.search(r"\bNone\b|\bOptional\b", annotation) is not None
+    return types.NoneType in _alternatives(annotation)
+
+
+def _alternatives(annotation: Any) -> tuple[Any, ...]:
+    """The members of a union, or the one type; what `Annotated` adds is taken off."""
+    if get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    if get_origin(annotation) in (Union, types.UnionType):
+        return tuple(inner for one in get_args(annotation) for inner in _alternatives(one))
+    return (annotation,)
+
+
+def _is_grounded(annotation: Any) -> bool:
+    if isinstance(annotation, ForwardRef):  # a text inside a type: `Optional["Grounded[str]"]`
+        return _WRAPPED.match(annotation.__forward_arg__) is not None
+    origin = get_origin(annotation) or annotation
+    return isinstance(origin, type) and issubclass(origin, Grounded)
+
+
+def _names(annotation: Any) -> bool:
+    """Whether an annotation names `Grounded` anywhere: `list[Grounded[str]]` takes the wrappers as they are."""
+    text = annotation.__forward_arg__ if isinstance(annotation, ForwardRef) else annotation
+    if isinstance(text, str):
+        return _NAMED.search(text) is not None
+    return _is_grounded(annotation) or any(_names(one) for one in get_args(annotation))
+
+
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+T = TypeVar("T")
+S = TypeVar("S")
+R_co = TypeVar("R_co", covariant=True)
+
+IsGrounded = (
+    Literal["grounded"]
+    | AbstractSet[Literal["grounded"]]
+    | list[Literal["grounded"]]
+    | tuple[Literal["grounded"], *tuple[str, ...]]
+)
+"""Data that a type checker knows to be grounded. Of a set of several strings it does not know which it holds: there the
+function itself should say `-> Grounded[…]`, or the categories stand in a tuple that begins with "grounded"."""
+
+
+class Lifted(Protocol, Generic[P, R_co]):
+    """A function under `@tool`, `@prompt` or `@agent`: grounded and plain arguments in, the result as declared."""
+
+    __name__: str
+    __qualname__: str
+    __doc__: str | None
+
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+    @overload
+    def __call__(self, *args: Any, **kwargs: Any) -> R_co: ...
+    @overload
+    def __get__(self, instance: None, owner: type, /) -> Lifted[P, R_co]: ...
+    @overload
+    def __get__(
+        self: Lifted[Concatenate[S, Q], R_co], instance: S, owner: type | None = None, /
+    ) -> Lifted[Q, R_co]: ...
+
+
+class GroundedResult(Protocol):
+    """A decorator that makes every result grounded, also one that is declared plain."""
+
+    @overload
+    def __call__(  # pyright: ignore[reportOverlappingOverload]  # narrower first: meant so
+        self, function: Callable[P, Coroutine[Any, Any, Grounded[T] | Answer[T]]], /
+    ) -> Lifted[P, Coroutine[Any, Any, Grounded[T]]]: ...
+    @overload
+    def __call__(
+        self, function: Callable[P, Coroutine[Any, Any, T]], /
+    ) -> Lifted[P, Coroutine[Any, Any, Grounded[T]]]: ...
+    @overload
+    def __call__(self, function: Callable[P, Grounded[T] | Answer[T]], /) -> Lifted[P, Grounded[T]]: ...
+    @overload
+    def __call__(self, function: Callable[P, T], /) -> Lifted[P, Grounded[T]]: ...
+
+
+class DeclaredResult(Protocol):
+    """A decorator that leaves the result as it is declared; an answer is what it answers."""
+
+    @overload
+    def __call__(  # pyright: ignore[reportOverlappingOverload]
+        self, function: Callable[P, Coroutine[Any, Any, Answer[T]]], /
+    ) -> Lifted[P, Coroutine[Any, Any, T]]: ...
+    @overload
+    def __call__(self, function: Callable[P, Answer[T]], /) -> Lifted[P, T]: ...
+    @overload
+    def __call__(self, function: Callable[P, T], /) -> Lifted[P, T]: ...
+
 
 PURE = "__grounded_pure__"
 """The mark of a function under `@grounded_pure`."""
@@ -53,9 +215,9 @@ class Boundary:
         self, function: Callable[..., Any], data: Iterable[str] | str, confidence: float | None = None
     ) -> None:
         refuse_generators(function)
-        answers.check_confidence("confidence", confidence)
+        citations.check_confidence("confidence", confidence)
         self.function, self.name = function, getattr(function, "__name__", type(function).__name__)
-        self.data, self.confidence = answers.categories(data), confidence
+        self.data, self.confidence = citations.categories(data), confidence
         self.grounded = GROUNDED in self.data
         self.signature = inspect.signature(function)
 

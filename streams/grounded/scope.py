@@ -1,8 +1,5 @@
-"""Which function is running, the record of its discards, and whether it may discard [C §9.2 to §9.4].
-
-Every agent runs in a scope of its own; its discards go into the chain of the value that it returns. A tool or a prompt
-is an external boundary: its body may discard, whichever agent called it. Outside all of them the last thousand discards
-are kept, and `discards` returns them.
+"""The errors of grounded values, and the scope of a call: which agent or pure function runs, and what was retrieved
+in it [C §3, §9].
 """
 
 from __future__ import annotations
@@ -12,10 +9,137 @@ from collections import deque
 from collections.abc import Generator, MutableSequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final
+from typing import Final, Literal
 
+from ...codecs.errors import DoesNotHoldError, cut
 from ...codecs.records import Discard
-from .errors import PurityRule, PurityViolation, UndeclaredDiscard
+
+PurityRule = Literal["coercion", "explicit-unwrap", "impure-call"]
+"""The rules of `sluice check` under `@grounded_pure` [C §9.4]."""
+
+
+class GroundedError(DoesNotHoldError):
+    """Base of all errors about grounded values."""
+
+
+class UngroundedReturn(GroundedError):
+    """Something claims to be grounded, and its chain has no source or was severed [C §2, §3].
+
+    Args:
+        name: see below.
+        because: why it is not grounded, as a part of the sentence.
+        hint: what the person can do; where it is empty, a general one.
+
+    Attributes:
+        name: of the function, or what else claims it.
+    """
+
+    def __init__(self, name: str, because: str, hint: str = "") -> None:
+        self.name, self.because = name, because
+        hint = hint or 'return what a @tool(data="grounded") retrieved, or do not declare it Grounded'
+        super().__init__(f"claims to be grounded, but {because}", path=name, hint=hint)
+
+    def __reduce__(self) -> tuple[type[UngroundedReturn], tuple[str, str, str]]:
+        return type(self), (self.name, self.because, self.hint)
+
+
+class CitationViolation(GroundedError):
+    """A quote in an answer does not stand in the context that it cites [C §4].
+
+    Attributes:
+        prompt: the function whose answer it is.
+        context: the parameter that it cites.
+        span: start and end of the quote in the answer, in code points, half open, without its quotation marks.
+        quote: its text.
+    """
+
+    def __init__(self, prompt: str, context: str, span: tuple[int, int], quote: str) -> None:
+        self.prompt, self.context, self.span, self.quote = prompt, context, span, quote
+        what = f"the quote {cut(quote)!r} at {span[0]}-{span[1]} does not stand in {context}"
+        super().__init__(what, path=prompt, hint="ask again, or leave out what the context does not say")
+
+    def __reduce__(self) -> tuple[type[CitationViolation], tuple[str, str, tuple[int, int], str]]:
+        return type(self), (self.prompt, self.context, self.span, self.quote)
+
+
+class MinConfidenceViolation(GroundedError):
+    """The weakest step of what an agent returns is below its `min_confidence` [C §7].
+
+    Attributes:
+        agent: the function.
+        confidence: the least of the chain.
+        least: what the agent declares.
+    """
+
+    def __init__(self, agent: str, confidence: float, least: float) -> None:
+        self.agent, self.confidence, self.least = agent, confidence, least
+        super().__init__(
+            "the weakest step is less sure than @min_confidence",
+            path=agent,
+            expected=f"a confidence of {least} or more",
+            got=str(confidence),
+        )
+
+    def __reduce__(self) -> tuple[type[MinConfidenceViolation], tuple[str, float, float]]:
+        return type(self), (self.agent, self.confidence, self.least)
+
+
+class MissingDataCategory(GroundedError):
+    """An agent declares a data category that nothing it did has [C §6].
+
+    Attributes:
+        agent: the function.
+        missing: the categories, sorted.
+        found: the categories that its steps had.
+    """
+
+    def __init__(self, agent: str, missing: tuple[str, ...], found: tuple[str, ...]) -> None:
+        self.agent, self.missing, self.found = agent, missing, found
+        super().__init__(
+            f"declares data that no step has: {', '.join(missing)}",
+            path=agent,
+            hint=f"the steps have {', '.join(found) or 'none'}",
+        )
+
+    def __reduce__(self) -> tuple[type[MissingDataCategory], tuple[str, tuple[str, ...], tuple[str, ...]]]:
+        return type(self), (self.agent, self.missing, self.found)
+
+
+class UndeclaredDiscard(GroundedError, TypeError):
+    """Python would turn a grounded value into a plain one, and nobody declared that the sources may go [C §9.3].
+
+    Attributes:
+        operation: what was tried: `str`, `format`, `int`, …
+    """
+
+    def __init__(self, operation: str) -> None:
+        self.operation = operation
+        super().__init__(
+            f"{operation} of a grounded value would lose its sources",
+            hint="use template(), .format(), Grounded.join() or .map(), or declare it: with discarding(reason)",
+        )
+
+    def __reduce__(self) -> tuple[type[UndeclaredDiscard], tuple[str]]:
+        return type(self), (self.operation,)
+
+
+class PurityViolation(GroundedError):
+    """A function under `@grounded_pure` lets a grounded value go, or calls an agent that may [C §9.4].
+
+    Attributes:
+        rule: as `sluice check` names it.
+        detail: what was done.
+        where: module, function and line.
+    """
+
+    def __init__(self, rule: PurityRule, detail: str, where: str) -> None:
+        self.rule: PurityRule = rule
+        self.detail, self.where = detail, where
+        super().__init__(f"{rule} under @grounded_pure: {detail}", path=where)
+
+    def __reduce__(self) -> tuple[type[PurityViolation], tuple[PurityRule, str, str]]:
+        return type(self), (self.rule, self.detail, self.where)
+
 
 KEPT: Final = 1000
 """Discards that are remembered of one scope: a loop that runs for days must not fill the memory."""

@@ -1,9 +1,5 @@
-"""Claim forms: sentences from which checks can be read beyond doubt (docs/checks.md).
-
-A form is a row of data (`data/claim_forms.toml`): the pattern of a sentence, and the checks that it gives. The whole
-sentence has to be consumed; where two rows read different checks, none is read. The checks of a row say all that its
-sentence says, but for what the claim tells beside them: nouns that an index has to prove, and that no file is named.
-Pure, and bounded.
+"""Claim forms: sentences from which checks can be read beyond doubt, and which checks an assertion has
+(docs/checks.md).
 """
 
 from __future__ import annotations
@@ -13,11 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from ...codecs.records import Kind
+from ...codecs.records import MAX_CHECK_LENGTH, CheckForm, Kind
 from .checks import Check, canonical, parse_check
-from .coverage_tokens import Token, tokens_of
-from .lexicon import NOUNS, OPERATORS, TIMES, Phrases, phrases, tables
-from .mentions import author_ends, is_set_off, nouns_of, read, ties
+from .mentions import Token, author_ends, is_set_off, nouns_of, read, ties, tokens_of
+from .prose_literals import NOUNS, OPERATOR_PHRASES, TIMES, Phrases, phrases, tables
 
 FORMS_VERSION: Final = 4
 """Names what these forms, and the words that they are made of, read in a sentence; raised with every change of it."""
@@ -317,8 +312,8 @@ _NOUNS_OF: Final = {
     "quote": frozenset(("text", "word", "string", "phrase")),
 }
 _WORDS_OF: Final[Mapping[str, Phrases]] = {
-    "op": phrases(OPERATORS),
-    "count": ((("exactly",), "="), *phrases(OPERATORS), ((), "=")),
+    "op": phrases(OPERATOR_PHRASES),
+    "count": ((("exactly",), "="), *phrases(OPERATOR_PHRASES), ((), "=")),
     "when": ((("on",), "="), *phrases(TIMES)),
 }
 
@@ -352,3 +347,45 @@ def _row(form: Form) -> _Row:
 
 
 _ROWS: Final = tuple(map(_row, (*FORMS, *CHANGES)))
+
+
+class Derived(NamedTuple):
+    """The checks of an assertion.
+
+    Attributes:
+        checks: as text, in order; their places are what observations count in.
+        declared: the assertion declares them itself.
+        form: where they come from: `declared`, `claim` (its words), or `none`.
+    """
+
+    checks: tuple[str, ...]
+    declared: bool
+    form: CheckForm
+
+
+_NONE: Final = Derived((), False, "none")
+
+
+def checks_of(text: str, kind: Kind, declared: Sequence[str] | None) -> Derived:
+    """The checks of an assertion.
+
+    Args:
+        text: the assertion's, as it was emitted.
+        kind: of the assertion. A refusal states nothing and has none, whatever it declares.
+        declared: those that it declares; an empty list declares none.
+
+    Returns:
+        The checks as text, declared ones as they were given, whether they are well formed or not; of a claim form only
+        one, since what its evidence is counted by is one check. Never raises.
+    """
+    if kind == "refusal":
+        return _NONE
+    if declared:
+        return Derived(tuple(declared), True, "declared")
+    claimed = claim(text, kind)
+    if claimed is None or len(claimed.checks) != 1 or len(claimed.checks[0]) > MAX_CHECK_LENGTH:
+        return _NONE
+    return Derived(claimed.checks, False, "claim")
+
+
+__all__ = ["FORMS_VERSION", "Derived", "checks_of"]

@@ -10,12 +10,11 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from .checks import Value
-from .code_calls import is_closed, is_function
+from .checks import Held, HeldReason, Value
+from .code_bodies import is_closed, is_function
 from .code_view import NOT_FOUND, View, ambiguous, tight
+from .facts import operator_of
 from .index import READS, Definition, Import, Role, value_of
-from .results import Held, HeldReason
-from .text_checks import operator_of
 from .values import compare, same, same_items
 
 _VALUED: Final = frozenset(("value", "key", "attribute"))

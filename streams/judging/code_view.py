@@ -15,12 +15,11 @@ from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
 from ...codecs.unicode_text import nfkc
-from .checks import Check
+from .checks import Check, Held, Source
+from .facts import NOT_FOUND, flat
 from .index import Branch, Definition, Extent, FileIndex, Role
 from .language import Language
 from .languages import language_of
-from .results import Held, Source
-from .text_checks import NOT_FOUND, flat
 
 _FOLDERS: Final = frozenset(("__init__", "index", "mod", "lib"))
 """File names that stand for the folder that they are in."""

@@ -17,8 +17,7 @@ from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
-from .checks import Value
-from .results import HeldReason
+from .checks import HeldReason, Value
 from .values import Text
 
 _Item = TypeVar("_Item")

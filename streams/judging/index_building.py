@@ -32,7 +32,7 @@ from .index import (
 )
 from .language import Language
 from .languages import grammar_of, language_of
-from .literal_values import Reading, read
+from .values import Reading, read
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Query, Tree

@@ -9,11 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ...codecs.unicode_text import nfkc
-from . import literal_values as literals
-from . import string_escapes
+from . import values as literals
+from . import values as string_escapes
 from .checks import Value
-from .lexicon import tables
-from .literal_values import Found, Reader, Reading, read
+from .prose_literals import tables
+from .values import Found, Reader, Reading, read
 
 if TYPE_CHECKING:
     from tree_sitter import Language as Parsed

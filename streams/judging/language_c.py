@@ -6,10 +6,10 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from . import literal_values as literals
+from . import values as literals
 from .checks import Value
 from .language import as_path, load_grammar, row
-from .literal_values import Found, Reading
+from .values import Found, Reading
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from .checks import Value
 from .language import as_path, row
-from .literal_values import Found, Reading, listed, parts_of, read, text_found
+from .values import Found, Reading, listed, parts_of, read, text_found
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from .language import row
-from .literal_values import Found, Reading, is_short, items, number, quoted
-from .string_escapes import JAVA as ESCAPES
+from .values import JAVA as ESCAPES
+from .values import Found, Reading, is_short, items, number, quoted
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from .language import keys_of, row
-from .literal_values import Found, Reading, items, parts_of, read, text_found
-from .string_escapes import PYTHON as ESCAPES
-from .string_escapes import decode
+from .values import PYTHON as ESCAPES
+from .values import Found, Reading, decode, items, parts_of, read, text_found
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from . import literal_values as literals
+from . import values as literals
 from .language import as_path, keys_of, row, unbound
-from .literal_values import Found, Reading, read, text_found
-from .string_escapes import QUOTED_ONCE, decode
-from .string_escapes import RUBY as ESCAPES
+from .values import QUOTED_ONCE, Found, Reading, decode, read, text_found
+from .values import RUBY as ESCAPES
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from .checks import Value
 from .language import dotted, row
-from .literal_values import Found, Reading, items, text_found
+from .values import Found, Reading, items, text_found
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -8,8 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from .language import row, unbound
-from .literal_values import Found, Reading, listed, number, parts_of, quoted, read
-from .string_escapes import SCRIPT
+from .values import SCRIPT, Found, Reading, listed, number, parts_of, quoted, read
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from .language import as_path, row
-from .literal_values import Found, Reading, items, parts_of, quoted, read, text_found
-from .string_escapes import SHARP as ESCAPES
+from .values import SHARP as ESCAPES
+from .values import Found, Reading, items, parts_of, quoted, read, text_found
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from .checks import Value
 from .language import as_path, row, unbound
-from .literal_values import Found, Reading, items
-from .string_escapes import SHELL as ESCAPES
-from .string_escapes import decode
-from .values import Text, value_of_text
+from .values import SHELL as ESCAPES
+from .values import Found, Reading, Text, decode, items, value_of_text
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -1,25 +1,542 @@
-"""When two values are the same, and how they compare: numbers, texts, quantities, dates, versions, lists
-(docs/checks.md).
-
-What a check declares is held against what was found. Arithmetic is exact, and nothing is converted. True and False are
-given only where they are exact: two values that mean the same in one reading and not in another, such as the number 30
-and the quantity `30s`, `1.0` and `"1.0"`, or two fractions that one floating-point number may stand for, come to None,
-so that neither a check nor its `not` rests on them.
-No file is read here, and no clock.
+"""Values: what a literal in source code is worth, when two values are the same, and how they compare
+(docs/checks.md, `equals` and `compare`): numbers, texts, quantities, dates and times, versions, lists.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
-from typing import Final, NamedTuple, TypeGuard
+from struct import pack, unpack
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
 from ...codecs.unicode_text import nfkc
 from .checks import Operator, Value, number_of
-from .lexicon import UNIT_OF
-from .named_times import RELATIONS, compare_times, read_time
+from .prose_literals import SECOND, UNIT_OF, literals, stretch
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_ESCAPE: Final = re.compile(
+    r"\\(?:u\{(?P<braced>[0-9A-Fa-f_]{1,8})\}|x\{[^}]*\}|x(?P<x>[0-9A-Fa-f]{1,8})|u(?P<u>[0-9A-Fa-f]{4})"
+    r"|U(?P<U>[0-9A-Fa-f]{8})|(?P<octal>[0-7]{1,3})|(?P<line>\r?\n[ \t]*)|(?P<one>.))",
+    re.DOTALL,
+)
+
+
+class Escapes(NamedTuple):
+    """How one language escapes characters in one sort of string.
+
+    Attributes:
+        simple: what a letter or mark behind the backslash means; None where that is not told here.
+        numbers: those of `braced`, `x`, `u`, `U` and `octal` that it has.
+        hex_digits: most digits behind `x`; fewer are as well where `short_hex`.
+        short_hex: whether fewer digits will do.
+        bytes: `x` and octal mean bytes, not characters, from 128 on.
+        line: what a backslash at the end of a line does: nothing stays, or the white space of the next line goes too.
+        unknown: what any other character behind a backslash means: itself, itself with the backslash, or nobody knows.
+    """
+
+    simple: Mapping[str, str | None]
+    numbers: frozenset[str]
+    hex_digits: int = 2
+    short_hex: bool = False
+    bytes: bool = False
+    line: str = ""
+    unknown: str = ""
+
+
+_COMMON: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\\": "\\", "'": "'", '"': '"'}
+_C: Final = {**_COMMON, "a": "\a", "v": "\v"}
+
+PYTHON: Final = Escapes({**_C, "N": None}, frozenset(("x", "u", "U", "octal")), line="join", unknown="keep")
+GO: Final = Escapes(_C, frozenset(("x", "u", "U", "octal")), bytes=True)
+SCRIPT: Final = Escapes({**_COMMON, "v": "\v", "0": "\0"}, frozenset(("x", "u", "braced")), line="join", unknown="drop")
+JAVA: Final = Escapes({**_COMMON, "s": " "}, frozenset(("u", "octal")))
+RUST: Final = Escapes(
+    {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "'": "'", '"': '"'},
+    frozenset(("x", "braced")),
+    bytes=True,
+    line="strip",
+)
+C: Final = Escapes(
+    {**_C, "?": "?"}, frozenset(("x", "u", "U", "octal")), hex_digits=8, short_hex=True, bytes=True, line="join"
+)
+SHARP: Final = Escapes({**_C, "0": "\0"}, frozenset(("x", "u", "U")), hex_digits=4, short_hex=True)
+RUBY: Final = Escapes(
+    {**_C, "e": "\x1b", "s": " ", "#": "#"},
+    frozenset(("x", "u", "octal", "braced")),
+    short_hex=True,
+    bytes=True,
+    line="join",
+    unknown="drop",
+)
+QUOTED_ONCE: Final = Escapes({"\\": "\\", "'": "'"}, frozenset(), unknown="keep")
+"""Ruby's single quotes."""
+SHELL: Final = Escapes({one: one for one in '"\\$`'}, frozenset(), line="join", unknown="keep")
+"""The shell's double quotes."""
+
+
+def decode(text: str, escapes: Escapes) -> str | None:
+    """The characters that the inside of a string literal means.
+
+    Args:
+        text: what stands between the quotes.
+        escapes: of its language.
+
+    Returns:
+        None where that cannot be told.
+    """
+    if "\\" not in text:
+        return _whole(text)
+    unclear = False
+
+    def character(match: re.Match[str]) -> str:
+        nonlocal unclear
+        meant = _meant(match, escapes)
+        unclear = unclear or meant is None
+        return meant or ""
+
+    decoded = _ESCAPE.sub(character, text)
+    if unclear or (len(text) - len(text.rstrip("\\"))) % 2:
+        return None
+    return _whole(decoded)
+
+
+def _whole(text: str) -> str | None:
+    """The text with both halves of a character joined, if no half is left over."""
+    if text.isascii():
+        return text
+    try:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        return None
+
+
+def _meant(match: re.Match[str], escapes: Escapes) -> str | None:
+    sort = match.lastgroup
+    if sort is None:
+        return None
+    written = match[sort]
+    if sort == "line":
+        return {"join": written.lstrip("\r\n"), "strip": ""}.get(escapes.line)
+    if sort == "one":
+        return _simple(written, escapes)
+    if sort == "octal" and sort not in escapes.numbers:
+        # `\0` alone is a character even where there are no octal ones.
+        return escapes.simple.get(written)
+    if sort not in escapes.numbers:
+        return _simple(sort[0], escapes, "" if sort == "braced" else written)
+    if sort == "x":
+        return _hexadecimal(written, escapes)
+    number = int(written.replace("_", ""), 8 if sort == "octal" else 16)
+    if number > 0x10FFFF or (sort == "octal" and (number > 255 or (escapes.bytes and number > 127))):
+        return None
+    return chr(number)
+
+
+def _simple(letter: str, escapes: Escapes, rest: str = "") -> str | None:
+    if letter in escapes.simple:
+        meant = escapes.simple[letter]
+        return None if meant is None else meant + rest
+    return {"keep": "\\" + letter + rest, "drop": letter + rest}.get(escapes.unknown)
+
+
+def _hexadecimal(digits: str, escapes: Escapes) -> str | None:
+    own, rest = digits[: escapes.hex_digits], digits[escapes.hex_digits :]
+    if len(own) < escapes.hex_digits and not escapes.short_hex:
+        return None
+    number = int(own, 16)
+    return None if number > (127 if escapes.bytes else 0x10FFFF) else chr(number) + rest
+
+
+MAX_TEXT: Final = 8_000
+"""Bytes of a text that is compared: a check has 2,000 characters at most. Larger ones would be read over and over where
+they are nested, at a quadratic cost."""
+MAX_DEPTH: Final = 24
+"""Brackets and operators inside one another."""
+MAX_ITEMS: Final = 2_000
+_MAX_BITS: Final = 1_300
+"""Of a whole number that arithmetic comes to: some 390 digits, what a check can declare at most."""
+_WRAPS: Final = 2**31 - 1
+"""Beyond it, arithmetic means something else in every language whose numbers have a size."""
+
+_MAX_PRECISION: Final = 15
+"""Digits that every machine's fractions keep."""
+
+
+class Found(NamedTuple):
+    """The value of a literal. Where None is told instead of it, it is computed."""
+
+    value: Value
+
+
+class Reading(NamedTuple):
+    """A file whose literals are read.
+
+    Attributes:
+        data: its text in UTF-8.
+        values: how a literal is read, by node type.
+        bounded: whole numbers of its language wrap around at some size.
+    """
+
+    data: bytes
+    values: Mapping[str, Reader]
+    bounded: bool
+
+    def text(self, node: Node) -> str:
+        """The text of a node, as it stands there; empty for one that is larger than anything a check could name."""
+        start, end = node.start_byte, node.end_byte
+        return "" if end - start > MAX_TEXT else self.data[start:end].decode("utf-8", "replace")
+
+
+Reader = Callable[[Reading, "Node", int], Found | None]
+
+
+def read(code: Reading, node: Node, depth: int = 0) -> Found | None:
+    """The value of a literal.
+
+    Args:
+        code: the file it stands in.
+        node: the expression.
+        depth: of the expressions around it that are being read.
+
+    Returns:
+        None where it is computed, or beyond a bound.
+    """
+    reader = code.values.get(node.type)
+    return None if reader is None or depth > MAX_DEPTH else reader(code, node, depth)
+
+
+# ---------------------------------------------------------------- readers
+
+
+def constant(value: Value) -> Reader:
+    """Whatever the node's text, it is this value."""
+    return lambda _, __, ___: Found(value)
+
+
+def words(**values: Value) -> Reader:
+    """Names that mean a value, such as `True`; any other name is computed."""
+    table = {name: Found(value) for name, value in values.items()}
+    return lambda code, node, _: table.get(code.text(node))
+
+
+def inside(field: str = "") -> Reader:
+    """What a node means is what stands in it: in a field, or as its only part that is no comment."""
+
+    def reader(code: Reading, node: Node, depth: int) -> Found | None:
+        if field:
+            part = node.child_by_field_name(field)
+            return None if part is None else read(code, part, depth + 1)
+        parts = parts_of(node)
+        return read(code, parts[0], depth + 1) if len(parts) == 1 else None
+
+    return reader
+
+
+def number(
+    suffix: str = "", *, radix_suffix: str = "", zero: str = "", separator: str = "_", foreign: str = ""
+) -> Reader:
+    """A number.
+
+    Args:
+        suffix: what may stand behind a decimal one, as a regular expression.
+        radix_suffix: the same for one in another base.
+        zero: what a zero in front means: base 8, nothing (`decimal`), or that nobody writes so.
+        separator: what may stand between digits.
+        foreign: characters behind which it is no plain number, such as `j`.
+    """
+    decimal, other = re.compile(f"(?:{suffix})$"), re.compile(f"(?:{radix_suffix})$")
+
+    def reader(code: Reading, node: Node, _: int) -> Found | None:
+        text = code.text(node)
+        if not text or len(text) > 500 or (foreign and text[-1] in foreign):
+            return None
+        radix = text[:2].lower() in ("0x", "0o", "0b")
+        plain = (other if radix else decimal).sub("", text, count=1)
+        if text[0] == "-" and "u" in text[len(plain) :].lower():
+            return None  # of an unsigned number, the negative is another
+        if separator != "_":
+            plain = plain.replace(separator, "")
+        if zero and _LEADING_ZERO.match(plain):
+            digits = plain.replace("_", "")
+            return _found(_octal(digits) if zero == "octal" else int(digits))
+        return _found(number_of("0" if _LEADING_ZERO.match(plain) and not plain.strip("0_") else plain))
+
+    return reader
+
+
+_LEADING_ZERO: Final = re.compile(r"0[0-9_]+$", re.ASCII)
+
+
+def _octal(text: str) -> int | None:
+    return int(text, 8) if all("0" <= one <= "7" for one in text) else None
+
+
+def _found(value: int | Decimal | None) -> Found | None:
+    if value is None or (isinstance(value, Decimal) and len(value.as_tuple().digits) > _MAX_PRECISION):
+        return None
+    return Found(value)
+
+
+def text_found(text: str | None) -> Found | None:
+    """A string's value, in NFKC like all texts that are compared."""
+    return None if text is None or len(text) > MAX_TEXT else Found(nfkc(text))
+
+
+def quoted(escapes: Escapes | None, opening: str = "\"'", *, foreign: Iterable[str] = ()) -> Reader:
+    """A string between quotes; raw where there are no escapes.
+
+    Args:
+        opening: the quotes that it may have.
+        foreign: child nodes that make it more than text, such as an interpolation.
+    """
+    others = frozenset(foreign)
+
+    def reader(code: Reading, node: Node, _: int) -> Found | None:
+        text = code.text(node)
+        if len(text) > MAX_TEXT or len(text) < 2 or text[0] not in opening or text[-1] != text[0]:
+            return None
+        if others and any(child.type in others for child in node.children):
+            return None
+        return text_found(text[1:-1] if escapes is None else decode(text[1:-1].replace("\r\n", "\n"), escapes))
+
+    return reader
+
+
+def joined(code: Reading, node: Node, depth: int) -> Found | None:
+    """Strings side by side, which are one."""
+    parts: list[str] = []
+    for part in parts_of(node):
+        found = read(code, part, depth + 1)
+        if found is None or not isinstance(found.value, str):
+            return None
+        parts.append(found.value)
+    return text_found("".join(parts))
+
+
+def items(code: Reading, node: Node, depth: int) -> Found | None:
+    """A list of literals."""
+    return listed(code, parts_of(node), depth)
+
+
+def listed(code: Reading, parts: list[Node], depth: int) -> Found | None:
+    """The list that these expressions are, if all are literals."""
+    if len(parts) > MAX_ITEMS:
+        return None
+    values: list[Value] = []
+    for part in parts:
+        found = read(code, part, depth + 1)
+        if found is None:
+            return None
+        values.append(found.value)
+    return Found(tuple(values))
+
+
+def signed(code: Reading, node: Node, depth: int) -> Found | None:
+    """`-x` and `+x`."""
+    operator = node.children[0].type if node.children else ""
+    parts = parts_of(node)
+    if operator not in ("-", "+") or len(parts) != 1:
+        return None
+    found = read(code, parts[0], depth + 1)
+    if found is None or isinstance(found.value, bool) or not isinstance(found.value, (int, Decimal)):
+        return None
+    if operator == "+":
+        return found
+    if code.bounded and "u" in code.text(parts[0]).lower():
+        return None  # of an unsigned number, the negative is another
+    return Found(-found.value)
+
+
+def arithmetic(code: Reading, node: Node, depth: int) -> Found | None:
+    """`10 * 1024`, `1 << 20`: whole numbers only, all of them literals; and texts that are put together."""
+    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+    operator = node.child_by_field_name("operator")
+    if left is None or right is None or operator is None:
+        return None
+    first, second = read(code, left, depth + 1), read(code, right, depth + 1)
+    if first is None or second is None:
+        return None
+    sign, a, b = code.text(operator), first.value, second.value
+    if sign == "+" and isinstance(a, str) and isinstance(b, str):
+        return text_found(a + b) if type(a) is str and type(b) is str else None
+    if isinstance(a, bool) or isinstance(b, bool) or not isinstance(a, int) or not isinstance(b, int):
+        return None  # fractions are not added here as a machine adds them
+    result = _computed(sign, a, b)
+    if result is None or result.bit_length() > _MAX_BITS:
+        return None
+    if code.bounded and (max(abs(a), abs(b), abs(result)) > _WRAPS or (sign == "-" and result < 0)):
+        return None
+    return Found(result)
+
+
+def _computed(sign: str, a: int, b: int) -> int | None:
+    if sign == "+":
+        return a + b
+    if sign == "-":
+        return a - b
+    if sign == "*":
+        return a * b
+    if sign == "<<":
+        return a << b if 0 <= b <= _MAX_BITS else None
+    if sign == "**":
+        return a**b if 0 <= b <= _MAX_BITS and a.bit_length() * b <= _MAX_BITS else None
+    if sign in ("/", "//"):
+        # An uneven one is rounded by some languages, and not by others.
+        return a // b if b and a % b == 0 else None
+    return None
+
+
+def parts_of(node: Node) -> list[Node]:
+    """The named parts of a node, without comments."""
+    return [child for child in node.named_children if "comment" not in child.type]
+
+
+# ---------------------------------------------------------------- declared types
+
+
+def is_short(value: int | Decimal) -> bool:
+    """Whether a `float` keeps a number exactly."""
+    try:
+        return Decimal(unpack("f", pack("f", float(value)))[0]) == value
+    except OverflowError:
+        return False
+
+
+def fitting(bits: Mapping[str, int], texts: Iterable[str], fractions: Iterable[str]) -> Callable[[str, Value], bool]:
+    """Whether a value stays what it is written as under a declared type.
+
+    Args:
+        bits: those of whole numbers that a type keeps; negative for one that has no numbers below zero.
+        texts: types of texts.
+        fractions: types that keep 15 digits.
+    """
+
+    def fits(declared: str, value: Value) -> bool:
+        declared = declared.removesuffix("?")
+        if isinstance(value, tuple):
+            return declared.endswith("[]") and all(fits(declared[:-2], item) for item in value)
+        if isinstance(value, bool) or value is None:
+            return True
+        if isinstance(value, str):
+            return declared in texts
+        if isinstance(value, Decimal):
+            return declared in fractions or (declared == "float" and is_short(value))
+        size = bits.get(declared, 0)
+        return abs(value) < 2 ** abs(size) and (size > 0 or value >= 0) and size != 0
+
+    return fits
+
+
+RELATIONS: Final[Mapping[Operator, Callable[[int], bool]]] = {
+    "=": lambda sign: sign == 0,
+    "!=": lambda sign: sign != 0,
+    "<": lambda sign: sign < 0,
+    "<=": lambda sign: sign <= 0,
+    ">": lambda sign: sign > 0,
+    ">=": lambda sign: sign >= 0,
+}
+"""For each operator: whether it holds where what was found is less (-1), the same (0) or more (1)."""
+
+
+class Stretch(NamedTuple):
+    """A stretch of time that a text names.
+
+    Attributes:
+        first: its first nanosecond since 1970 in UTC.
+        past: the first nanosecond after it.
+        offset: of its zone from UTC, in nanoseconds; None where the text names no zone, and UTC is taken.
+    """
+
+    first: int
+    past: int
+    offset: int | None = None
+
+    def readings(self, named: Stretch) -> tuple[Stretch, ...]:
+        """The stretches that this may be against one that is named without a zone: in UTC, and where it was."""
+        if not self.offset or named.offset is not None:
+            return (self,)
+        return self, Stretch(self.first + self.offset, self.past + self.offset)
+
+
+_ISO: Final = re.compile(
+    r"[0-9]{4}(?:-[01][0-9](?:-[0-3][0-9](?:[T ](?:[01][0-9]|2[0-3]):[0-5][0-9]"
+    r"(?::[0-5][0-9](?:\.[0-9]{1,9})?)?(?:Z|[+-](?:0[0-9]|1[0-4]):?[0-5][0-9])?)?)?)?"
+)
+_YEAR: Final = re.compile(r"[0-9]{4}")
+_LONGEST: Final = 64
+_OFFSET: Final = re.compile(r"([+-])([0-9]{2}):?([0-9]{2})$")
+_NAMED_UTC: Final = re.compile(r"(?:Z|UTC|GMT)$")
+
+
+def read_time(text: str) -> Stretch | None:
+    """The stretch of time that a text names and nothing else: `2026-05`, `2026-05-25T10:00Z`, `25 May 2026`.
+
+    A text of four digits is a number, not a year; `read_named_time` reads that as well.
+    """
+    if len(text) > _LONGEST or len(text) < 7:
+        return None
+    return read_named_time(text)
+
+
+def read_named_time(text: str) -> Stretch | None:
+    """The stretch of time that the argument of a check names, where a time has to stand; a year as well."""
+    text = nfkc(text)
+    if len(text) > _LONGEST or _YEAR.search(text) is None:
+        return None
+    if _ISO.fullmatch(text) is None:
+        found = literals(text)
+        if len(found) != 1 or found[0].form != "moment" or found[0].text != text:
+            return None
+    try:
+        named = stretch(text)
+    except ValueError:  # the stretch ends after the last year that the calendar has
+        return None
+    return None if named is None else Stretch(*named, _zone(text))
+
+
+def _zone(text: str) -> int | None:
+    if _NAMED_UTC.search(text):
+        return 0
+    match = _OFFSET.search(text) if ":" in text else None
+    if match is None:
+        return None
+    offset = (int(match[2]) * 60 + int(match[3])) * 60 * SECOND
+    return -offset if match[1] == "-" else offset
+
+
+def compare_times(op: Operator, named: Stretch, readings: Sequence[Stretch]) -> bool | None:
+    """Whether a time stands in a relation to the stretch that is named: `time op named`.
+
+    What lies within the named stretch is the same time; what ends before it begins is before it.
+
+    Args:
+        op: the relation.
+        named: the stretch that a check names.
+        readings: the time; several where it can be told in several zones. For `=` one of them is enough and for `!=`
+            all have to differ; an order has to be the same for all.
+
+    Returns:
+        None where the time is told more coarsely than the stretch, or its readings come to different orders.
+    """
+    signs = [_side(named, one) for one in readings]
+    if op in ("=", "!="):
+        equal = True if 0 in signs else None if None in signs else False
+        return equal if op == "=" or equal is None else not equal
+    answers = {None if sign is None else RELATIONS[op](sign) for sign in signs}
+    return answers.pop() if len(answers) == 1 else None
+
+
+def _side(named: Stretch, time: Stretch) -> int | None:
+    if time.past <= named.first:
+        return -1
+    if time.first >= named.past:
+        return 1
+    return 0 if named.first <= time.first and time.past <= named.past else None
+
 
 Number = int | Decimal
 

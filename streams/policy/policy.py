@@ -1,13 +1,16 @@
-"""The policy: everything that an operator may choose about deciding.
+"""The policy: everything that an operator may choose about deciding, and who may change it (docs/security.md).
 
-A policy is read from TOML by `toml_reader.py`, or from the canonical document that the ledger carries. Its hash stands
+A policy is read from TOML by policy_toml.py, or from the canonical document that the ledger carries. Its hash stands
 in every block header and output, so that an audit knows under which rules a decision was made. Values are normalised:
-times in milliseconds, a disposition for every status and effect, defaults filled in; two files that mean the same have
-the same hash. A policy never changes once made.
+times in milliseconds, a disposition for every status and effect, defaults filled in. Two files that mean the same have
+the same hash. A policy never changes once made. Where it lists keys under `[policies.keys]`, the next one counts only
+where such a key signed it, in its time, and where its `sequence` is greater.
 """
 
 from __future__ import annotations
 
+import base64
+from collections.abc import Iterable
 from hashlib import sha256
 from typing import Final, Literal
 
@@ -15,14 +18,16 @@ import msgspec
 import rfc8785
 from msgspec import field
 
-from ...codecs.dids import normalised
+from ...codecs.blocks import Event
+from ...codecs.errors import DoesNotHoldError, Fault
+from ...codecs.identifiers import Identifier
+from ...codecs.ledger_statements import domain_of, read_adoption
+from ...codecs.notes import Signer
 from ...codecs.records import MAX_ASSERTIONS, CoverageLevel, Disposition, Effect
-from ...codecs.signatures import DEFAULT_ORIGIN
-from ...codecs.spans import Identifier
+from ...codecs.signatures import DEFAULT_ORIGIN, Domain, is_signature, normalised, signed_bytes
 from ...codecs.vocabulary import CLASSES_1_0
 from ..judging.checks import TABLE as CHECKS
-from .identifiers import problem_of
-from .keys import Key, Keys, same_key, standing
+from .keys import Key, Keys, counted, is_signed, problem_of, same_key, standing, what_came
 
 Trust = Literal["observed", "declared", "both"]
 Confusables = Literal["reject", "replace", "flag"]
@@ -266,7 +271,7 @@ Composition = Literal["most", "majority", "unanimous"]
 """How validators' verdicts on one claim come to one: the most frequent, more than half of them, or all."""
 
 
-class Domain(Part, frozen=True, gc=False):
+class AttestationDomain(Part, frozen=True, gc=False):
     """A consensus domain's own table.
 
     Attributes:
@@ -298,7 +303,7 @@ class Attestations(Part, frozen=True, gc=False):
     """
 
     consensus_domains: list[str] = field(default_factory=lambda: ["scientific-default"])
-    domains: dict[str, Domain] = {}
+    domains: dict[str, AttestationDomain] = {}
     validators: Keys = {}
     require_signatures: bool = False
     min_canonicalisation: Literal["0.2", "0.3"] = "0.3"
@@ -706,3 +711,122 @@ def policy_of_document(document: bytes) -> Policy:
         return _policy.decode(document)
     except UnicodeDecodeError as error:
         raise msgspec.DecodeError(f"the document is not UTF-8: {error}") from None
+
+
+HEADER: Final = "sluice-signature"
+"""The header of a record on `policies` that holds the base64 of the signature."""
+_REASON: Final = "unauthorised-policy"
+Headers = Iterable[tuple[str, bytes | None]]
+
+
+def signature_of(headers: Headers) -> bytes | None:
+    """The signature that a record carries: the first header of the name; None where there is none."""
+    return next((value or b"" for name, value in headers if name == HEADER), None)
+
+
+def sign(document: bytes, signer: Signer, origin: str) -> bytes:
+    """The signature under a policy's document, as its header has it.
+
+    Args:
+        document: of the policy that is to follow.
+        signer: one whom the policy in force lists.
+        origin: the deployment's name, as the policy in force has it.
+    """
+    return base64.b64encode(signer.sign_bytes(_signed(document, origin)))
+
+
+def follow(before: Policy | None, document: bytes, headers: Headers, time: int) -> Policy | Fault:
+    """The policy of a document, where it may follow upon the one before it; else what is wrong.
+
+    Args:
+        before: the newest that counts; None where there is none yet.
+        document: as it came.
+        headers: of its record.
+        time: at which the key has to count, Unix ms: the block's.
+    """
+    try:
+        policy = policy_of_document(document)
+    except msgspec.MsgspecError as error:
+        return Fault("schema", f"$: expected a policy document, got {error}")
+    if policy.document != document:
+        return Fault("schema", "$: expected a policy document in canonical form, as `sluice policy apply` writes it")
+    if before is None or not before.policies.keys:
+        return policy
+    signature = signature_of(headers)
+    if not _is_signed(before, document, signature, time):
+        names = ", ".join(sorted(before.policies.keys))
+        got = what_came(None if signature is None else "")
+        return Fault(_REASON, f"{HEADER}: expected a signature of {names}, got {got}")
+    least, given = before.policies.sequence + 1, policy.policies.sequence
+    if given < least:
+        return Fault(_REASON, f"$.policies.sequence: expected {least} or more, got {given}")
+    return policy
+
+
+def signer_of(before: Policy, document: bytes, headers: Headers, time: int) -> str | None:
+    """The name under which a policy lists the key that signed the one that follows; None where none did.
+
+    Args:
+        before: the policy that lists the keys.
+        document: the policy that follows, as it stands in the ledger.
+        headers: of its record; one has the signature.
+        time: at which a key has to count, Unix ms.
+    """
+    signature = signature_of(headers)
+    for name in sorted(before.policies.keys):
+        if _is_signed_by(_counting(before, name, time), document, signature, before.origin):
+            return name
+    return None
+
+
+def _is_signed(before: Policy, document: bytes, signature: bytes | None, time: int) -> bool:
+    keys = [key for name in before.policies.keys for key in _counting(before, name, time)]
+    return _is_signed_by(keys, document, signature, before.origin)
+
+
+def _counting(policy: Policy, name: str, time: int) -> list[Key]:
+    return [key for key in counted(name, policy.policies.keys[name], policy.origin) if key.counts_at(time)]
+
+
+def _is_signed_by(keys: Iterable[Key], document: bytes, signature: bytes | None, origin: str) -> bool:
+    if signature is None:
+        return False
+    data, text = _signed(document, origin), signature.decode("latin-1")
+    return any(is_signature(key.public_key, text, data) for key in keys)
+
+
+def _signed(document: bytes, origin: str) -> bytes:
+    return signed_bytes(Domain("policies", "policy", origin), document)
+
+
+def refusal(event: Event, policy: Policy, time: int) -> str:
+    """Why an adoption does not count; empty where it does.
+
+    Args:
+        event: with the record's key and value.
+        policy: in force.
+        time: of the block that takes it in, Unix ms.
+    """
+    try:
+        adoption = read_adoption(event.key, event.value)
+    except DoesNotHoldError as error:
+        return str(error)
+    table, listed = "policies.keys", policy.policies.keys
+    if not listed:
+        table, listed = "checkpoints.keys", policy.checkpoints.keys
+    if not listed:
+        return ""
+    keys = [key for name, own in listed.items() for key in counted(name, own, policy.origin)]
+    if is_signed(keys, time, adoption.signature, event.value, domain_of(policy.origin)):
+        return ""
+    return f"expected a signature of a key of [{table}], got {what_came(adoption.signature)}"
+
+
+def demand(event: Event, policy: Policy, time: int) -> None:
+    """Demands of an adoption in a block that it counts; the arguments are those of `refusal`.
+
+    Raises:
+        DoesNotHoldError: it does not: no lane has written that block.
+    """
+    if why := refusal(event, policy, time):
+        raise DoesNotHoldError(f"the block adopts a topic, and must not: {why}")

@@ -7,9 +7,8 @@ in a `Trace`, which becomes the record's `_meta`.
 
 from ...codecs.unicode_text import CONFUSABLES_VERSION, UNICODE_VERSION
 from ._attestation import WARNING, AttestationRules, frame_attestation
-from ._steps import By, Confusables, Treatment, clean, treatment_of, unexpected_confusables
+from ._steps import By, Confusables, Treatment, clean, clean_tree, treatment_of, unexpected_confusables
 from ._trace import SANITATION_REVISION, SANITATION_VERSION, Trace
-from ._tree import clean_tree
 
 __all__ = [
     "CONFUSABLES_VERSION",

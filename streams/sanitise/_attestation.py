@@ -18,10 +18,10 @@ from msgspec import field
 from ...codecs import times
 from ...codecs.canonical import MAX_DEPTH, CanonicalError, NotJsonError, canonical_hash, parse_json
 from ...codecs.decode import decode_json
-from ...codecs.dids import normalised
 from ...codecs.errors import Fault, schema_fault
-from ...codecs.nesting import deeper_than
+from ...codecs.json_text import deeper_than
 from ...codecs.records import Attestation, AttestedQuote, CitedWork
+from ...codecs.signatures import normalised
 from ._steps import By, Confusables, Treatment, clean, treatment_of, unexpected_confusables
 from ._trace import Trace
 from ._typing import Typing, problem_of, structure_of

@@ -20,8 +20,7 @@ from itertools import pairwise
 from typing import Final, Literal
 
 from ...codecs.unicode_text import settle
-from ._chat import find_markers
-from ._markup import find_html, find_links, may_be_html, may_be_link, still_html
+from ._markup import find_html, find_links, find_markers, may_be_html, may_be_link, still_html
 
 Typing = Literal["strict", "lenient"]
 

@@ -3,4 +3,6 @@ observations.
 """
 
 # pyright: reportUnsupportedDunderAll=false
-__all__ = ["binding", "binding_state"]
+__all__ = [
+    "binding",
+]

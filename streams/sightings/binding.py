@@ -1,48 +1,349 @@
-"""Binding: sightings and citations become observations; `fold(state, block) -> outputs` of the lane `bind`.
-
-*Theory of operation.* A sighting says what was seen under an observation id, a citation that an assertion cites it.
-They come on two topics with that id as their key, in any order; each waits for the other (binding_state.py). Whenever
-one comes, it is paired with every other side of its id and class that still waits, and each pair makes one observation:
-the sighting's facts, the citation's subject, and the outcome of the test between them (matching.py). What such an
-observation is worth is for the adjudicating lane to say, as of any other.
-
-A pair's observation depends on the two records alone, so which of them came first changes nothing; a repetition of
-either changes nothing at all. Pure, like the adjudicating fold: no clock, no randomness, no I/O.
-
-Every input has exactly one fate: observations, live state, a dead letter, or a named counter.
-"""
+"""The fold of the lane `bind`: it joins sightings with the citations of assertions and makes observations of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_left, bisect_right
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
-from typing import Any, Final
+from itertools import islice
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
-from ...codecs.blocks import MAX_INPUT_BYTES, Block, Event, EventKind, Output
+from ...codecs.blocks import MAX_INPUT_BYTES, Block, Event, EventKind, Output, refused
+from ...codecs.decode import decode_citation, decode_sighting
 from ...codecs.errors import DoesNotHoldError, Fault
 from ...codecs.partition import Partitioner
-from ...codecs.quarantine import refused
 from ...codecs.records import MAX_UNCHECKED, Citation, Sighting
-from ...codecs.sightings import decode_citation, decode_sighting
 from ...codecs.times import parse_time
 from ...codecs.vocabulary import recognise
-from ..adjudication import validation, waiting
+from ..adjudication import snapshot, validation
+from ..adjudication import state as waiting
 from ..adjudication.emission_state import CLASSES, NUMBER_OF
 from ..adjudication.outputs import dead_letter, traceparent_of
-from ..adjudication.state import MAX_TIMERS
+from ..adjudication.state import MAX_TIMERS, TICK, State, new_state
+from ..adjudication.timers import WATERMARK, TimerQueue
 from ..adjudication.versions import rules_of
+from ..judging.checks import Held as Decided
 from ..judging.checks import Unknown, canonical, parse_check
+from ..judging.claim_forms import FORMS_VERSION, checks_of
 from ..judging.coverage import Coverage, Proposed, cover
-from ..judging.derivation import FORMS_VERSION, checks_of
-from ..judging.matching import match
-from ..judging.outcomes import AssertionChecks, checks_of_assertion
-from ..judging.results import Held as Decided
-from ..policy import adoption_rule
-from ..policy.policy import BY_FORM
-from ..policy.signed_policies import follow
-from .binding_state import BindState, Held, Job, Side
+from ..judging.verify import AssertionChecks, checks_of_assertion, match
+from ..policy import policy as adoption_rule
+from ..policy.policy import BY_FORM, follow
+
+Side = Literal["sighting", "citation"]
+FORMAT: Final = 2
+CHUNK: Final = 512
+"""So many records make a chunk of a snapshot; a record may have a megabyte, and most have less than one kilobyte."""
+
+
+class Held(msgspec.Struct, gc=False, eq=False, kw_only=True):
+    """One side of a pair, as it came. Only its timer ever changes: a later end of its memory makes a new one.
+
+    Attributes:
+        name: the observation id.
+        order: its place in the lane's history.
+        side: which one it is.
+        number: of its bare class (`emission_state.CLASSES`).
+        digest: of the record's bytes; known by it when it is repeated.
+        record: the bytes.
+        traceparent: of a citation, that of its emission.
+        until: waits for the other side up to this instant on the watermark, Unix ms.
+        forget: is remembered up to this one.
+        met: has had a partner.
+        slot: whose share of what may wait it takes (adjudication/waiting.py); of a citation, nobody's own.
+        clock, due: its timer (timers.py); `due` is `forget` while it waits.
+    """
+
+    name: str
+    order: int
+    side: Side
+    number: int
+    digest: bytes
+    record: bytes
+    traceparent: bytes | None
+    until: int
+    forget: int
+    met: bool = False
+    slot: str = waiting.OTHERS
+    clock: int = WATERMARK
+    due: int | None = None
+
+
+class _Orders:
+    """The orders of one side under one id and class, rising; what was dropped is passed over, and goes in bulk.
+
+    So a side that is dropped costs the same however many stand there: no list is moved up for each.
+    """
+
+    __slots__ = ("all", "dead")
+
+    def __init__(self) -> None:
+        self.all: list[int] = []
+        self.dead = 0
+
+
+class Job(msgspec.Struct, gc=False, eq=False, array_like=True):
+    """Pairs still to be written: of one side that came with all that came before it and waited then.
+
+    Attributes:
+        name: the observation id.
+        order: of the side that came.
+        past: the greatest order among its partners that is done.
+        mark: the evidence mark when it came; partners that waited no more by then are none.
+    """
+
+    name: str
+    order: int
+    past: int
+    mark: int
+
+
+class BindState:
+    """The state of one binding lane. `binding.fold` is the only writer.
+
+    Invariant: every side in `_held`, by its order, is in `_orders` under its id, side and class, is counted in
+    `_names`, has its digest in `_known`, and waits in `waiting` until its `forget`. A sighting without a partner is
+    counted in `_unmet`. `_held` is in the order in which the sides came.
+
+    Args:
+        lane: its number.
+        lanes: how many lanes there are.
+        partitioner: the name of the lanes' partitioner.
+
+    Attributes:
+        rules: clocks, and the policy in force.
+        jobs: pairs still to be written, in order.
+        waiting: what is remembered, on the watermark.
+        counters: the fates that leave no record: bound, unmatched, duplicate, not-counted, and others.
+    """
+
+    def __init__(self, lane: int, lanes: int, partitioner: Partitioner) -> None:
+        self.rules: State = new_state(lane, lanes, partitioner)
+        self.jobs: deque[Job] = deque()
+        self.waiting: TimerQueue[Held] = TimerQueue(WATERMARK, self.item)
+        self.counters: Counter[str] = Counter()
+        self._held: dict[int, Held] = {}
+        self._orders: dict[tuple[str, Side, int], _Orders] = {}
+        self._names: Counter[str] = Counter()
+        self._unmet: Counter[tuple[str, str]] = Counter()
+        self._bytes: Counter[tuple[Side, str]] = Counter()
+        self._known: set[bytes] = set()
+
+    def __contains__(self, name: str) -> bool:
+        """Whether anything is held under an id."""
+        return name in self._names
+
+    def item(self, name: str, order: int) -> Held | None:
+        """The side that a timer or a job stands for."""
+        held = self._held.get(order)
+        return held if held is not None and held.name == name else None
+
+    def partners(self, side: Held, past: int) -> Iterator[Held]:
+        """What came before a side under the same id, is of the other side and the same class, from behind `past` on."""
+        found = self._orders.get((side.name, _OTHER[side.side], side.number))
+        orders = [] if found is None else found.all
+        for place in range(bisect_right(orders, past), bisect_left(orders, side.order)):
+            held = self._held.get(orders[place])
+            if held is not None:
+                yield held
+
+    def count_waiting(self, name: str, slot: str) -> int:
+        """How many sightings of one slot under an id have had no partner."""
+        return self._unmet[name, slot]
+
+    def bytes_of(self, side: Side, slot: str) -> int:
+        """How many bytes of one slot are held."""
+        return self._bytes[side, slot]
+
+    def knows(self, digest: bytes) -> bool:
+        """Whether a record with these bytes is remembered."""
+        return digest in self._known
+
+    def take(self, held: Held) -> None:
+        """Takes a side in; it waits from now on."""
+        self._held[held.order] = held
+        self._orders.setdefault((held.name, held.side, held.number), _Orders()).all.append(held.order)
+        self._names[held.name] += 1
+        self._bytes[held.side, held.slot] += waiting.cost(held.record)
+        self._count_unmet(held, 1)
+        self._known.add(held.digest)
+        self.waiting.wait(held.name, held, held.forget)
+
+    def meet(self, held: Held, until: int) -> None:
+        """A side has met a partner that waits until an instant: it is remembered up to that at least.
+
+        A snapshot that is under way still has the old one.
+        """
+        if until > held.forget or not held.met:
+            self._count_unmet(self._held[held.order], -1)
+            newer = replace(held, forget=max(until, held.forget), met=True)
+            self._held[held.order] = newer
+            self.waiting.wait(held.name, newer, newer.forget)
+
+    def drop(self, held: Held) -> None:
+        """Forgets a side."""
+        del self._held[held.order]
+        key = (held.name, held.side, held.number)
+        found = self._orders[key]
+        found.dead += 1
+        if found.dead == len(found.all):
+            del self._orders[key]
+        elif 2 * found.dead > len(found.all):
+            found.all, found.dead = [order for order in found.all if order in self._held], 0
+        _add(self._names, held.name, -1)
+        _add(self._bytes, (held.side, held.slot), -waiting.cost(held.record))
+        self._count_unmet(held, -1)
+        self._known.discard(held.digest)
+
+    def _count_unmet(self, held: Held, more: int) -> None:
+        if held.side == "sighting" and not held.met:
+            _add(self._unmet, (held.name, held.slot), more)
+
+    @property
+    def held(self) -> int:
+        """How many sides are remembered."""
+        return len(self._held)
+
+    def at_rest(self) -> list[Held]:
+        """Everything that is held, in the order in which it came."""
+        return list(self._held.values())
+
+
+_OTHER: Final[dict[Side, Side]] = {"sighting": "citation", "citation": "sighting"}
+_Counted = TypeVar("_Counted")
+
+
+def _add(counts: Counter[_Counted], name: _Counted, more: int) -> None:
+    """Counts; what has come to nothing goes."""
+    counts[name] += more
+    if not counts[name]:
+        del counts[name]
+
+
+# ---------------------------------------------------------------- when something is due
+
+
+def due(state: BindState, time: int, watermark: int) -> int:
+    """How many timers a block would fire, counted up to `MAX_TIMERS + 1`. While pairs are still to be written it is
+    `MAX_TIMERS + 1`, since pairs are written before any input is read.
+
+    Args:
+        state: after the block before.
+        time: of the block, Unix ms; no timer of a binding lane is on it.
+        watermark: of the block, Unix ms.
+    """
+    if state.jobs:
+        return MAX_TIMERS + 1
+    return state.waiting.count_due(max(watermark, state.rules.evidence_mark()), MAX_TIMERS + 1)
+
+
+def next_due(state: BindState) -> tuple[int | None, int | None]:
+    """As `state.next_due`; at once while pairs are still to be written."""
+    if state.jobs:
+        return state.rules.time, None
+    first = state.waiting.next_due()
+    if first is None:
+        return None, None
+    return max(first + 1, state.rules.time + TICK), first + 1
+
+
+def counters(state: BindState) -> dict[str, int]:
+    """The named fates so far, and what is held now."""
+    return {**dict(sorted(state.counters.items())), "waiting": state.held}
+
+
+# ---------------------------------------------------------------- snapshots
+
+
+class Head(msgspec.Struct, gc=False, kw_only=True):
+    """What a binding lane has beside the head of any lane (snapshot.py) and what it holds."""
+
+    bind: int
+    jobs: list[Job]
+    counters: dict[str, int]
+
+
+_Row = tuple[str, int, Side, int, bytes, bytes, bytes | None, int, int, bool, str]
+LAYOUT: Final = snapshot.layout_of(snapshot.LAYOUT, repr((FORMAT, _Row)), Head, Job, Held)
+"""As `snapshot.LAYOUT`."""
+
+_encoder = msgspec.msgpack.Encoder(order="sorted")
+_head = msgspec.msgpack.Decoder(Head)
+_chunk = msgspec.msgpack.Decoder(list[_Row])
+
+
+def dump(state: BindState) -> Iterator[bytes]:
+    """The state as it is now, in chunks, as `snapshot.dump`: they may be made later, while the lane folds on."""
+    rules = next(snapshot.dump(state.rules))
+    head = _encoder.encode(Head(bind=FORMAT, jobs=list(state.jobs), counters=dict(state.counters)))
+    return _chunks(rules, head, state.at_rest())
+
+
+def _chunks(rules: bytes, head: bytes, sides: list[Held]) -> Iterator[bytes]:
+    yield rules
+    yield head
+    rows = map(_row, sides)
+    while chunk := list(islice(rows, CHUNK)):
+        yield _encoder.encode(chunk)
+
+
+def _row(held: Held) -> _Row:
+    # Not its timer: that is the lane's own, and moves while a snapshot is written.
+    return (
+        held.name,
+        held.order,
+        held.side,
+        held.number,
+        held.digest,
+        held.record,
+        held.traceparent,
+        held.until,
+        held.forget,
+        held.met,
+        held.slot,
+    )
+
+
+def load(chunks: Iterable[bytes]) -> BindState:
+    """The state that `dump` was given.
+
+    Raises:
+        DoesNotHoldError: the chunks are not those of a snapshot that this version reads.
+    """
+    given = iter(chunks)
+    rules = snapshot.load([next(given, b"")])
+    state = BindState(rules.lane, rules.lanes, rules.partitioner)
+    state.rules = rules
+    try:
+        head = _head.decode(next(given, b""))
+        if head.bind != FORMAT:
+            raise DoesNotHoldError("the snapshot has another format", expected=str(FORMAT), got=str(head.bind))
+        state.jobs, state.counters = deque(head.jobs), Counter(head.counters)
+        for chunk in given:
+            for row in _chunk.decode(chunk):
+                name, order, side, number, digest, record, traceparent, until, forget, met, slot = row
+                held = Held(
+                    name=name,
+                    order=order,
+                    side=side,
+                    number=number,
+                    digest=digest,
+                    record=record,
+                    traceparent=traceparent,
+                    until=until,
+                    forget=forget,
+                    met=met,
+                    slot=slot,
+                )
+                state.take(held)
+    except msgspec.MsgspecError as error:
+        raise DoesNotHoldError(f"the snapshot does not hold a binding lane's state: {error}") from error
+    return state
+
 
 OBSERVATIONS: Final = "observations"
 GREP: Final = "substrate.grep"
@@ -67,7 +368,7 @@ _encode = msgspec.json.Encoder().encode
 _JSON: Final[tuple[str, bytes]] = ("content-type", b"application/json")
 
 
-def new_state(lane: int, lanes: int, partitioner: Partitioner = "murmur2") -> BindState:
+def new_bind_state(lane: int, lanes: int, partitioner: Partitioner = "murmur2") -> BindState:
     """The state of a binding lane before its first block.
 
     Args:
@@ -402,4 +703,4 @@ _TAKERS: Final[dict[str, Callable[[_Binding, Event], Fault | None]]] = {
 INPUTS: Final = tuple(_TAKERS)
 """The topics that this fold takes in, in the order of a header's `sources`."""
 
-__all__ = ["BOUND", "FORMS", "INPUTS", "OBSERVATIONS", "BindState", "fold", "new_state"]
+__all__ = ["BOUND", "FORMS", "INPUTS", "OBSERVATIONS", "BindState", "fold", "new_bind_state"]

@@ -37,7 +37,7 @@ from measuring import FailedError, Result, fill, measure
 from usage import Sample, Usage, cpu_between, usage
 
 from sluice.streams.judging.checks import canonical, parse_check
-from sluice.streams.policy.toml_reader import load_policy
+from sluice.streams.policy.policy_toml import load_policy
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 

@@ -16,7 +16,7 @@ import pytest
 from soundness import __main__ as command
 from soundness import facts, fetching, outlines, verdicts
 
-from sluice.streams.judging.results import Source
+from sluice.streams.judging.checks import Source
 
 PROGRAMS = {
     "python": (

@@ -9,9 +9,17 @@ import pytest
 from block_samples import HEADER
 from msgspec.structs import replace
 
-from sluice.codecs.adoptions import FORMAT, Adoption, adopted_in, domain_of, is_adoption, read_adoption, write_adoption
 from sluice.codecs.blocks import Event, EventKind, Source, seal, source_of
 from sluice.codecs.errors import DoesNotHoldError
+from sluice.codecs.ledger_statements import (
+    FORMAT,
+    Adoption,
+    adopted_in,
+    domain_of,
+    is_adoption,
+    read_adoption,
+    write_adoption,
+)
 from sluice.codecs.notes import Signer
 from sluice.codecs.signatures import holds
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from search import examples
 
-from sluice.codecs.author_words import CodeSpans, layout
+from sluice.codecs.prose import CodeSpans, layout
 
 
 def foreign(text: str) -> str:

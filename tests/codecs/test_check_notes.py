@@ -7,8 +7,8 @@ import json
 import pytest
 
 from sluice.codecs import check_notes
-from sluice.codecs.author_words import layout
 from sluice.codecs.check_notes import checks_in, definitions, entries_of, few, matched
+from sluice.codecs.prose import layout
 
 CHECK = '{"say": "A.", "checks": ["equals(A, 1)"]}'
 

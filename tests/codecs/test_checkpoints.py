@@ -10,9 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.codecs import merkle
-from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head, digest, leaf_of, origin, parse_checkpoint
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.codecs.notes import Signer, parse_note, signers_of
+from sluice.codecs.notes import (
+    NO_CHECKPOINT,
+    Checkpoint,
+    Head,
+    Signer,
+    digest,
+    leaf_of,
+    origin,
+    parse_checkpoint,
+    parse_note,
+    signers_of,
+)
 from sluice.codecs.times import LATEST
 
 ROOTS = st.binary(min_size=32, max_size=32)

@@ -19,12 +19,12 @@ from sluice.codecs.decode import (
     decode_observation,
     decode_review,
     normalise_emission,
+    read_emission,
 )
 from sluice.codecs.errors import Fault
-from sluice.codecs.fast_decode import read_emission
-from sluice.codecs.nesting import MAX_NESTING
+from sluice.codecs.identifiers import LAST_OFFSET, Span
+from sluice.codecs.json_text import MAX_NESTING
 from sluice.codecs.records import Emission
-from sluice.codecs.spans import LAST_OFFSET, Span
 
 EMISSION: dict[str, Any] = text_value(text="It is. It was.", at="2026-11-21T09:00:00Z")
 OBSERVATION = observation_value(span={"chars": [0, 6]}, at="2026-11-21T09:00:02Z", observation_id="sha256:1")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sluice.codecs.dids import did_of, key_of, normalised
+from sluice.codecs.signatures import did_of, key_of, normalised
 
 ID = "did:web:validators.example:one"
 SAME = [

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.codecs.digests import digest_of, is_digest, names
+from sluice.codecs.identifiers import digest_of, is_digest, names
 
 
 @given(st.binary(max_size=50), st.binary(max_size=50), st.integers(1, 32))

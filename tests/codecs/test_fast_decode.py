@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
 
-from sluice.codecs.decode import decode_emission, decode_observation
+from sluice.codecs.decode import decode_emission, decode_observation, read_emission, read_observation
 from sluice.codecs.errors import Fault
-from sluice.codecs.fast_decode import read_emission, read_observation
 
 NAMES = st.sampled_from(["em-1", "a" * 256, "a" * 257, "", "b d", "ü", "a\n", 'a"b', "a\x00", None, 5])
 TIMES = st.sampled_from(["2026-11-21T09:00:00Z", 1_790_000_000_000, "now", -1, True, None])

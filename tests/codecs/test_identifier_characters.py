@@ -5,10 +5,11 @@ import re
 import pytest
 from builders import emission_value, encoded, observation_value, review_value, sighting_value, text_value
 
-from sluice.codecs import decode, fast_decode
+from sluice.codecs import decode
+from sluice.codecs import decode as fast_decode
+from sluice.codecs.decode import decode_sighting
 from sluice.codecs.errors import Fault
-from sluice.codecs.identifier_characters import DID_PATTERN, hides, pointer_hides
-from sluice.codecs.sightings import decode_sighting
+from sluice.codecs.identifiers import DID_PATTERN, hides, pointer_hides
 
 NOW = "2026-11-21T09:00:00Z"
 HIDING = [

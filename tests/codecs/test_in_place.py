@@ -24,7 +24,7 @@ from sluice.codecs.blocks import (
 )
 from sluice.codecs.record_batches import read_events, read_stored
 from sluice.streams.adjudication.fold import event_for
-from sluice.topology.ledger.export_files import Stored
+from sluice.topology.engine.export_files import Stored
 
 # ---------------------------------------------------------------- events that lie in their block
 

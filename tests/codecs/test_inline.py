@@ -11,13 +11,10 @@ from msgspec.structs import replace
 from search import examples
 
 from sluice.codecs.errors import Fault
-from sluice.codecs.identifier_characters import hides
-from sluice.codecs.inline import left_out, parse_inline, render_inline
-from sluice.codecs.parameters import write_value
-from sluice.codecs.parse_view import parsed_form
+from sluice.codecs.identifiers import Span, hides, span_key
+from sluice.codecs.inline import left_out, parse_inline, parsed_form, render_inline, write_value
+from sluice.codecs.prose import sentences
 from sluice.codecs.records import Annotation, Assertion, Cites, Emission, Retrieval
-from sluice.codecs.sentences import sentences
-from sluice.codecs.spans import Span, span_key
 from sluice.codecs.times import format_time
 from sluice.codecs.vocabulary import CLASSES_1_0, TERMINALS, recognise
 

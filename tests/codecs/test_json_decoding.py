@@ -14,11 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.codecs.canonical import CanonicalError, parse_json
-from sluice.codecs.decode import decode_observation
+from sluice.codecs.decode import decode_observation, decode_sighting, read_observation
 from sluice.codecs.errors import Fault
-from sluice.codecs.fast_decode import read_observation
-from sluice.codecs.json_decoding import decode_any
-from sluice.codecs.sightings import decode_sighting
+from sluice.codecs.json_text import decode_any
 from sluice.streams.adjudication.compiled import _objects
 
 LITERALS = st.from_regex(r"-?(0|[1-9][0-9]{0,25})(\.[0-9]{1,25})?([eE][+-]?[0-9]{1,3})?", fullmatch=True)

@@ -12,7 +12,7 @@ from search import examples
 
 from sluice.codecs.blocks import Header, seal, unseal
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.codecs.lane_claims import Claim, claim_hash, read_claim, write_claim
+from sluice.codecs.ledger_statements import Claim, claim_hash, read_claim, write_claim
 from sluice.codecs.notes import Signer, signers_of
 
 SIGNER = Signer("sluice/test", b"s" * 32)

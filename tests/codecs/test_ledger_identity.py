@@ -6,7 +6,7 @@ import pytest
 
 from sluice.codecs.blocks import Block, Event, EventKind, Header
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.codecs.ledger_identity import LedgerIdentity, identity_event, identity_in
+from sluice.codecs.ledger_statements import LedgerIdentity, identity_event, identity_in
 
 ID = "f3kqT0wfSN6m2YvXbPq8Zw"
 OURS = LedgerIdentity(ledger_id=ID, app_id="sluice")

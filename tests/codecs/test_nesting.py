@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.codecs.nesting import MAX_NESTING, deeper_than
+from sluice.codecs.json_text import MAX_NESTING, deeper_than
 
 VALUES = st.recursive(
     st.none() | st.integers() | st.text(alphabet='ab"\\[]{}é'),

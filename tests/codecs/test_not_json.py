@@ -8,7 +8,7 @@ from builders import emission_value
 
 from sluice.codecs.decode import decode_emission
 from sluice.codecs.errors import Fault
-from sluice.codecs.not_json import repeated_member
+from sluice.codecs.json_text import repeated_member
 
 
 @pytest.mark.parametrize(

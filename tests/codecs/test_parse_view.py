@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.codecs.decode import decode_emission
-from sluice.codecs.parse_view import parsed_form
+from sluice.codecs.inline import parsed_form
 from sluice.codecs.records import Emission
 from sluice.codecs.times import parse_time
 

@@ -7,8 +7,17 @@ from hashlib import sha256
 import msgspec
 import pytest
 
-from sluice.codecs.blocks import Event, EventKind, event_of, leaf_data
-from sluice.codecs.quarantine import FIRST_BYTES, Quarantined, quarantine, read_quarantine, refused
+from sluice.codecs.blocks import (
+    FIRST_BYTES,
+    Event,
+    EventKind,
+    Quarantined,
+    event_of,
+    leaf_data,
+    quarantine,
+    read_quarantine,
+    refused,
+)
 
 RAW = bytes(range(256)) * 5
 

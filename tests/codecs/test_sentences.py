@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from uniseg.sentencebreak import sentence_boundaries, sentence_break
 
-from sluice.codecs import sentences as uax29
-from sluice.codecs.sentences import OURS, SUPPRESSED, sentences
+from sluice.codecs import prose as uax29
+from sluice.codecs.prose import OURS, SUPPRESSED, sentences
 
 # Every Sentence_Break class is here, some more than once, and the letters of a few suppressions.
 ALPHABET = ".․!?。)(\"'’“ \t,:;-–aбzAZБ059٣中ªא\u0301\u200b\u00ad\u2060é\U0001d400\U0001f600*…/"

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from builders import sighting_value
 
+from sluice.codecs.decode import MAX_CONTENT_BYTES, MAX_TEXT, decode_citation, decode_sighting
 from sluice.codecs.errors import Fault
 from sluice.codecs.records import Citation, Sighting
-from sluice.codecs.sightings import MAX_CONTENT_BYTES, MAX_TEXT, decode_citation, decode_sighting
 
 SIGHTING = sighting_value(at="2026-11-21T09:00:00Z")
 CITATION = {

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.codecs.canonical import CanonicalError
-from sluice.codecs.decode import decode_observation
-from sluice.codecs.fast_decode import read_observation
+from sluice.codecs.decode import decode_observation, read_observation
 from sluice.codecs.notes import Signer
 from sluice.codecs.records import Observation
 from sluice.codecs.signatures import (

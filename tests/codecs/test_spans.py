@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.codecs.spans import LAST_OFFSET, Span, chars_key, parse_span_key, resolve_pointer, span_key
+from sluice.codecs.identifiers import LAST_OFFSET, Span, chars_key, parse_span_key, resolve_pointer, span_key
 
 OFFSETS = st.tuples(st.integers(0, LAST_OFFSET - 1), st.integers(1, 1000)).map(
     lambda pair: (pair[0], min(sum(pair), LAST_OFFSET))

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.codecs import compiled_core
-from sluice.codecs.blocks import Output
-from sluice.codecs.statuses import LOOKED_AT, Told, count_told, told_in
+from sluice.codecs.blocks import LOOKED_AT, Output, Told, count_told, told_in
 
 PIECES = st.sampled_from(
     [

@@ -15,10 +15,16 @@ from jsonschema import Draft202012Validator
 
 from sluice.codecs.decode import decode_emission
 from sluice.codecs.errors import Fault
-from sluice.codecs.parse_view import parsed_form
+from sluice.codecs.inline import parsed_form
 from sluice.codecs.records import Emission
-from sluice.codecs.strict_answer import emission_of_strict, plain_of_strict
-from sluice.codecs.strict_schema import FORMATS, KEYWORDS, strict_emission_schema, strict_schema
+from sluice.codecs.strict_schema import (
+    FORMATS,
+    KEYWORDS,
+    emission_of_strict,
+    plain_of_strict,
+    strict_emission_schema,
+    strict_schema,
+)
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "emissions.jsonl"
 PLAIN = msgspec.json.schema(Emission)

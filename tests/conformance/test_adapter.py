@@ -27,10 +27,10 @@ from sluice.codecs.records import CheckCount
 from sluice.codecs.unicode_text import find_invisible
 from sluice.streams.judging.checks import TABLE
 from sluice.streams.sanitise import SANITATION_VERSION, WARNING, AttestationRules, frame_attestation
-from sluice.topology.mcp.adapter import Adapter
-from sluice.topology.mcp.adapter_view import Arrived, Batch, View
-from sluice.topology.mcp.readers import Readers
-from sluice.topology.mcp.server import create_server
+from sluice.topology.http.adapter import Adapter
+from sluice.topology.http.adapter_view import AdapterView, Arrived, Batch
+from sluice.topology.http.kept_view import Readers
+from sluice.topology.http.mcp_server import create_server
 
 HERE = Path(__file__).parent
 CORPUS = HERE / "corpus"
@@ -110,7 +110,7 @@ def encodable(text):
 def corpus_view(tmp_path_factory):
     """A view in which every case is attested, and its text is admitted."""
     path = tmp_path_factory.mktemp("adapter") / "view.sqlite"
-    view = View(path, "corpus")
+    view = AdapterView(path, "corpus")
     grounded, admitted = [], []
     cases = [one for category in CATEGORIES for one in named(category)]
     cases += [
@@ -351,9 +351,9 @@ def test_whatever_is_spliced_of_the_corpus_comes_through_clean(corpus_view, atte
 
 def test_the_published_deviations_are_those_of_the_corpus():
     """Each is named with its section and its reason [V §9]."""
-    from sluice.topology.mcp.resources import conformance
+    from sluice.topology.http.adapter import conformance_resource
 
-    assert conformance()["deviations"] == json.loads((CORPUS / "deviations.json").read_text())["deviations"]
+    assert conformance_resource()["deviations"] == json.loads((CORPUS / "deviations.json").read_text())["deviations"]
 
 
 # ---------------------------------------------------------------- negative requirements [V §6]
@@ -389,7 +389,7 @@ async def test_no_model_is_asked_and_nothing_is_summarised(server, corpus_view):
 def test_no_client_of_a_model_is_even_there():
     """[V §6]: nothing that the adapter imports could ask one."""
     code = (
-        "import sys, sluice.topology.mcp.adapter_process\n"
+        "import sys, sluice.topology.http.adapter_process\n"
         "print([name for name in ('openai', 'anthropic', 'transformers', 'torch', 'litellm', 'ollama', 'langchain',"
         " 'google.genai', 'mistralai', 'cohere') if name in sys.modules])"
     )

@@ -14,8 +14,7 @@ import pytest
 from sluice.codecs import vocabulary
 from sluice.codecs.decode import decode_emission
 from sluice.codecs.errors import Fault
-from sluice.codecs.inline import render_inline
-from sluice.codecs.parse_view import parsed_form
+from sluice.codecs.inline import parsed_form, render_inline
 from sluice.codecs.records import Emission
 from sluice.codecs.vocabulary import recognise
 

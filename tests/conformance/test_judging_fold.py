@@ -356,6 +356,6 @@ def test_the_fold_does_not_depend_on_the_compiled_core(adjudicate, emission, saw
         saw(3, GREP, coverage="part"),
     ]
     with_core = adjudicate(lines, until=PENDING_ENDS)
-    monkeypatch.setattr("sluice.streams.adjudication.compiled_fold.core", None)
+    monkeypatch.setattr("sluice.streams.adjudication.fold_layout.core", None)
 
     assert adjudicate(lines, until=PENDING_ENDS) == with_core

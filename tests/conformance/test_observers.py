@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from sluice.codecs.digests import digest_of
+from sluice.codecs.identifiers import digest_of
 from sluice.topology.cli import main
 
 GREP, GIT, CODE = "substrate.grep", "substrate.git.log", "substrate.code.read"

@@ -17,10 +17,10 @@ from foreign_signing import sign
 
 from sluice.codecs import blocks
 from sluice.codecs.blocks import GENESIS, Event, EventKind, Header, Source
-from sluice.codecs.digests import digest_of
+from sluice.codecs.identifiers import digest_of
 from sluice.codecs.times import parse_time
-from sluice.streams.policy.toml_reader import load_policy
-from sluice.topology.ledger.folds import Bind
+from sluice.streams.policy.policy_toml import load_policy
+from sluice.topology.engine.folds import Bind
 
 READ, LOG = "substrate.code.read", "substrate.git.log"
 POLICY = f'[sightings]\nclasses = ["{READ}"]\n'

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from foreign_signing import key_of, public, sign
 
-from sluice.codecs.digests import digest_of
+from sluice.codecs.identifiers import digest_of
 from sluice.codecs.records import Citation
 
 CODE, GIT, GREP = "substrate.code.read", "substrate.git.log", "substrate.grep"

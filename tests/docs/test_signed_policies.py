@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from sluice.topology.brokers import EmbeddedBroker
+from sluice.topology.kafka.local_broker import EmbeddedBroker
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "security.md"

@@ -27,7 +27,7 @@ from exported import BASE, KEY, H, M, Record, S, emission_after, lane_after, obs
 from sluice.streams.adjudication.snapshot import dump
 from sluice.streams.policy.policy import DEFAULT_POLICY
 from sluice.topology.cli import main
-from sluice.topology.ledger.folds import Adjudicate
+from sluice.topology.engine.folds import Adjudicate
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -13,7 +13,8 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from sluice.topology.brokers import RealBroker, jars
+from sluice.topology.kafka import local_broker
+from sluice.topology.kafka.local_broker import RealBroker
 from sluice.topology.settings.settings import Settings
 
 HERE = Path(__file__).parent
@@ -57,7 +58,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
     for item in ours:
         item.add_marker(pytest.mark.kafka)
-    why_not = jars.missing() if ours else ""
+    why_not = local_broker.missing() if ours else ""
     if why_not and not _is_required():
         items[:] = [item for item in items if item not in ours]
         config.hook.pytest_deselected(items=ours)
@@ -66,14 +67,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Says what was not run: a test that silently is not there looks like one that passes."""
-    if why_not := "" if _is_required() else jars.missing():
+    if why_not := "" if _is_required() else local_broker.missing():
         count = config.stash.get(_count, "the")
         terminalreporter.write_line(f"{count} integration tests were not run: {why_not}", yellow=True)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Where nothing but these tests was asked for, that none could be run is told, and is no failure."""
-    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and not _is_required() and jars.missing():
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and not _is_required() and local_broker.missing():
         session.exitstatus = pytest.ExitCode.OK
 
 

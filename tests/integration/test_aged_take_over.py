@@ -16,11 +16,11 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from lanes_on_kafka import Workers, assert_exactly_once, ledger, load, read_all, until_read
 from msgspec.structs import replace
 
-from sluice.codecs.lane_claims import Claim, write_claim
-from sluice.topology.kafka.claiming import Member
+from sluice.codecs.ledger_statements import Claim, write_claim
+from sluice.topology.engine.ledger import KafkaLedger
 from sluice.topology.kafka.connect import open_reader
+from sluice.topology.kafka.membership import Member
 from sluice.topology.kafka.topics import create_topics, topic_name
-from sluice.topology.ledger.ledger import KafkaLedger
 from sluice.topology.settings.settings import Settings, bootstrap
 
 HELD = 4.0

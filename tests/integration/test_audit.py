@@ -16,9 +16,9 @@ from commands import run
 from lanes_on_kafka import Workers, load, loading, read, until_all_write, until_read
 
 from sluice.codecs.notes import Signer
+from sluice.topology.engine.stored_topics import open_logs
 from sluice.topology.kafka.connect import open_admin
 from sluice.topology.kafka.topics import create_topics
-from sluice.topology.ledger.log_reader import open_logs
 from sluice.topology.settings.settings import Settings, bootstrap
 
 

@@ -23,9 +23,8 @@ from sluice.codecs.times import format_time
 from sluice.streams.adjudication import fold as core
 from sluice.streams.sightings import binding
 from sluice.topology.audit.run import AuditRequest, audit
+from sluice.topology.engine.stored_topics import export, open_logs
 from sluice.topology.kafka.topics import create_topics
-from sluice.topology.ledger.export import export
-from sluice.topology.ledger.log_reader import open_logs
 from sluice.topology.settings.settings import Settings, bootstrap
 
 READ, LOG = "substrate.code.read", "substrate.git.log"
@@ -88,7 +87,7 @@ async def assert_bound_once(settings: Settings, lanes: int) -> None:
     wanted: Counter[tuple[str, bytes | None, bytes]] = Counter()
     for topic, fold, new in (
         ("ledger", core.fold, core.new_state),
-        ("bind-ledger", binding.fold, binding.new_state),
+        ("bind-ledger", binding.fold, binding.new_bind_state),
     ):
         for lane, records in (await read(settings, topic)).items():
             state, root, taken = new(lane, lanes), outputs_root([]), set[tuple[int, int]]()

@@ -14,7 +14,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from commands import SLUICE
 
 from sluice.codecs.errors import UnreachableError, UsageError
-from sluice.topology.brokers import RealBroker
+from sluice.topology.kafka.local_broker import RealBroker
 
 
 def topics(address: str, create: str | None = None) -> list[str]:
@@ -107,7 +107,7 @@ def test_the_command_prints_the_address_first_and_ends_when_it_is_told(number: s
 def test_kafka_ends_when_its_parent_is_killed(tmp_path: Path):
     """Nobody has to look for orphans: the kernel tells Kafka that its parent is gone."""
     script = (
-        "import sys, time; from sluice.topology.brokers import RealBroker; "
+        "import sys, time; from sluice.topology.kafka.local_broker import RealBroker; "
         "b = RealBroker(sys.argv[1]); b.start(); print(b.pid, flush=True); time.sleep(600)"
     )
     parent = subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "data")], stdout=subprocess.PIPE, text=True)

@@ -13,14 +13,13 @@ from lanes_on_kafka import Workers, assert_exactly_once, ended, ledger, load, lo
 
 from sluice.codecs import merkle
 from sluice.codecs.blocks import Block, outputs_root
-from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head, parse_checkpoint
-from sluice.codecs.ledger_identity import identity_in
-from sluice.codecs.notes import Verifier, parse_note, signers_of
+from sluice.codecs.ledger_statements import identity_in
+from sluice.codecs.notes import NO_CHECKPOINT, Checkpoint, Head, Verifier, parse_checkpoint, parse_note, signers_of
 from sluice.streams.adjudication import fold as core
-from sluice.topology.checkpoints.signing import load_signer
+from sluice.topology.engine.folds import folds
+from sluice.topology.engine.signing import load_signer
 from sluice.topology.kafka.connect import open_admin
 from sluice.topology.kafka.topics import check_topics, create_topics
-from sluice.topology.ledger.folds import folds
 from sluice.topology.settings.settings import Settings, bootstrap
 
 

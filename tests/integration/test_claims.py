@@ -20,16 +20,16 @@ from lanes_on_kafka import (
 )
 from msgspec.structs import replace
 
-from sluice.codecs.lane_claims import KEY, Claim, is_claim, write_claim
+from sluice.codecs.ledger_statements import KEY, Claim, is_claim, write_claim
 from sluice.codecs.notes import signers_of
 from sluice.topology.audit.run import AuditRequest, audit
-from sluice.topology.checkpoints.checkpointing import key_path
-from sluice.topology.checkpoints.signing import load_signer
-from sluice.topology.kafka.claiming import Member, NotAMemberError
+from sluice.topology.engine.checkpointing import key_path
+from sluice.topology.engine.ledger import KafkaLedger
+from sluice.topology.engine.signing import load_signer
 from sluice.topology.kafka.connect import open_producer
+from sluice.topology.kafka.membership import Member, NotAMemberError
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.kafka.transactions import FencedError
-from sluice.topology.ledger.ledger import KafkaLedger
 from sluice.topology.settings.settings import Settings, bootstrap
 
 

@@ -17,7 +17,6 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import RecordsToDelete
 from lanes_on_kafka import Workers, ended, read
 
-from sluice.topology.brokers import RealBroker
 from sluice.topology.client import (
     Admitted,
     AdmittedReader,
@@ -35,10 +34,10 @@ from sluice.topology.client import (
     UsageError,
     annotation,
 )
+from sluice.topology.engine.stored_topics import export, open_logs
 from sluice.topology.kafka.connect import open_admin
+from sluice.topology.kafka.local_broker import RealBroker
 from sluice.topology.kafka.topics import create_topics, topic_name
-from sluice.topology.ledger.export import export
-from sluice.topology.ledger.log_reader import open_logs
 from sluice.topology.settings.settings import Settings, bootstrap
 
 TWO = ("substrate.code.read", "substrate.git.log")

@@ -8,13 +8,13 @@ import pytest
 from lanes_on_kafka import ledger, load, until_read
 
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.topology.kafka.broker_times import broker_times
+from sluice.topology.engine import clocks
+from sluice.topology.engine.clocks import Judgement
+from sluice.topology.engine.worker import Worker
+from sluice.topology.kafka.produce import broker_times
 from sluice.topology.kafka.topics import create_topics
-from sluice.topology.settings.clock import now_ms
+from sluice.topology.settings.process import now_ms
 from sluice.topology.settings.settings import Settings
-from sluice.topology.worker import clocks
-from sluice.topology.worker.clock_fence import Judgement
-from sluice.topology.worker.worker import Worker
 
 DAY = 86_400_000
 SKEW = 30_000

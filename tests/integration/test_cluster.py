@@ -13,8 +13,8 @@ from commands import SLUICE
 from msgspec.structs import replace
 
 from sluice.codecs.errors import UsageError
-from sluice.topology.brokers import RealBroker, RealCluster
 from sluice.topology.kafka.connect import open_admin, open_consumer, open_producer
+from sluice.topology.kafka.local_broker import RealBroker, RealCluster
 from sluice.topology.kafka.topics import TOPICS, check_topics, create_topics, topic_name
 from sluice.topology.settings.settings import Settings
 

@@ -18,7 +18,7 @@ from builders import assertion_value, text_value
 from composed import Composed
 from ports import free_port
 
-from sluice.topology.kafka.consume import read
+from sluice.topology.kafka.topic_reader import read
 from sluice.topology.settings.settings import Settings
 
 pytestmark = pytest.mark.long

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from sluice.codecs.spans import Span, span_key
-from sluice.topology.kafka.consume import read
+from sluice.codecs.identifiers import Span, span_key
+from sluice.topology.kafka.topic_reader import read
 from sluice.topology.settings.settings import Settings
 
 EXAMPLES = runpy.run_path(str(Path(__file__).parents[1] / "topology" / "test_examples.py"))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from lanes_on_kafka import Workers, assert_exactly_once, ended, load, loading, until_all_write, until_read
 
-from sluice.topology.brokers import RealBroker
+from sluice.topology.kafka.local_broker import RealBroker
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.settings.settings import Settings
 

@@ -17,14 +17,14 @@ from chaos.cluster import HEAP, TRANSACTIONS, View
 from lanes_on_kafka import Workers, assert_exactly_once, claims, loading, until_all_write
 from msgspec.structs import replace
 
-from sluice.codecs.lane_claims import Claim, write_claim
-from sluice.topology.brokers import RealCluster
-from sluice.topology.kafka.claiming import Member
+from sluice.codecs.ledger_statements import Claim, write_claim
+from sluice.topology.engine.installation import producer_of
+from sluice.topology.engine.ledger import KafkaLedger
 from sluice.topology.kafka.connect import open_reader
+from sluice.topology.kafka.local_broker import RealCluster
+from sluice.topology.kafka.membership import Member
 from sluice.topology.kafka.topics import create_topics, topic_name
 from sluice.topology.kafka.transactions import FencedError
-from sluice.topology.ledger.installation import producer_of
-from sluice.topology.ledger.ledger import KafkaLedger
 from sluice.topology.settings.settings import Settings, bootstrap
 
 pytestmark = pytest.mark.long

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 from lanes_on_kafka import Workers, assert_exactly_once, load, loading, until_read
 
-from sluice.topology.kafka.handing_over import AGAIN_SECONDS
+from sluice.topology.engine.folds import folds
+from sluice.topology.kafka.assignor import AGAIN_SECONDS
 from sluice.topology.kafka.topics import create_topics
-from sluice.topology.ledger.folds import folds
 from sluice.topology.settings.settings import Settings
 
 pytestmark = pytest.mark.long
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.long
 LANES = 6
 LATE = "lanes move although their new workers are not ready"
 A_LIE = """
-from sluice.topology.recovery.standby import Standbys
+from sluice.topology.engine.restore import Standbys
 Standbys.behind = property(lambda self: dict.fromkeys(self._running, 10**12))
 """
 VARIABLES = {"SLUICE_HAND_OVER_BLOCKS": "3", "SLUICE_SNAPSHOT_INTERVAL": "0"}

@@ -11,13 +11,13 @@ import pytest
 from lanes_on_kafka import Workers, assert_exactly_once, claims, ended, ledger, load, until_read
 from msgspec.structs import replace
 
-from sluice.codecs.ledger_identity import LedgerIdentity, identity_in
+from sluice.codecs.ledger_statements import LedgerIdentity, identity_in
 from sluice.topology.audit.run import AuditRequest, audit
+from sluice.topology.engine.folds import folds
+from sluice.topology.engine.installation import identify, present_group
 from sluice.topology.kafka.connect import open_admin, open_consumer
 from sluice.topology.kafka.requests import topic_ids
 from sluice.topology.kafka.topics import create_topics, topic_name
-from sluice.topology.ledger.folds import folds
-from sluice.topology.ledger.installation import identify, present_group
 from sluice.topology.settings.settings import Settings
 
 

@@ -22,13 +22,13 @@ from scripted_lane import World
 from sluice.codecs.blocks import EventKind, Output, unseal
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.record_batches import pack_records
-from sluice.topology.brokers import RealBroker
-from sluice.topology.kafka.batches.packing import Packed
+from sluice.topology.engine import lane_control
+from sluice.topology.engine.ledger import KafkaLedger
 from sluice.topology.kafka.connect import open_admin, open_consumer, open_producer
+from sluice.topology.kafka.local_broker import RealBroker
+from sluice.topology.kafka.packed_batches import Packed
 from sluice.topology.kafka.topics import create_topics
-from sluice.topology.ledger.ledger import KafkaLedger
 from sluice.topology.settings.settings import Settings
-from sluice.topology.worker import retry
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ async def test_aiokafka_1145_a_coordinator_that_went_away(settings: Settings, mo
     Here: the lane gives the transaction up in time, takes itself over with a new producer, and nothing is lost or
     doubled.
     """
-    monkeypatch.setattr(retry, "RETRY_SECONDS", (0.1,))
+    monkeypatch.setattr(lane_control, "RETRY_SECONDS", (0.1,))
     await make(settings)
     world = World()
     chain = KafkaLedger(replace(settings, transaction_timeout=2.0), 0)  # a slow machine may need a few tries

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from sluice.codecs.blocks import Output
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.codecs.lane_claims import KEY as CLAIM
+from sluice.codecs.ledger_statements import KEY as CLAIM
+from sluice.topology.engine import ledger as module
+from sluice.topology.engine.ledger import KafkaLedger
 from sluice.topology.kafka.connect import open_producer
-from sluice.topology.kafka.passing import records_between
+from sluice.topology.kafka.topic_reader import records_between
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.kafka.transactions import FencedError, ForeignWriterError, TooLargeError
-from sluice.topology.ledger import ledger as module
-from sluice.topology.ledger.ledger import KafkaLedger
 from sluice.topology.settings.settings import Settings, bootstrap
 
 ONE = [Output("admitted", b"k", b"v", [("ce_id", b"x")])]

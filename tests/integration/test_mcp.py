@@ -24,10 +24,10 @@ from mcp.client.stdio import StdioServerParameters
 from ports import free_port
 
 from sluice.codecs.times import format_time
+from sluice.topology.http import view_follower
+from sluice.topology.http.adapter_view import AdapterView, about_view
+from sluice.topology.http.view_follower import Following
 from sluice.topology.kafka.topics import create_topics
-from sluice.topology.mcp import view_follower
-from sluice.topology.mcp.adapter_view import View, about_view
-from sluice.topology.mcp.view_follower import Following
 from sluice.topology.settings.settings import Settings, bootstrap
 
 HOUR = 3_600_000
@@ -293,8 +293,8 @@ async def test_a_view_of_topics_that_were_made_anew_is_made_anew(settings: Setti
     """What it was read from does not exist any more."""
     async with producer(settings) as client:
         await client.send_and_wait(settings.topic_prefix + "grounded", grounded(0), key=b"0")
-    view = View(path, f"{settings.broker} {settings.topic_prefix}")
-    from sluice.topology.mcp.adapter_view import Batch
+    view = AdapterView(path, f"{settings.broker} {settings.topic_prefix}")
+    from sluice.topology.http.adapter_view import Batch
 
     view.take({("grounded", 0): Batch([], 1000), ("grounded", 1): Batch([], 1000)})
     view.close()

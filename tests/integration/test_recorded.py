@@ -12,7 +12,7 @@ import pytest
 from commands import run
 from vetted_session import ANSWER, TRUE, claude_session, make_repo
 
-from sluice.topology.kafka.consume import read
+from sluice.topology.kafka.topic_reader import read
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.settings.settings import Settings
 

@@ -29,8 +29,8 @@ from lanes_on_kafka import Workers, records
 from msgspec.structs import replace
 
 from sluice.codecs.errors import UnreachableError
-from sluice.topology.brokers.real import RealBroker
 from sluice.topology.kafka.connect import open_consumer, open_producer
+from sluice.topology.kafka.local_broker import RealBroker
 from sluice.topology.kafka.topics import check_topics, create_topics, topic_name
 from sluice.topology.settings.settings import Settings
 

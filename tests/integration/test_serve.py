@@ -19,16 +19,16 @@ from lanes_on_kafka import Workers, ended, load, read_all, records, send, until_
 from ports import free_port
 
 from sluice.codecs.notes import Verifier
-from sluice.topology.brokers import RealBroker
-from sluice.topology.checkpoints.signing import load_signer
 from sluice.topology.client import AsyncVerdictReader, EmissionVerdicts
+from sluice.topology.engine.signing import load_signer
+from sluice.topology.http import service_process
+from sluice.topology.http.console_pages import FOLDS
+from sluice.topology.http.http_server import ListenConfig
+from sluice.topology.http.tokens import new_token
 from sluice.topology.kafka.connect import open_admin, open_producer
-from sluice.topology.kafka.consume import read
+from sluice.topology.kafka.local_broker import RealBroker
+from sluice.topology.kafka.topic_reader import read
 from sluice.topology.kafka.topics import create_topics, topic_name
-from sluice.topology.mcp.door import Door
-from sluice.topology.mcp.tokens import new_token
-from sluice.topology.serve import running
-from sluice.topology.serve.lane_standings import FOLDS
 from sluice.topology.settings.settings import Settings
 
 
@@ -39,9 +39,9 @@ async def serving(
     """The service at a free port, and a client of it."""
     port = free_port()
     stop = asyncio.Event()
-    door = Door(port=port, rate=10_000, burst=10_000, tokens=tokens)
-    service = running.Service(door, folder / f"view-{port}.sqlite", folder / "session.key", verifiers=verifiers)
-    task = asyncio.create_task(running.run(settings, service, stop))
+    door = ListenConfig(port=port, rate=10_000, burst=10_000, tokens=tokens)
+    service = service_process.Service(door, folder / f"view-{port}.sqlite", folder / "session.key", verifiers=verifiers)
+    task = asyncio.create_task(service_process.run(settings, service, stop))
     try:
         async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
             async with asyncio.timeout(60):
@@ -85,7 +85,7 @@ async def test_a_broker_that_stops_answering_loses_nothing_that_was_acknowledged
     prefix: str, tmp_path: Path, monkeypatch
 ):
     """While it is silent a request is told to come again; the record is then taken once."""
-    monkeypatch.setattr(running, "ACK_SECONDS", 2.0)
+    monkeypatch.setattr(service_process, "ACK_SECONDS", 2.0)
     with RealBroker() as broker:
         settings = Settings(broker=broker.address, topic_prefix=prefix)
         await create_topics(settings)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from lanes_on_kafka import Workers, assert_exactly_once, ended, load, loading
 
+from sluice.topology.engine.folds import folds
 from sluice.topology.kafka.topics import create_topics
-from sluice.topology.ledger.folds import folds
 from sluice.topology.settings.settings import Settings
 
 FOLDS = len(folds())

@@ -21,17 +21,16 @@ from commands import SLUICE
 from lanes_on_kafka import Workers, ended, ledger, load, read, until_read
 from msgspec.structs import replace
 
-from sluice.codecs.blocks import EventKind
-from sluice.codecs.quarantine import read_quarantine
+from sluice.codecs.blocks import EventKind, read_quarantine
 from sluice.topology.client import AsyncAdmittedReader
-from sluice.topology.kafka.batches.unpacking import MOST_UNPACKED
+from sluice.topology.http.adapter_view import AdapterView
+from sluice.topology.http.kept_view import KeptView
+from sluice.topology.http.service_view import ServiceView
+from sluice.topology.http.view_follower import Following
 from sluice.topology.kafka.connect import open_consumer
+from sluice.topology.kafka.packed_batches import MOST_UNPACKED
 from sluice.topology.kafka.topics import create_topics
-from sluice.topology.mcp.adapter_view import View
-from sluice.topology.mcp.kept_view import KeptView
-from sluice.topology.mcp.view_follower import Following
 from sluice.topology.observers.service import ObserverService
-from sluice.topology.serve.view import ServiceView
 from sluice.topology.settings.settings import Settings, bootstrap
 
 MIB = 1 << 20
@@ -182,7 +181,7 @@ async def test_no_reader_is_ended_by_a_bomb(bombed: Bombed, tmp_path: Path):
         assert reader.position.offsets[0] >= bombed.at["admitted"] + MANY
 
     # The views of the console and of the adapter.
-    for name, kind, table in (("console", ServiceView, "verdicts"), ("adapter", View, "")):
+    for name, kind, table in (("console", ServiceView, "verdicts"), ("adapter", AdapterView, "")):
         following = Following(settings, tmp_path / name, kind)
         task = asyncio.create_task(following.run())
         try:

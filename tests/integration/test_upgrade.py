@@ -20,8 +20,8 @@ import pytest
 from commands import SLUICE, variables_of
 from lanes_on_kafka import Workers, assert_exactly_once, ended, ledger, load, loading, read
 
+from sluice.topology.engine.folds import folds
 from sluice.topology.kafka.topics import create_topics
-from sluice.topology.ledger.folds import folds
 from sluice.topology.settings.settings import Settings
 
 pytestmark = pytest.mark.long

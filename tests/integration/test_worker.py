@@ -31,12 +31,12 @@ from ports import free_port
 from prometheus_client.parser import text_string_to_metric_families
 
 from sluice.codecs.blocks import EventKind
+from sluice.topology.engine.folds import folds
+from sluice.topology.engine.installation import identify
+from sluice.topology.engine.worker import Worker
 from sluice.topology.kafka.connect import open_admin, open_consumer
 from sluice.topology.kafka.topics import create_topics
-from sluice.topology.ledger.folds import folds
-from sluice.topology.ledger.installation import identify
 from sluice.topology.settings.settings import Settings, bootstrap
-from sluice.topology.worker.worker import Worker
 
 POLICY = """
 [admissibility]

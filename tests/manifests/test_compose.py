@@ -17,7 +17,7 @@ from composed import Composed
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from sluice.streams.policy.toml_reader import load_policy
+from sluice.streams.policy.policy_toml import load_policy
 
 SERVICES = manifests.compose()["services"]
 OURS = sorted(name for name, service in SERVICES.items() if str(service["image"]).startswith("sluice"))

@@ -8,12 +8,12 @@ from typing import Any
 import manifests
 import pytest
 
+from sluice.topology.engine.folds import folds
+from sluice.topology.engine.installation import group_of as lanes_group
+from sluice.topology.engine.installation import producer_of
+from sluice.topology.http.service_view import ServiceView
 from sluice.topology.kafka.topics import TOPICS, declared
-from sluice.topology.ledger.folds import folds
-from sluice.topology.ledger.installation import group_of as lanes_group
-from sluice.topology.ledger.installation import producer_of
 from sluice.topology.observers.service import group_of
-from sluice.topology.serve.view import ServiceView
 from sluice.topology.settings.settings import Settings
 
 GROUP = lanes_group(Settings())

@@ -9,10 +9,10 @@ import manifests
 import pytest
 import yaml
 
-from sluice.topology.mcp.adapter_metrics import AdapterMetrics
+from sluice.topology.engine.telemetry import Metrics
+from sluice.topology.http.auth_middleware import ServiceMetrics
+from sluice.topology.http.mcp_server import AdapterMetrics
 from sluice.topology.observers.observer_metrics import ObserverMetrics
-from sluice.topology.serve.metering import ServiceMetrics
-from sluice.topology.worker.metrics import Metrics
 
 DOCS = manifests.ROOT / "docs"
 METRIC = re.compile(r"\bsluice_[a-z_]+\b")

@@ -14,9 +14,9 @@ import manifests
 import pytest
 from click.testing import CliRunner
 
-from sluice.streams.policy.toml_reader import load_policy
-from sluice.topology.checkpoints.signing import load_signer
+from sluice.streams.policy.policy_toml import load_policy
 from sluice.topology.cli import main
+from sluice.topology.engine.signing import load_signer
 
 KUBECTL = """#!/bin/sh
 # Stands in for kubectl: each object is a folder with its files.

@@ -17,10 +17,10 @@ import pytest
 import yaml
 from ports import free_port
 
-from sluice.streams.policy.toml_reader import load_policy
+from sluice.streams.policy.policy_toml import load_policy
 from sluice.topology.cli import COMMANDS, main
+from sluice.topology.engine.probe_server import Web
 from sluice.topology.settings.settings import PREFIX, Settings
-from sluice.topology.worker.web import Web
 
 FOLDERS = ("base", "overlays/dev", "overlays/prod", "components/autoscaling", "components/monitoring")
 WHOLE = [*FOLDERS, "components/sightings"]

@@ -9,8 +9,7 @@ from search import examples
 
 from sluice.codecs.records import MAX_CHECKS
 from sluice.record import answer_statements, markdown_blocks
-from sluice.record.answer_statements import MOST_DECLARED, read_answer, statements
-from sluice.record.stating import states
+from sluice.record.answer_statements import MOST_DECLARED, read_answer, statements, states
 
 
 def texts(markdown: str) -> list[str]:

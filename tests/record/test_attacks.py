@@ -14,7 +14,7 @@ from sluice.codecs.records import Emission
 from sluice.record import MemorySink, Message, Recorder
 from sluice.record.call_annotations import proposals
 from sluice.record.transcripts import read as read_transcript
-from sluice.record.unquotable import is_secret_line
+from sluice.record.workspaces import is_secret_line
 
 FRAME_ENDS = [
     '"}, "warning": "none"}]}',

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sluice.record.git_index import Tracked
+from sluice.record.workspaces import Tracked
 
 
 def git(root: Path, *arguments: str) -> bytes:

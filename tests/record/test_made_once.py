@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sluice.record.made_once import MadeOnce
+from sluice.record.call_annotations import MadeOnce
 
 
 def test_it_is_made_once_of_each_object_also_of_equal_ones():

@@ -33,7 +33,7 @@ from sluice.record import (
     Turn,
     TurnBegan,
     TurnEnded,
-    pieces,
+    answer_statements,
     turns,
 )
 from sluice.record.answer_statements import Statement, statements
@@ -371,9 +371,9 @@ def test_streaming_is_work_in_proportion_to_the_answer(sentence: str, monkeypatc
         read += len(text)
         return statements(text)
 
-    monkeypatch.setattr(pieces, "statements", counting)
-    monkeypatch.setattr(pieces, "LONG_BLOCK", 200)
-    stream, answer = pieces.Streaming(), (sentence * 6_000)[:6_000]
+    monkeypatch.setattr(answer_statements, "statements", counting)
+    monkeypatch.setattr(answer_statements, "LONG_BLOCK", 200)
+    stream, answer = answer_statements.Streaming(), (sentence * 6_000)[:6_000]
     for at in range(0, len(answer), 3):
         stream.add(answer[at : at + 3])
     stream.rest()
@@ -454,8 +454,8 @@ def test_an_answer_of_many_annotations_is_spread_over_emissions() -> None:
 
 def test_a_long_answer_becomes_parts_of_a_group(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each within the bounds of an emission, and nothing is lost between them."""
-    monkeypatch.setattr(pieces, "MOST_ASSERTIONS", 10)
-    monkeypatch.setattr(pieces, "MOST_CHARACTERS", 300)
+    monkeypatch.setattr(answer_statements, "MOST_ASSERTIONS", 10)
+    monkeypatch.setattr(answer_statements, "MOST_CHARACTERS", 300)
     made, sink = recorder()
     answer = "`a` is 3. " * 25 + "x" * 1000 + ". `b` is 4. " + "y " * 500
     with made.turn("c") as turn:

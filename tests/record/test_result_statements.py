@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sluice.record.result_statements import MAX_SENTENCE, Result, results_of
+from sluice.record.session import MAX_SENTENCE, Result, results_of
 
 ELSEWHERE = "…"
 

@@ -16,7 +16,7 @@ from sluice.record.events import Event, Gap, Message, ToolCall, TurnBegan, TurnE
 from sluice.record.session import MOST_COMMANDS, Session, SessionView
 from sluice.record.tools import ToolMap
 from sluice.record.transcripts import claude_code, codex
-from sluice.streams.adjudication.session_reasons import reason_of
+from sluice.streams.adjudication.grounding import session_reason
 
 FAILED = "F...\nFAILED tests/test_limits.py::test_retry - assert 5 == 4\n1 failed, 3 passed in 0.12s"
 PASSED = "....\n4 passed in 0.10s"
@@ -117,7 +117,7 @@ def shown(sentence: str, *calls: Call, **more: Any) -> Shown:
 )  # fmt: skip
 def test_reasons(sentence: str, calls: list[Call], reason: str) -> None:
     """Why a statement is contradicted, or not verified."""
-    assert reason_of(shown(sentence, *calls)) == reason
+    assert session_reason(shown(sentence, *calls)) == reason
 
 
 def test_members() -> None:
@@ -143,7 +143,7 @@ def test_an_answer_alone() -> None:
 def test_calls_that_are_not_told() -> None:
     """Where earlier calls are not known nothing says that no command was run; a run that is there counts."""
     assert view(is_cut=True).about("All tests pass.") is None
-    assert reason_of(shown("All tests pass.", bash("pytest", FAILED, 1), is_cut=True)) == "session-failed"
+    assert session_reason(shown("All tests pass.", bash("pytest", FAILED, 1), is_cut=True)) == "session-failed"
 
 
 SUMMARIES = [

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
 
-from sluice.record.word_lines import LinedText
+from sluice.record.call_annotations import LinedText
 
 TEXTS = st.text("ab \n", max_size=60)
 

@@ -21,11 +21,11 @@ from aiokafka.errors import (
     RequestTimedOutError,
 )
 
+import sluice.topology.engine.restore
 import sluice.topology.kafka.connect
 import sluice.topology.kafka.partition_reader
-import sluice.topology.kafka.passing
+import sluice.topology.kafka.topic_reader
 import sluice.topology.kafka.transactions
-import sluice.topology.recovery.standby
 from sluice.topology.kafka.requests import End
 
 from .broker import Broker, Place, handled
@@ -316,7 +316,7 @@ def substitutes(broker: Broker) -> list[tuple[Any, str, Any]]:
             lambda consumer, place, **how: consumer.log_end(place, **how),
         ),
         (sluice.topology.kafka.partition_reader, "take_stored", take_stored),
-        (sluice.topology.kafka.passing, "take_stored", take_stored),
-        (sluice.topology.recovery.standby, "take_stored", take_stored),
+        (sluice.topology.kafka.topic_reader, "take_stored", take_stored),
+        (sluice.topology.engine.restore, "take_stored", take_stored),
         (sluice.topology.kafka.connect, "AIOKafkaConsumer", lambda **options: Consumer(broker, **options)),
     ]

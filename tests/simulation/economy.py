@@ -19,7 +19,7 @@ from cryptography.exceptions import InvalidSignature
 
 import sluice.streams.policy.policy
 from sluice.codecs.notes import Signer
-from sluice.topology.kafka.batches import packing
+from sluice.topology.kafka import packed_batches
 
 MOST = 200
 _TASKS: Any = vars(asyncio.tasks).get("_all_tasks", vars(asyncio.tasks).get("_scheduled_tasks"))
@@ -65,7 +65,7 @@ def cheaply() -> Iterator[None]:
     """While it lasts, policies are written down once, and no batch is compressed; and asyncio keeps no list of all
     tasks, for which nobody asks."""
     with (
-        patch.object(packing, "zstd", SimpleNamespace(compress=lambda records, level: records)),
+        patch.object(packed_batches, "zstd", SimpleNamespace(compress=lambda records, level: records)),
         patch.object(sluice.streams.policy.policy, "rfc8785", SimpleNamespace(dumps=_dumps)),
         patch.object(_TASKS, "add", lambda task: None, create=True),
     ):

@@ -7,10 +7,10 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
-from sluice.codecs.lane_claims import is_claim
+from sluice.codecs.ledger_statements import is_claim
+from sluice.topology.engine.folds import folds
+from sluice.topology.engine.interfaces import Fold
 from sluice.topology.kafka.connect import LEDGERS
-from sluice.topology.ledger.folds import folds
-from sluice.topology.ledger.interfaces import Fold
 
 from .loop import Process, State
 from .partition import Partition

@@ -17,19 +17,17 @@ import msgspec
 
 from sluice.codecs import compiled_core as codecs_native
 from sluice.codecs import merkle
-from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Output, Source, outputs_root, unseal
-from sluice.codecs.checkpoints import NO_CHECKPOINT, Head, parse_checkpoint
+from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Output, Source, outputs_root, read_quarantine, unseal
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.codecs.lane_claims import claim_hash, is_claim, read_claim
-from sluice.codecs.notes import Verifier, parse_note, signers_of
+from sluice.codecs.ledger_statements import claim_hash, is_claim, read_claim
+from sluice.codecs.notes import NO_CHECKPOINT, Head, Verifier, parse_checkpoint, parse_note, signers_of
 from sluice.codecs.partition import PARTITIONERS
-from sluice.codecs.quarantine import read_quarantine
-from sluice.streams.adjudication import compiled_fold
 from sluice.streams.adjudication import fold as core
+from sluice.streams.adjudication import fold_layout
 from sluice.streams.attestations import framing
 from sluice.streams.sightings import binding
-from sluice.topology.ledger.folds import folds
-from sluice.topology.ledger.interfaces import Fold
+from sluice.topology.engine.folds import folds
+from sluice.topology.engine.interfaces import Fold
 
 from .broker import Broker
 from .group import SESSION_SECONDS
@@ -79,7 +77,7 @@ def check(
         wanted = dict[str, list[Written]]()
         for topic, fold, new, names in (
             ("ledger", core.fold, core.new_state, core.INPUTS),
-            ("bind-ledger", binding.fold, binding.new_state, binding.INPUTS),
+            ("bind-ledger", binding.fold, binding.new_bind_state, binding.INPUTS),
             ("frame-ledger", framing.fold, _new_framing, framing.INPUTS),
         ):
             partition = broker.partition(topic, lane)
@@ -282,7 +280,7 @@ def fold_again(chain: Sequence[Block], lane: int, fold: Any, state: Any) -> list
     Python alone says so: where lanes fold with the compiled core, this holds it to the rules (native/README.md).
     """
     root, found = outputs_root(()), list[Output]()
-    with patch.object(compiled_fold, "core", None), patch.object(codecs_native, "codecs", None):
+    with patch.object(fold_layout, "core", None), patch.object(codecs_native, "codecs", None):
         for block in chain:
             where = f"lane {lane}, block {block.header.height}"
             demand(block.header.outputs == root, "fold", f"{where} names other outputs of the block before")

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from aiokafka.errors import DuplicateSequenceNumber, InvalidProducerEpoch, OutOfOrderSequenceNumber
 from aiokafka.record.memory_records import MemoryRecords
 
-from sluice.codecs.quarantine import UnreadableReason
+from sluice.codecs.blocks import UnreadableReason
 
 
 class Record:

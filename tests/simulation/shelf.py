@@ -14,10 +14,10 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-import sluice.topology.recovery.snapshot_schedule
+import sluice.topology.engine.snapshots
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.topology.ledger.chain import ChainHead
-from sluice.topology.recovery.snapshots import Facts
+from sluice.topology.engine.chain import ChainHead
+from sluice.topology.engine.snapshots import Facts
 
 KEPT = 2
 FAILS, DECAYS = 0.03, 0.03
@@ -87,6 +87,6 @@ class Shelves:
         """What stands for files and threads while a run lasts: (module, name, substitute)."""
         own = SimpleNamespace(**{**vars(asyncio), "to_thread": self.to_thread})
         return [
-            (sluice.topology.recovery.snapshot_schedule, "asyncio", own),
-            (sluice.topology.recovery.snapshot_schedule, "read_chunks", self.read),
+            (sluice.topology.engine.snapshots, "asyncio", own),
+            (sluice.topology.engine.snapshots, "read_chunks", self.read),
         ]

@@ -14,16 +14,15 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from sluice.codecs.adoptions import FORMAT, Adoption, adopted_in, write_adoption
-from sluice.codecs.checkpoints import origin
+from sluice.codecs.ledger_statements import FORMAT, Adoption, adopted_in, write_adoption
+from sluice.codecs.notes import origin
 from sluice.streams.policy.policy import Policy
-from sluice.topology.ledger.chain import ids_of
-from sluice.topology.ledger.folds import Adjudicate, Bind, FrameAttestations, folds
-from sluice.topology.ledger.interfaces import Fold
-from sluice.topology.ledger.policies import Applied, PolicyFeed
+from sluice.topology.engine.chain import ids_of
+from sluice.topology.engine.clocks import ClockFence, WrongClockError
+from sluice.topology.engine.folds import Adjudicate, Bind, FrameAttestations, folds
+from sluice.topology.engine.interfaces import Fold
+from sluice.topology.engine.policies import Applied, PolicyFeed
 from sluice.topology.settings.settings import Settings
-from sluice.topology.worker.clock_fence import ClockFence
-from sluice.topology.worker.clocks import WrongClockError
 
 from . import invariants
 from .broker import Broker

@@ -12,29 +12,26 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
 from sluice.codecs.blocks import Block, EventKind, Output
-from sluice.codecs.lane_claims import is_claim
+from sluice.codecs.ledger_statements import is_claim
 from sluice.streams.adjudication.state import State
-from sluice.streams.attestations.framing_state import NewestWords
-from sluice.topology.checkpoints.checkpointing import Checkpoints, Draft
+from sluice.streams.attestations.framing import NewestWords
+from sluice.topology.engine import chain, lane
+from sluice.topology.engine.chain import ChainHead
+from sluice.topology.engine.checkpointing import Checkpoints, Draft
+from sluice.topology.engine.clocks import Clocks
+from sluice.topology.engine.folds import Adjudicate, Bind, FrameAttestations
+from sluice.topology.engine.intake import InputMarks, Intake
+from sluice.topology.engine.interfaces import Fold
+from sluice.topology.engine.lane_control import LaneProgress
+from sluice.topology.engine.ledger import KafkaLedger, Ledger
+from sluice.topology.engine.restore import restore
 from sluice.topology.kafka import transactions
-from sluice.topology.kafka.batches.unreadable_batches import Suspects
-from sluice.topology.kafka.claiming import Member, check_member
 from sluice.topology.kafka.connect import open_reader
-from sluice.topology.kafka.fetched import Fetched
-from sluice.topology.kafka.membership import Standing
+from sluice.topology.kafka.membership import Member, Standing, check_member
+from sluice.topology.kafka.packed_batches import Suspects
+from sluice.topology.kafka.polling import Fetched
 from sluice.topology.kafka.transactions import LaneProducer, Written
-from sluice.topology.ledger import chain
-from sluice.topology.ledger.chain import ChainHead
-from sluice.topology.ledger.folds import Adjudicate, Bind, FrameAttestations
-from sluice.topology.ledger.interfaces import Fold
-from sluice.topology.ledger.ledger import KafkaLedger, Ledger
-from sluice.topology.recovery.restore import restore
 from sluice.topology.settings.settings import Settings
-from sluice.topology.worker import lane
-from sluice.topology.worker.clocks import Clocks
-from sluice.topology.worker.intake import Intake
-from sluice.topology.worker.liveness import LaneProgress
-from sluice.topology.worker.watermark import InputMarks
 
 from .broker import Broker
 from .simulated_run import Mutation, ViolationError, run

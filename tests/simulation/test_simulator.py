@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sluice.topology.ledger.chain import ChainHead
+from sluice.topology.engine.chain import ChainHead
 
 from .group import Group
 from .invariants import ViolationError, check_openings, check_requests

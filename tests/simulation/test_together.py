@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from sluice.topology.engine import intake
+from sluice.topology.engine.ledger import TOGETHER
 from sluice.topology.kafka.transactions import LaneProducer
-from sluice.topology.ledger.ledger import TOGETHER
-from sluice.topology.worker import intake
 
 from .simulated_run import run
 

@@ -17,32 +17,27 @@ from typing import Any
 from aiokafka import TopicPartition
 from aiokafka.errors import IllegalStateError, KafkaConnectionError, KafkaError
 
-from sluice.codecs.blocks import Event
+from sluice.codecs.blocks import Event, UnreadableReason
 from sluice.codecs.notes import Signer
-from sluice.codecs.quarantine import UnreadableReason
 from sluice.streams.adjudication.fold import event_for
-from sluice.topology.checkpoints.checkpointing import Checkpoints, Tips, checkpoints_of, origin_of
-from sluice.topology.kafka.batches.unpacking import UnreadableError
-from sluice.topology.kafka.batches.unreadable_batches import FetchAgainError, Refusals
-from sluice.topology.kafka.claiming import Member, NotAMemberError
-from sluice.topology.kafka.fetched import Bounds, Fetched
-from sluice.topology.kafka.membership import Standing
-from sluice.topology.ledger.folds import folds
-from sluice.topology.ledger.installation import Identities, group_of
-from sluice.topology.ledger.interfaces import Fold
-from sluice.topology.ledger.ledger import Ledger, ledger_of
-from sluice.topology.ledger.policies import PolicyFeed
-from sluice.topology.ledger.replay import Restored
-from sluice.topology.recovery.snapshot_schedule import SnapshotScheduler
-from sluice.topology.recovery.standby import Standby, Standbys
-from sluice.topology.settings.clock import BrokerTime
+from sluice.topology.engine.app import supervised
+from sluice.topology.engine.checkpointing import Checkpoints, Tips, checkpoints_of, origin_of
+from sluice.topology.engine.clocks import ClockFence, Clocks
+from sluice.topology.engine.folds import folds
+from sluice.topology.engine.installation import Claimant, Identities, group_of
+from sluice.topology.engine.interfaces import Fold
+from sluice.topology.engine.lane import Lane
+from sluice.topology.engine.lanes import Lanes
+from sluice.topology.engine.ledger import Ledger, ledger_of
+from sluice.topology.engine.policies import PolicyFeed
+from sluice.topology.engine.replay import Restored
+from sluice.topology.engine.restore import Standby, Standbys
+from sluice.topology.engine.snapshots import SnapshotScheduler
+from sluice.topology.kafka.membership import Member, NotAMemberError, Standing
+from sluice.topology.kafka.packed_batches import FetchAgainError, Refusals, UnreadableError
+from sluice.topology.kafka.polling import Bounds, Fetched
+from sluice.topology.settings.process import BrokerTime
 from sluice.topology.settings.settings import Settings
-from sluice.topology.worker.claimant import Claimant
-from sluice.topology.worker.clock_fence import ClockFence
-from sluice.topology.worker.clocks import Clocks
-from sluice.topology.worker.lane import Lane
-from sluice.topology.worker.lanes import Lanes
-from sluice.topology.worker.supervising import supervised
 
 from .broker import Broker, Place, handled
 from .clients import insist

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from sluice.codecs.blocks import UnreadableReason
 from sluice.codecs.notes import Signer
 from sluice.codecs.partition import PARTITIONERS
-from sluice.codecs.quarantine import UnreadableReason
 from sluice.codecs.vocabulary import CLASSES_1_0
 from sluice.streams.policy.policy import (
     Admissibility,

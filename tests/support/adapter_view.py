@@ -15,7 +15,7 @@ from sluice.codecs.canonical import assertion_hash
 from sluice.codecs.errors import Fault
 from sluice.codecs.times import format_time
 from sluice.streams.sanitise import WARNING, AttestationRules, Trace, clean, clean_tree, frame_attestation
-from sluice.topology.mcp.adapter_view import Arrived, Batch, View
+from sluice.topology.http.adapter_view import AdapterView, Arrived, Batch
 
 NOW = 1_795_250_000_000
 HOUR = 3_600_000
@@ -118,7 +118,7 @@ class Filled:
     """A view, and how far each partition has come."""
 
     def __init__(self, path: Path, identity: str = IDENTITY) -> None:
-        self.view = View(path, identity)
+        self.view = AdapterView(path, identity)
         self.ends: dict[tuple[str, int], int] = dict(self.view.positions())
 
     def put(self, topic: str, *values: bytes | None, key: bytes = b"em-1#c:0-43", partition: int = 0) -> None:

@@ -18,16 +18,15 @@ from builders import assertion_value, emission_value, encoded, observation_value
 from msgspec.structs import replace
 
 from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Output, seal, unseal
-from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head, origin
-from sluice.codecs.notes import Signer
+from sluice.codecs.notes import NO_CHECKPOINT, Checkpoint, Head, Signer, origin
 from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.times import format_time
 from sluice.streams.adjudication.versions import FOLD_VERSIONS, number_of
 from sluice.streams.policy.policy import DEFAULT_POLICY, Policy
-from sluice.topology.ledger.block_builder import BlockBuilder
-from sluice.topology.ledger.export_files import MANIFEST, Manifest, Stored, Writing, file_name
-from sluice.topology.ledger.folds import Adjudicate
-from sluice.topology.ledger.log_reader import AUDITED, LATER
+from sluice.topology.engine.chain import BlockBuilder
+from sluice.topology.engine.export_files import MANIFEST, Manifest, Stored, Writing, file_name
+from sluice.topology.engine.folds import Adjudicate
+from sluice.topology.engine.stored_topics import AUDITED, LATER
 
 LANES = 3
 START = 1_790_000_000_000

@@ -10,10 +10,9 @@ from exported import ExportedLane
 
 from sluice.codecs import merkle
 from sluice.codecs.blocks import unseal
-from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head, leaf_of, origin
-from sluice.codecs.notes import Signer
+from sluice.codecs.notes import NO_CHECKPOINT, Checkpoint, Head, Signer, leaf_of, origin
 from sluice.streams.policy.policy import Admissibility, Floor, Policy
-from sluice.topology.ledger.log_reader import Stored, file_name, write_record
+from sluice.topology.engine.stored_topics import Stored, file_name, write_record
 
 T = 1_800_000_000_000
 GREP, GIT = "substrate.grep", "substrate.git.log"

@@ -15,9 +15,9 @@ from console_records import Written
 from playwright.async_api import Browser, Page
 from ports import free_port
 
+from sluice.topology.http.tokens import new_token
 from sluice.topology.kafka.connect import open_producer
 from sluice.topology.kafka.topics import create_topics, topic_name
-from sluice.topology.mcp.tokens import new_token
 from sluice.topology.settings.settings import Settings
 
 SLUICE = str(Path(sys.executable).with_name("sluice"))

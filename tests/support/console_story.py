@@ -12,7 +12,7 @@ from hostile_texts import TEXTS
 from msgspec.structs import replace
 
 from sluice.codecs.times import format_time
-from sluice.topology.explain.explanation import Explanation
+from sluice.topology.audit.explanation import Explanation
 
 
 def console_lane(emission_id: str, now: int, lanes: int = 1) -> ExportedLane:

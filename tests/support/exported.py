@@ -1,4 +1,4 @@
-"""Histories of a lane, folded as lanes fold them, and written down as an export (topology/ledger/log_reader.py)."""
+"""Histories of a lane, folded as lanes fold them, and written down as an export (topology/engine/stored_topics.py)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sluice.codecs.blocks import Event, EventKind, Output
 from sluice.codecs.partition import PARTITIONERS, Partitioner
 from sluice.streams.policy.policy import DEFAULT_POLICY, Policy
 from sluice.streams.policy.privacy import NO_SECRETS, Secrets
-from sluice.topology.explain.explain import explain
-from sluice.topology.explain.explanation import Explanation
-from sluice.topology.ledger.block_builder import BlockBuilder
-from sluice.topology.ledger.folds import Adjudicate
-from sluice.topology.ledger.interfaces import Fold
-from sluice.topology.ledger.log_reader import (
+from sluice.topology.audit.explain import explain
+from sluice.topology.audit.explanation import Explanation
+from sluice.topology.engine.chain import BlockBuilder
+from sluice.topology.engine.folds import Adjudicate
+from sluice.topology.engine.interfaces import Fold
+from sluice.topology.engine.stored_topics import (
     AUDITED,
     LATER,
     MANIFEST,

@@ -17,10 +17,10 @@ from builders import attestation_value
 from sluice.codecs import blocks
 from sluice.codecs import compiled_core as codecs_native
 from sluice.codecs.blocks import Block, Event, EventKind, Header, Output, Source
-from sluice.codecs.digests import digest_of
+from sluice.codecs.identifiers import digest_of
 from sluice.codecs.times import format_time
-from sluice.streams.adjudication import compiled_fold, snapshot, verdicts
 from sluice.streams.adjudication import fold as core
+from sluice.streams.adjudication import fold_layout, snapshot, verdicts
 from sluice.streams.policy import policy
 from sluice.streams.policy.policy import (
     Admissibility,
@@ -131,7 +131,7 @@ TEXTS = (
 def pure() -> Iterator[None]:
     """Everything in Python."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled_fold, "core", None)
+        patch.setattr(fold_layout, "core", None)
         patch.setattr(codecs_native, "codecs", None)
         yield
 

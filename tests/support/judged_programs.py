@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sluice.streams.judging.checks import Check, parse_check
-from sluice.streams.judging.results import Held, Source
+from sluice.streams.judging.checks import Check, Held, Source, parse_check
 from sluice.streams.judging.verify import Parsing, verify_content
 
 _ANSWERS = {"+": True, "-": False, "?": None}

@@ -17,10 +17,10 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from builders import ENTRY, assertion_value, emission_value, keyed, observation_value, span_of
 
 from sluice.codecs.blocks import Block, EventKind, unseal
-from sluice.codecs.lane_claims import SignedClaim, is_claim, read_claim
+from sluice.codecs.ledger_statements import SignedClaim, is_claim, read_claim
 from sluice.codecs.times import format_time
 from sluice.streams.adjudication import fold as core
-from sluice.topology.ledger.folds import folds
+from sluice.topology.engine.folds import folds
 from sluice.topology.settings.settings import Settings, bootstrap
 
 OUTPUTS = ("admitted", "inadmissible", "review-requests", "re-emission-requests", "verdicts", "dead-letters")

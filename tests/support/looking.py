@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from sluice.codecs.decode import normalise_emission
 from sluice.codecs.errors import Fault
 from sluice.codecs.records import Annotation, Assertion, Emission, Observation
-from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import look
+from sluice.topology.observers.observer_registry import ObserverRegistry
 from sluice.topology.settings.settings import Settings
 
 TS = "2026-11-21T08:59:40Z"
@@ -114,7 +114,7 @@ def ask(
     bounds: dict[str, Any] | None = None,
     emitted_at: str = EMITTED,
     checks: Sequence[str] | None = None,
-    instruments: Instruments | None = None,
+    instruments: ObserverRegistry | None = None,
     computed: bool = False,
     **locator: Any,
 ) -> Observation:

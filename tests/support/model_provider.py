@@ -11,7 +11,7 @@ from typing import Any
 from sluice.codecs.decode import assertion_text, decode_emission
 from sluice.codecs.records import Emission
 from sluice.record import MemorySink, Recorder, ToolMap
-from sluice.streams.judging.derivation import checks_of
+from sluice.streams.judging.claim_forms import checks_of
 
 SOURCE = "MAX_RETRIES = 5\n\n\ndef retry():\n    return MAX_RETRIES\n"
 ANSWER = "`MAX_RETRIES` is 5 in `limits.py`."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sluice.topology.brokers.real import free_ports
+from sluice.topology.kafka.local_broker import free_ports
 
 _given: set[int] = set()
 

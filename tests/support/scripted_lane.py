@@ -12,10 +12,10 @@ from typing import Any
 
 from sluice.codecs.blocks import Block, Event, EventKind, Output, unseal
 from sluice.streams.adjudication.state import MAX_TIMERS
-from sluice.topology.kafka.claiming import Member, NotAMemberError
-from sluice.topology.kafka.fetched import Bounds, Fetched
+from sluice.topology.engine.lane import Lane
+from sluice.topology.kafka.membership import Member, NotAMemberError
+from sluice.topology.kafka.polling import Bounds, Fetched
 from sluice.topology.kafka.transactions import FencedError, Written
-from sluice.topology.worker.lane import Lane
 
 INPUTS = ("emissions", "observations")
 POLICY = b'{"toy":true}'

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sluice.topology.brokers import EmbeddedBroker
+from sluice.topology.kafka.local_broker import EmbeddedBroker
 
 
 @pytest.fixture(scope="module")

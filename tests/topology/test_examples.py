@@ -18,14 +18,14 @@ import pytest
 from sluice.codecs import records
 from sluice.codecs.decode import decode_emission
 from sluice.codecs.errors import DeadLetterReason, Fault
+from sluice.codecs.identifiers import span_key
 from sluice.codecs.records import Annotation, Assertion, Cites, Emission, Emitter, Reason, Status
-from sluice.codecs.spans import span_key
 from sluice.codecs.vocabulary import CLASSES_1_0, TERMINALS, recognise
-from sluice.streams.policy.toml_reader import load_policy
-from sluice.topology.demo.board import Sent, prepare_all
-from sluice.topology.demo.demo import DEMO_POLICY
+from sluice.streams.policy.policy_toml import load_policy
+from sluice.topology.cli.demo import DEMO_POLICY
+from sluice.topology.cli.demo_view import Sent, prepare_all
+from sluice.topology.engine.folds import FoldFilter
 from sluice.topology.kafka.input_records import prepare
-from sluice.topology.ledger.fold_filter import FoldFilter
 from sluice.topology.observers.look import look
 from sluice.topology.settings.settings import Settings
 

@@ -147,7 +147,7 @@ def imports_of(path: Path) -> set[str]:
 def test_the_core_can_be_loaded_without_what_runs_it() -> None:
     """A fold in a fresh interpreter brings neither Faust nor a Kafka client nor the command line with it."""
     code = (
-        "import sys, sluice.streams.adjudication.fold, sluice.streams.policy.toml_reader, sluice.codecs.decode\n"
+        "import sys, sluice.streams.adjudication.fold, sluice.streams.policy.policy_toml, sluice.codecs.decode\n"
         "print([name for name in ('faust', 'aiokafka', 'confluent_kafka', 'click', 'structlog', 'rich', 'asyncio')"
         " if name in sys.modules])"
     )

@@ -1,9 +1,21 @@
-"""Audit: a lane's history held against itself, its outputs, and the checkpoints that were signed.
+"""Audits, proofs and explanations: what a third party checks of a lane's history, and what people are told of it.
 
-`divergences` is the closed list of what can be wrong. `ledger_checks` has what a ledger is held against on its way
-through `ledger.replay`: `chain_check` finds the chain of blocks, `rules` holds each to the one before it.
-`output_checks` compares what was written with what the fold gives, `checkpoint_check` reads the checkpoints;
-`lane_audit` does all of that for one lane and `run` for all of them. `report` and `report_page` tell it.
+`run` audits all lanes, `lane_audit` one; `report` tells what they found. `proving` makes proofs, `proofs` verifies
+them. `explain` tells how an emission was decided, `what_if` how the past would be decided under another policy.
 """
 
-__all__ = ["divergences", "ledger_checks", "models", "report", "report_page", "run"]
+__all__ = [
+    "divergences",
+    "explain",
+    "explanation",
+    "explanation_view",
+    "explanation_words",
+    "ledger_checks",
+    "proofs",
+    "proving",
+    "report",
+    "report_page",
+    "run",
+    "what_if",
+    "what_if_view",
+]

@@ -1,27 +1,74 @@
-"""The chain of a lane's blocks, followed through whatever stands in its ledger.
-
-The next block is the one with the next height that names the hash of the last one. Where the next record is not that,
-some records ahead are looked at, so that each tampering gets its own name: a block that was changed is known by its
-successor, which names another hash; one that is gone by a gap in the heights; one that was added, repeated or moved by
-the true one behind it. So the chain is followed as far as there is one.
-
-Pure: records in, blocks in the order of the chain out. What blocks mean is looked at in `lane`.
-"""
+"""The chain of a lane's blocks, followed through whatever stands in its ledger."""
 
 from __future__ import annotations
 
 from array import array
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
-from ...codecs.blocks import GENESIS, Block
-from ...codecs.checkpoints import leaf_of
+import msgspec
+
+from ...codecs.blocks import GENESIS, Block, unseal
+from ...codecs.errors import DoesNotHoldError
 from ...codecs.merkle import Frontier
-from ..ledger.export_files import Stored
-from ..ledger.replay import Linked
+from ...codecs.notes import is_hash, leaf_of
+from ..engine.export_files import Stored
+from ..engine.replay import Linked
 from .divergences import Divergence, Findings, Kind
-from .ledger_records import CheckpointedSize, Record, height_of, prev_of, read, short_hash, succeeds
+
+
+class CheckpointedSize(msgspec.Struct, frozen=True, array_like=True):
+    """What a checkpoint says of a lane's first `size` blocks. `block` and `time` only where it is the lane's own.
+
+    300 bytes each; at one a minute that is 160 MB a year and lane.
+    """
+
+    root: bytes
+    place: str
+    block: str = ""
+    time: int = 0
+
+
+class Record(NamedTuple):
+    """A record of the ledger, and the block that it is; `why` it is none."""
+
+    stored: Stored
+    block: Block | None
+    why: str = ""
+
+
+def read(stored: Stored) -> Record:
+    """The block of a ledger's record."""
+    if stored.value is None:
+        return Record(stored, None, "a ledger record has no value")
+    try:
+        return Record(stored, unseal(stored.value, in_place=True))
+    except DoesNotHoldError as error:
+        return Record(stored, None, str(error))
+
+
+def succeeds(record: Record, block: Block | None) -> bool:
+    """Whether a record is a block that names this one as the one before it."""
+    after = record.block
+    return block is not None and after is not None and after.header.prev == block.hash
+
+
+def prev_of(block: Block) -> str | None:
+    """The hash that a block names as that of the one before it; None where what it names is no hash."""
+    prev = block.header.prev
+    return prev if is_hash(prev) else None
+
+
+def height_of(record: Record) -> int:
+    """The height that a record names; -1 where it is no block."""
+    return -1 if record.block is None else record.block.header.height
+
+
+def short_hash(block_hash: str) -> int:
+    """The first 8 bytes of a block's hash: enough to know it again."""
+    return int(block_hash[7:23], 16)
+
 
 AHEAD: Final = 12
 """So many records are looked at where a block does not follow: moves over more than that look like a gap."""

@@ -22,18 +22,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from ...codecs.checkpoints import NO_CHECKPOINT, Checkpoint, parse_checkpoint
 from ...codecs.errors import DoesNotHoldError, cut
-from ...codecs.notes import Note, parse_note
+from ...codecs.notes import NO_CHECKPOINT, Checkpoint, Note, parse_checkpoint, parse_note
 from ...codecs.times import format_time
-from ..checkpoints.trust import TrustedKey, demand_counting
-from ..ledger.export_files import Cut, Stored
-from ..ledger.interfaces import Logs
-from ..ledger.log_names import log_name_of
-from ..ledger.retention import RecordedRetention
+from ..engine.export_files import Cut, Stored
+from ..engine.interfaces import Logs
+from ..engine.stored_topics import RecordedRetention, log_name_of
+from ..engine.trust import TrustedKey, demand_counting
+from .chain_check import CheckpointedSize
 from .divergences import MOST, Divergence, Findings, Kind
-from .groups import ADJUDICATE, Group
-from .ledger_records import CheckpointedSize
+from .lane_groups import ADJUDICATE, Group
 
 TOGETHER = 8
 """For how many lanes the first checkpoints are fetched ahead, while those of another lane are read."""

@@ -21,21 +21,19 @@ from ...codecs.errors import DoesNotHoldError
 from ...codecs.partition import PARTITIONERS, Partitioner
 from ...streams.adjudication.outputs import CITATIONS
 from ...streams.sightings.binding import OBSERVATIONS
+from ..engine.export_files import LATER, Cut, Range, Stored
+from ..engine.folds import partitioner_named
+from ..engine.interfaces import Logs
+from ..engine.replay import Followed, Linked, follow
+from ..engine.stored_topics import may_be_taken, taken
 from ..kafka.topics import TOPICS
-from ..ledger.export_files import LATER, Cut, Range, Stored
-from ..ledger.folds import partitioner_named
-from ..ledger.interfaces import Logs
-from ..ledger.replay import Followed, Linked, follow
-from ..ledger.retention import may_be_taken, taken
-from .bound_marks import Marked, lane_of, mark_of
 from .checkpoint_check import CheckpointClaims
 from .divergences import Divergence, Findings
-from .groups import ADJUDICATE, FRAME, GROUPS
-from .identity import named_by, original_of, source_of
+from .lane_groups import ADJUDICATE, FRAME, GROUPS, Marked, lane_of, mark_of
 from .ledger_checks import LedgerChecks
-from .models import AdoptedTopic, AuditProgress, Counts, LaneReport, Span, added
-from .output_checks import Comparison, Expected
+from .output_checks import Comparison, Expected, named_by, original_of, source_of
 from .ownership import KnownKey
+from .report import AdoptedTopic, AuditProgress, Counts, LaneReport, Span, added
 
 
 class Task(NamedTuple):

@@ -1,4 +1,4 @@
-"""Who owned a lane when: the claims that stand between its blocks, held against those (codecs/lane_claims.py).
+"""Who owned a lane when: the claims that stand between its blocks, held against those (codecs/ledger_statements.py).
 
 Pure: records and blocks in, divergences out.
 """
@@ -13,10 +13,10 @@ from msgspec import UNSET
 
 from ...codecs.blocks import Header
 from ...codecs.errors import DoesNotHoldError, cut
-from ...codecs.lane_claims import SignedClaim, is_claim, read_claim
+from ...codecs.ledger_statements import SignedClaim, is_claim, read_claim
 from ...codecs.notes import Verifier, signers_of
 from ...streams.policy.keys import Key
-from ..ledger.export_files import Stored
+from ..engine.export_files import Stored
 from .divergences import Divergence, Findings
 
 

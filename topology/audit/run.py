@@ -18,20 +18,17 @@ from ...codecs.errors import KilledError, UsageError
 from ...codecs.notes import Verifier
 from ...codecs.times import LATEST, format_time
 from ...streams.sightings.binding import OBSERVATIONS
-from ..checkpoints.trust import TrustedKey
+from ..engine.interfaces import Logs
+from ..engine.stored_topics import open_logs
+from ..engine.trust import TrustedKey
 from ..kafka.connect import quiet
-from ..ledger.interfaces import Logs
-from ..ledger.log_reader import open_logs
-from ..settings.child_processes import bind_to_parent
-from ..settings.memory import Collector
+from ..settings.process import Collector, bind_to_parent
 from ..settings.settings import Settings
-from .bound_marks import find_marks
 from .checkpoint_check import Signed, demand_all, expect_checkpoints
 from .divergences import Divergence
-from .groups import BIND, GROUPS
 from .lane_audit import Task, audit_lane, expect_lane
-from .models import AuditProgress, LaneReport, Span
-from .report import Report, in_order, judge
+from .lane_groups import BIND, GROUPS, find_marks
+from .report import AuditProgress, LaneReport, Report, Span, in_order, judge
 
 OnProgress = Callable[[AuditProgress], None]
 

@@ -16,10 +16,12 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from .ending import ended
+from .standard_streams import ended
 from .version import show_version
 
-__all__ = ["main"]
+__all__ = [
+    "main",
+]
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module below this package : attribute, one line of help)
@@ -34,33 +36,33 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "look": ("look_command:look", "what the observers see now of an emission's annotations"),
     "check": ("check_command:check", "what grounds what in Python sources, proved before they run"),
     "record": ("record_command:record", "transcripts of agents to emissions"),
-    "hook": ("hook_command:hook", "a coding agent's stop hook: its last message, vetted before it stops"),
+    "hook": ("vet_commands:hook", "a coding agent's stop hook: its last message, vetted before it stops"),
     "vet": (
-        "vet_command:vet",
+        "vet_commands:vet",
         "an agent's answer, vetted without a broker: what observers find each statement to be worth",
     ),
     "schema": ("filter_commands:schema", "JSON Schemas of the records"),
-    "prompt": ("prompt_command:prompt", "what teaches a model to attach checks"),
+    "prompt": ("bundled_commands:prompt", "what teaches a model to attach checks"),
     "asyncapi": ("asyncapi_command:asyncapi", "the AsyncAPI document of all topics"),
     "policy": ("policy_command:policy", "check a policy file, bring one into force, show the one in force"),
-    "examples": ("examples_command:examples", "the examples that come with sluice, listed or copied"),
+    "examples": ("bundled_commands:examples", "the examples that come with sluice, listed or copied"),
     "demo": ("demo_command:demo", "the main job from end to end, on real input"),
-    "broker": ("broker_command:broker", "a real single-node Kafka for development"),
-    "topics": ("topics_command:topics", "declare the topics, or compare what is there"),
-    "worker": ("worker_command:worker", "run the lanes"),
+    "broker": ("worker_commands:broker_group", "a real single-node Kafka for development"),
+    "topics": ("worker_commands:topics", "declare the topics, or compare what is there"),
+    "worker": ("worker_commands:worker", "run the lanes"),
     "observe": ("look_command:observe", "run the observers"),
-    "mcp": ("mcp_command:mcp", "answer language models over the Model Context Protocol"),
-    "serve": ("serve_command:serve", "records in over HTTP, and a console for people"),
-    "produce": ("produce_command:produce", "send emissions, observations, sightings, reviews or attestations"),
-    "consume": ("consume_command:consume", "read admitted, or another output topic"),
+    "mcp": ("serving_commands:mcp", "answer language models over the Model Context Protocol"),
+    "serve": ("serving_commands:serve", "records in over HTTP, and a console for people"),
+    "produce": ("kafka_commands:produce", "send emissions, observations, sightings, reviews or attestations"),
+    "consume": ("kafka_commands:consume", "read admitted, or another output topic"),
     "audit": ("audit_command:audit", "the ledger, the outputs and the checkpoints, held against one another"),
-    "explain": ("explain_command:explain", "the story of an emission's assertions, from the ledger"),
-    "what-if": ("what_if_command:what_if", "the past under another policy"),
+    "explain": ("explain_commands:explain", "the story of an emission's assertions, from the ledger"),
+    "what-if": ("explain_commands:what_if", "the past under another policy"),
     "prove": ("proof_commands:prove", "a small file that shows that a record stands in a lane's history"),
     "verify": ("proof_commands:verify", "such a file, checked with a key and nothing else"),
     "key": ("proof_commands:key", "the keys that checkpoints are signed with"),
-    "config": ("config_command:config", "show the configuration and where each value comes from"),
-    "faust": ("worker_command:faust", "Faust's own commands on our app"),
+    "config": ("bundled_commands:config", "show the configuration and where each value comes from"),
+    "faust": ("worker_commands:faust", "Faust's own commands on our app"),
 }
 
 
@@ -101,7 +103,7 @@ class LazyGroup(click.Group):
         except KeyboardInterrupt as interrupt:
             raise click.Abort from interrupt
         except ModuleNotFoundError as error:
-            from ..settings.extras import needed
+            from ..settings.process import needed
 
             sentence = needed(error.name or "", ctx.invoked_subcommand)
             if sentence is None:

@@ -14,7 +14,7 @@ import msgspec
 
 from ...codecs import records
 from ..kafka.topics import TOPICS, TopicSpec, declared
-from ..settings.extras import version
+from ..settings.process import version
 from ..settings.settings import Settings, bootstrap, load_settings
 from .options import partitions, replication, topic_prefix
 from .standard_streams import write_document

@@ -22,8 +22,7 @@ from .options import broker, broker_settings, time_of, topic_prefix
 from .proof_commands import listed_keys, read_verifier
 
 if TYPE_CHECKING:
-    from ..audit.models import AuditProgress
-    from ..audit.report import Report
+    from ..audit.report import AuditProgress, Report
 
 DRAW_SECONDS = 0.1
 TELL_SECONDS = 5.0
@@ -75,10 +74,10 @@ def audit(
       sluice audit --key sluice.pub --html report.html
       sluice audit --export march/ && sluice audit --offline march/ --json
     """
-    from ..audit.models import Span
+    from ..audit.report import Span
     from ..audit.report_page import page
     from ..audit.run import AuditRequest
-    from ..checkpoints.trust import revoked_keys
+    from ..engine.trust import revoked_keys
 
     if into is not None and offline is not None:
         raise UsageError("goes with a broker, not with --offline", path="--export")
@@ -157,8 +156,7 @@ async def _audit(question: Any, into: Path | None) -> Report:
 
 
 async def _export(settings: Settings, into: Path, at: str) -> None:
-    from ..ledger.export import export
-    from ..ledger.log_reader import open_logs
+    from ..engine.stored_topics import export, open_logs
 
     async with open_logs(settings) as logs:
         with _exporting() as callback:
@@ -249,7 +247,7 @@ def _print(report: Report) -> None:
     from rich.table import Table
 
     from ..audit.report import COLUMNS, describe, notes, owners, row
-    from ..terminal.showing import escaped
+    from ..settings.showing import escaped
 
     console, verdict = Console(highlight=False), report.verdict
     good = {"holds": "green", "shown": "green", "not-shown": "yellow", "broken": "red"}

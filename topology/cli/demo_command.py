@@ -20,15 +20,14 @@ import msgspec
 from ...codecs.errors import UsageError
 from ...streams.policy.policy import DEFAULT_POLICY, Policy
 from ..settings.settings import Settings, load_settings
-from .ending import INTERRUPTED, run_to_its_end
 from .filter_commands import read_policy
 from .options import root
-from .standard_streams import present, write_lines
+from .standard_streams import INTERRUPTED, present, run_to_its_end, write_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..demo.board import Board
+    from .demo_view import Board
 
 OUR_END = 50_000
 """Milliseconds: with a horizon longer than that, what nobody bears out is named after the demo's end."""
@@ -63,8 +62,8 @@ def demo(
       sluice demo
       sluice demo --root ~/src/project --emissions emissions.jsonl --json
     """
-    from ..demo.demo import read_emissions, settings_for
     from ..kafka import connect
+    from .demo import read_emissions, settings_for
 
     obj = obj or {}
     base = load_settings(obj.get("config_file"), {"broker": broker})
@@ -85,22 +84,22 @@ def demo(
 
 def _show_answer(settings: Settings) -> None:
     """The first half: an answer, vetted. Nothing where the examples are about something else."""
-    from ..demo import answer
-    from ..demo.demo import examples
-    from ..vet import vetting_view
+    from ..vet import vetted_assertions
+    from . import demo_view as answer
+    from .demo import examples
 
     folder = examples()
     if folder is None or not answer.is_about(folder, settings.root):
         return
     answered = answer.vetted(folder, settings)
-    lines = (*answer.introduction(answered), *vetting_view.lines(answered.verdicts), *answer.between())
+    lines = (*answer.introduction(answered), *vetted_assertions.lines(answered.verdicts), *answer.between())
 
     def table(console: Console) -> None:
         from rich.text import Text
 
         for line in answer.introduction(answered):
             console.print(Text(line))
-        vetting_view.print_table(answered.verdicts, console)
+        vetted_assertions.print_table(answered.verdicts, console)
         for line in answer.between():
             console.print(Text(line))
 
@@ -112,7 +111,7 @@ def _policy(name: str | None, *, is_example: bool) -> Policy:
 
     The examples' evidence of git ends within seconds, so that the demo can show an admission that ends.
     """
-    from ..demo.demo import DEMO_POLICY, examples
+    from .demo import DEMO_POLICY, examples
 
     if name is not None:
         return read_policy(name)
@@ -126,8 +125,8 @@ def _policy(name: str | None, *, is_example: bool) -> Policy:
 
 def _roots(repo: str | None, given: tuple[str, ...]) -> str:
     """The roots as the setting holds them, with absolute paths."""
-    from ..demo.demo import examples
     from ..observers.roots import Roots
+    from .demo import examples
 
     folder = examples()
     default = () if repo is None else (repo,)
@@ -167,7 +166,7 @@ def _log(settings: Settings, file: Path | None) -> Iterator[None]:
 
 def _run(settings: Settings, embedded: bool, policy: Policy, lines: Sequence[bytes], as_json: bool) -> Board | None:
     """The board at the end; None where a signal has ended the demo."""
-    from ..demo.demo import STOP_SECONDS, run
+    from .demo import STOP_SECONDS, run
 
     interrupted = False
 
@@ -199,8 +198,8 @@ def _run_live(interruptible: Callable[..., Any]) -> Board:
     from rich.live import Live
     from rich.text import Text
 
-    from ..demo import demo_view
-    from ..demo.demo import STOP_SECONDS
+    from . import demo_view
+    from .demo import STOP_SECONDS
 
     console = Console()
     with Live(console=console, auto_refresh=False, transient=True) as live:
@@ -217,7 +216,7 @@ def _say(text: str) -> None:
 
 def _finish(board: Board, settings: Settings, embedded: bool, policy: Policy, as_json: bool) -> None:
     """Prints what came of it all; exits with 1 where something is without a word."""
-    from ..demo import demo_view
+    from . import demo_view
 
     if as_json:
         write_lines(demo_view.json_lines(board))

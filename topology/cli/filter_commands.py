@@ -10,16 +10,15 @@ import msgspec
 
 from ...codecs import decode, inline, records
 from ...codecs.errors import Fault, UsageError, printable
-from ...codecs.parse_view import parsed_form
+from ...codecs.inline import parsed_form
 from ...codecs.strict_schema import strict_emission_schema
 from ...streams.judging.checks import Unknown, parse_check
 from ...streams.policy.policy import DEFAULT_POLICY, Policy
-from ...streams.policy.toml_reader import load_policy
+from ...streams.policy.policy_toml import load_policy
 from ..kafka.input_records import INPUT_TOPICS, prepare, read_record
 from ..settings.settings import Settings, load_settings
-from .lines import files_argument, run_filter, run_filter_many
 from .policy_command import policy_text, warn, warnings_of
-from .standard_streams import write_document
+from .standard_streams import files_argument, run_filter, run_filter_many, write_document
 
 
 @click.command()
@@ -105,8 +104,8 @@ def fold(ctx: click.Context, policy_file: str | None, until: str | None, files: 
     Example:
       sluice fold --policy policy.toml --until 2026-11-22T00:00:00Z history.jsonl
     """
-    from ..ledger.fold_filter import FoldFilter, parse_until
-    from ..settings.secrets import secrets_of
+    from ..engine.folds import FoldFilter, parse_until
+    from ..settings.settings import secrets_of
 
     end, settings = parse_until(until), load_settings((ctx.obj or {}).get("config_file"), {})
     filtering = FoldFilter(read_policy(policy_file, settings), secrets_of(settings))
@@ -138,7 +137,7 @@ def schema(record: str | None, strict: bool) -> None:
 
     With --strict, a model that is held to the schema answers with an emission: every member is there, null where the
     record would leave it out; locators, contexts and metadata are lists of names and values.
-    `sluice.codecs.strict_answer` turns the answer into the record.
+    `sluice.codecs.strict_schema` turns the answer into the record.
 
     \b
     Example:

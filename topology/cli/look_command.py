@@ -18,17 +18,16 @@ from ...codecs.decode import decode_emission
 from ...codecs.errors import Fault, UsageError
 from ...streams.judging.checks import canonical
 from ..kafka.input_records import prepare
-from ..observers.by_hand import PREFIX, Tried, read_check, read_class, tried
-from ..observers.instruments import Instruments
+from ..observers.look import PREFIX, Tried, read_check, read_class, tried, written
 from ..observers.look import look as look_at
-from ..observers.look import written
 from ..observers.observation_record import signing_of
+from ..observers.observer_registry import ObserverRegistry
 from ..observers.roots import Roots
 from ..settings import logs
 from ..settings.settings import Settings, load_settings
-from ..terminal.showing import escaped
-from .lines import files_argument, run_filter, write_line
+from ..settings.showing import escaped
 from .options import broker, log_level, root, root_setting, topic_prefix
+from .standard_streams import files_argument, run_filter, write_line
 
 _substrates = click.option(
     "--substrates",
@@ -108,7 +107,7 @@ def look(
         seen = look_at(emission, settings, settings.root, instruments=instruments)
         return {"emission_id": emission.emission_id, "observations": [written(one, signing, record) for one in seen]}
 
-    with closing(Instruments(settings, substrates)) as instruments:
+    with closing(ObserverRegistry(settings, substrates)) as instruments:
         run_filter(files, answer)
 
 
@@ -175,7 +174,7 @@ def try_by_hand(
     roots.check()
     plain = as_json or not sys.stdout.isatty()
     hold = True
-    with closing(Instruments(settings, substrates)) as instruments:
+    with closing(ObserverRegistry(settings, substrates)) as instruments:
         for check in wanted:
             found: list[Tried] = []
             for one in tried(check, settings, roots, instruments, path=path, classes=named):

@@ -9,11 +9,11 @@ import click
 
 from ...codecs import times
 from ...codecs.errors import UsageError
-from ..settings.clock import now_ms
+from ..settings.process import now_ms
 from ..settings.settings import LogLevel, Settings, load_settings
 
 if TYPE_CHECKING:
-    from ..mcp.door import Door
+    from ..http.http_server import ListenConfig
 
 broker = click.option("--broker", metavar="URL", help="Kafka's address, as kafka://host:port[,host:port].")
 topic_prefix = click.option("--topic-prefix", help="Put before every topic's name.")
@@ -85,9 +85,9 @@ def time_of(flag: str, text: str | None) -> int | None:
     return max(0, at)
 
 
-def door_of(given: dict[str, Any]) -> Door:
+def door_of(given: dict[str, Any]) -> ListenConfig:
     """The door that options name by its fields; they are taken out of `given`. A client may ask for 2 s at once."""
-    from ..mcp.door import Door
+    from ..http.http_server import ListenConfig
 
     burst = max(1, round(2 * given["rate"]))
-    return Door(burst=burst, **{name: given.pop(name) for name in Door._fields if name in given})
+    return ListenConfig(burst=burst, **{name: given.pop(name) for name in ListenConfig._fields if name in given})

@@ -20,7 +20,7 @@ from ...codecs.decode import decode_emission
 from ...codecs.errors import Fault, SluiceError, UsageError
 from ...streams.policy.policy import DEFAULT_POLICY
 from ..settings.settings import Settings
-from ..terminal.showing import DECIDED, parse
+from ..settings.showing import DECIDED, parse
 
 MOST_RECORDS = 20_000
 """Of each topic: beyond that it is «at least»."""
@@ -124,7 +124,7 @@ def _decided(waiting: dict[bytes, tuple[int, int]], key: bytes, attempt: Any) ->
 
 async def _horizon(settings: Settings) -> int | None:
     """The longest horizon of the policies in force; None where no lane has decided anything yet."""
-    from ..ledger.policies import document_of, in_force
+    from ..engine.policies import document_of, in_force
 
     hashes = {lane.hash for lane in await in_force(settings)} - {""}
     found: list[int] = []
@@ -138,7 +138,7 @@ async def _horizon(settings: Settings) -> int | None:
 
 async def _since(settings: Settings, topic: str, since: int) -> AsyncGenerator[Any, None]:
     """The records since a time; from a broker that looks up no times, all."""
-    from ..kafka.consume import read
+    from ..kafka.topic_reader import read
 
     try:
         async with aclosing(read(settings, topic, since=max(since, 0), tell=_unsaid)) as records:

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from ...codecs.errors import DoesNotHoldError, UsageError, printable
-from ...streams.policy.toml_reader import PolicyError, Problem, load_policy, locate
+from ...streams.policy.policy_toml import PolicyError, Problem, load_policy, locate
 from ..settings.files import read_file
 from .options import broker, broker_settings, topic_prefix
 
@@ -156,7 +156,7 @@ def apply(obj: dict[str, Any], file: str, wait: float, key_file: Path | None, **
     """
     import asyncio
 
-    from ..checkpoints.signing import load_signer
+    from ..engine.signing import load_signer
 
     settings = broker_settings(obj, flags)
     wanted = sound_policy(file, settings)
@@ -176,9 +176,9 @@ async def _apply(settings: Settings, wanted: Policy, signer: Signer | None) -> N
         UsageError: it does not.
     """
     from ...codecs.errors import Fault
-    from ...streams.policy.signed_policies import HEADER, follow, sign
-    from ..ledger import policies
-    from ..settings.clock import now_ms
+    from ...streams.policy.policy import HEADER, follow, sign
+    from ..engine import policies
+    from ..settings.process import now_ms
 
     before = await _in_force(settings)
     origin = wanted.origin if before is None else before.origin
@@ -194,7 +194,7 @@ async def _apply(settings: Settings, wanted: Policy, signer: Signer | None) -> N
 
 async def _in_force(settings: Settings) -> Policy | None:
     """The policy that lanes decide by; of several one that lists keys. None where there is no ledger yet."""
-    from ..ledger.policies import document_of, in_force
+    from ..engine.policies import document_of, in_force
 
     try:
         hashes = sorted({lane.hash for lane in await in_force(settings) if lane.hash})
@@ -207,7 +207,7 @@ async def _in_force(settings: Settings) -> Policy | None:
 async def _until_in_force(settings: Settings, wanted: Policy, seconds: float) -> None:
     import asyncio
 
-    from ..ledger.policies import in_force
+    from ..engine.policies import in_force
 
     end = time.monotonic() + seconds
     while late := [lane for lane in await in_force(settings) if lane.hash != wanted.hash]:
@@ -241,8 +241,8 @@ def show(obj: dict[str, Any], as_json: bool, **flags: Any) -> None:
 
 
 async def _show(settings: Settings, as_json: bool) -> bool:
-    from ...streams.policy.toml_writer import to_toml
-    from ..ledger.policies import document_of, in_force, refused_since, signer_of_policy
+    from ...streams.policy.policy_toml import to_toml
+    from ..engine.policies import document_of, in_force, refused_since, signer_of_policy
 
     lanes = await in_force(settings)
     hashes = sorted({lane.hash for lane in lanes if lane.hash})

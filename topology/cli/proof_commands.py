@@ -14,15 +14,15 @@ import msgspec
 
 from ...codecs.errors import DoesNotHoldError, SluiceError, UsageError
 from ..settings.files import open_plain
-from .lines import shown_name
 from .options import broker, broker_settings, topic_prefix
+from .standard_streams import shown_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...codecs.notes import Verifier
-    from ..checkpoints.proof_files import ConsistencyProof, Proof
-    from ..checkpoints.trust import TrustedKey
+    from ..audit.proofs import ConsistencyProof, Proof
+    from ..engine.trust import TrustedKey
     from ..settings.settings import Settings
 
 PROGRESS_SECONDS = 2.0
@@ -71,7 +71,7 @@ def prove(
       sluice prove 0x5f…9e --ledger frame-ledger
       sluice prove --consistency 100 4712 --lane 2 --offline export/
     """
-    from ..checkpoints.proof_files import render
+    from ..audit.proofs import render
 
     settings = broker_settings(obj, flags)
     sizes = _sizes(ids) if consistency else []
@@ -103,9 +103,8 @@ def _sizes(ids: tuple[str, ...]) -> list[int]:
 async def _prove(
     settings: Settings, folder: Path | None, ledger: str, lane: int | None, name: str, sizes: list[int]
 ) -> Proof | ConsistencyProof:
-    from ..checkpoints.other_ledgers import DEFAULT, FOLDS, LedgerLogs
-    from ..checkpoints.proving import prove, prove_consistency, prove_input
-    from ..ledger.log_reader import open_logs
+    from ..audit.proving import DEFAULT, FOLDS, LedgerLogs, prove, prove_consistency, prove_input
+    from ..engine.stored_topics import open_logs
 
     async with open_logs(settings, folder) as logs:
         with _ReadingProgress() as progress:
@@ -165,8 +164,8 @@ def verify(file: str, keys: tuple[str, ...], policy_file: str | None, as_json: b
     Example:
       sluice verify proof.json --key sluice/prod+0a1b2c3d+AbC…
     """
-    from ..checkpoints.proof_files import parse_proof
-    from ..checkpoints.proofs import verify as verify_proof
+    from ..audit.proofs import parse_proof
+    from ..audit.proofs import verify as verify_proof
 
     if not keys and policy_file is None:
         raise UsageError("nobody is named whose signature counts", expected="--key KEY, or --policy FILE")
@@ -196,13 +195,13 @@ def _of_file(file: str, error: DoesNotHoldError) -> DoesNotHoldError:
 
 
 def _print(value: dict[str, Any]) -> None:
-    from ..terminal.showing import escaped
+    from ..settings.showing import escaped
 
     click.echo(escaped(msgspec.json.encode(value).decode()))
 
 
 def _read(file: str) -> bytes:
-    from ..checkpoints.proof_files import MAX_FILE
+    from ..audit.proofs import MAX_FILE
 
     try:
         if file == "-":
@@ -251,7 +250,7 @@ def listed_keys(policy_file: str) -> Sequence[TrustedKey]:
     Raises:
         UsageError: the file cannot be read, is no policy, or lists no such key.
     """
-    from ..checkpoints.trust import listed
+    from ..engine.trust import listed
     from .filter_commands import read_policy
 
     keys = listed(read_policy(policy_file))
@@ -282,7 +281,7 @@ def new(name: str, out: str) -> None:
     Example:
       sluice key new sluice/prod --out /etc/sluice/signing.key > sluice-prod.pub
     """
-    from ..checkpoints.signing import new_signer, save_signer
+    from ..engine.signing import new_signer, save_signer
 
     signer = new_signer(name)
     checkout = save_signer(signer, Path(out))
@@ -314,8 +313,8 @@ def succeed(obj: dict[str, Any], old: Path, out: Path, listed_as: str | None, si
     from ...codecs.signatures import public_key_of
     from ...codecs.times import EXPECTED, format_time, parse_time
     from ...streams.policy.keys import Key, succession_bytes
-    from ...streams.policy.toml_writer import key_entry
-    from ..checkpoints.signing import load_signer, new_signer, save_signer
+    from ...streams.policy.policy_toml import key_entry
+    from ..engine.signing import load_signer, new_signer, save_signer
     from ..settings.settings import load_settings
 
     moment = None if since is None else parse_time(since)
@@ -368,8 +367,8 @@ def profile(obj: dict[str, Any], folder: Path, base: str, apart: bool, **names: 
     Example:
       sluice key profile keys --worker sluice/prod --observer observer-1 --observer observer-2 --role console
     """
-    from ...streams.policy.toml_writer import to_toml
-    from ..checkpoints.profile_keys import Parties, Places, make_keys, make_secret_for, numbered, replaced, with_keys
+    from ...streams.policy.policy_toml import to_toml
+    from ..engine.trust import Parties, Places, make_keys, make_secret_for, numbered, replaced, with_keys
     from ..settings.settings import load_settings
     from .policy_command import policy_of
 
@@ -414,6 +413,6 @@ def show(file: str) -> None:
     Example:
       sluice key show var/keys/signing.key
     """
-    from ..checkpoints.signing import load_signer
+    from ..engine.signing import load_signer
 
     click.echo(str(load_signer(Path(file)).verifier))

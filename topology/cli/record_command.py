@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 import click
 
 from ...codecs.errors import UsageError, printable
-from .lines import shown_name
+from .standard_streams import shown_name
 
 if TYPE_CHECKING:
     from ...record import Reading, Recorded, Sink

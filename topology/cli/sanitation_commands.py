@@ -9,7 +9,7 @@ import click
 from ...codecs import canonical
 from ...codecs.errors import Fault
 from ...streams.sanitise import AttestationRules, By, Confusables, frame_attestation
-from .lines import files_argument, run_filter
+from .standard_streams import files_argument, run_filter
 
 
 @click.command()

@@ -7,28 +7,14 @@ loops, those without `Async` for everybody else. docs/client.md, docs/mending.md
 
 from ...codecs.errors import DoesNotHoldError, SluiceError, UnreachableError, UsageError
 from ..settings.settings import Settings, load_settings
-from .admitted_reader import AsyncAdmittedReader
-from .auditing import AsyncAuditor, Auditor
+from .admitted_set import Admitted, AdmittedRecord, AnyChange, Change, Contradicted, Decayed, Refused, Rejected, Renewed
+from .auditing import AsyncAuditor, Auditor, ReplayedBlock, ReplayedEvent, ReplayedOutput
 from .blocking import AdmittedReader, Emitter, ReEmissionReader, VerdictReader
-from .changes import (
-    Admitted,
-    AdmittedRecord,
-    AnyChange,
-    Change,
-    Contradicted,
-    Decayed,
-    Refused,
-    Rejected,
-    Renewed,
-)
+from .client_readers import AsyncAdmittedReader, AsyncReEmissionReader, AsyncVerdictReader, EmissionVerdicts, Mending
 from .drafts import Draft, annotation
 from .emitting import AsyncEmitter, Delivery
-from .errors import BufferFullError, ClosedError, InvalidRecordError, RefusedError
 from .fake import FakeSluice
-from .lane_replay import ReplayedBlock, ReplayedEvent, ReplayedOutput
-from .ports import Delivered, Position
-from .reemission_reader import AsyncReEmissionReader, Mending
-from .verdict_reader import AsyncVerdictReader, EmissionVerdicts
+from .ports import BufferFullError, ClosedError, Delivered, InvalidRecordError, Position, RefusedError
 
 __all__ = [
     "Admitted",

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
+from ...codecs.identifiers import Span
 from ...codecs.records import Annotation, AnyStep, Assertion, Cites, Effect, Emitter, Kind
-from ...codecs.spans import Span
 
 
 def annotation(

@@ -1,30 +1,71 @@
-"""The emitter: typed records in, validated, keyed rightly, batched, sent by an idempotent producer in their order.
+"""The emitter: typed records in, validated by the lanes' own decoders, keyed rightly, batched, sent in their order.
 
-Its buffer is bounded in records and bytes. Once it is full, `emit` waits: a program that makes records faster than the
-broker takes them is slowed down, and memory does not grow. What the broker has stored is told by a future for each
-record.
+Its producer is idempotent. Its buffer is bounded in records and bytes; once it is full, `emit` waits.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Self, TypeAlias, TypedDict
+from typing import Any, Self, TypeAlias, TypedDict
 
+import msgspec
 from aiokafka.errors import KafkaError
 
-from ...codecs.errors import SluiceError, UnreachableError, UsageError
-from ..checkpoints.signing import signing_of
-from ..kafka.input_records import Prepared
-from ..settings.clock import now_ms
+from ...codecs.errors import Fault, SluiceError, UnreachableError, UsageError
+from ...codecs.records import Attestation, Emission, Observation, Review, Sighting
+from ...codecs.signatures import Signing
+from ..engine.signing import signing_of
+from ..kafka.input_records import Prepared, prepare
+from ..settings.process import now_ms
 from ..settings.settings import Settings
-from .errors import ClosedError, RefusedError
-from .kafka import KafkaOutlet, settings_for
-from .ports import Clock, Delivered, Outlet, Stored
-from .preparing import AnyAttestation, AnyEmission, AnyObservation, AnyReview, AnySighting, prepared
+from .drafts import Draft
+from .kafka_ports import KafkaOutlet, settings_for
+from .ports import Clock, ClosedError, Delivered, InvalidRecordError, Outlet, RefusedError, StoredAt
+
+Json: TypeAlias = Mapping[str, Any] | bytes | str
+"""A record without its struct: a mapping of JSON-ready values, or JSON text (`bytes` go out as they are)."""
+AnyEmission: TypeAlias = Emission | Draft | Json
+AnyObservation: TypeAlias = Observation | Json
+AnySighting: TypeAlias = Sighting | Json
+AnyReview: TypeAlias = Review | Json
+AnyAttestation: TypeAlias = Attestation | Json
+AnyRecord: TypeAlias = Emission | Draft | Observation | Sighting | Review | Attestation | Json
+
+_encode = msgspec.json.Encoder().encode
+
+
+def prepared(topic: str, record: AnyRecord, now: int, signing: Signing | None = None) -> Prepared:
+    """The record for an input topic.
+
+    Args:
+        topic: its logical name.
+        record: a struct, a draft, a mapping, or JSON.
+        now: Unix milliseconds, for an emission without `emitted_at`.
+        signing: who signs a record without a signature; None leaves it unsigned.
+
+    Raises:
+        InvalidRecordError: the lanes would refuse it.
+    """
+    result = prepare(_encoded(topic, record), topic, now, signing)
+    if isinstance(result, Fault):
+        raise InvalidRecordError(topic, result)
+    return result
+
+
+def _encoded(topic: str, record: AnyRecord) -> bytes:
+    if isinstance(record, bytes):
+        return record
+    try:
+        if isinstance(record, str):
+            return record.encode()
+        return _encode(record.build() if isinstance(record, Draft) else record)
+    except (TypeError, ValueError, RecursionError) as error:  # lone surrogates, sets, a mapping with keys of any kind
+        raise InvalidRecordError(topic, Fault("not-json", f"the record is no JSON: {error}")) from None
+
 
 BUFFER_RECORDS = 1000
 BUFFER_BYTES = 16_000_000
@@ -217,7 +258,7 @@ class AsyncEmitter:
             self._work.clear()
             await self._work.wait()
 
-    def _answered(self, record: Prepared, delivery: Delivery, sent: asyncio.Future[Stored]) -> None:
+    def _answered(self, record: Prepared, delivery: Delivery, sent: asyncio.Future[StoredAt]) -> None:
         error = None if sent.cancelled() else sent.exception()
         if isinstance(error, RefusedError):
             self._refused(record, delivery, error)

@@ -1,47 +1,341 @@
 """A sluice in memory, for unit tests of programs that use one: no broker, no threads that wait, and a clock by hand.
 
-What it decides is what the running system decides: the real decoders, the real fold, the real frames. Its emitters,
-readers and auditors are the real classes too, with another way to the records. What it leaves out: several lanes, the
-network, transactions, and time that passes by itself.
+What it decides is what the running system decides: the real decoders, the real folds, the real frames, over one lane.
+What stands on its topics can be read like an export (`interfaces.Logs`), so the real auditor audits a fake.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import asyncio
+import bisect
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypedDict, Unpack
 
 import msgspec
 
+from ...codecs.blocks import Event
 from ...codecs.decode import assertion_text, decode_emission
 from ...codecs.errors import Fault, UsageError
+from ...codecs.identifiers import Span, parse_span_key
 from ...codecs.records import CoverageLevel, Outcome
-from ...codecs.spans import Span, parse_span_key
 from ...codecs.times import EXPECTED, format_time, parse_duration, parse_time
 from ...codecs.vocabulary import recognise
-from ...streams.judging.derivation import checks_of
+from ...streams.judging.claim_forms import checks_of
 from ...streams.policy.policy import BY_FORM, DEFAULT_POLICY, Policy
-from ...streams.policy.toml_reader import load_policy
+from ...streams.policy.policy_toml import load_policy
+from ...streams.policy.privacy import NO_SECRETS
+from ..engine.chain import BlockBuilder, NewBlock
+from ..engine.export_files import AUDITED, LATER, Cut, Range, Stored
+from ..engine.folds import folds
+from ..engine.interfaces import Fold
+from ..kafka.input_records import Prepared
 from ..kafka.topics import TOPICS
-from .admitted_reader import AsyncAdmittedReader
+from .admitted_set import AdmittedRead
 from .auditing import AsyncAuditor, Auditor
 from .blocking import AdmittedReader, Emitter, ReEmissionReader, VerdictReader
-from .emitting import BUFFER_BYTES, BUFFER_RECORDS, AsyncEmitter
-from .fake_world import FakeOutlet, FakeSource, World
-from .ports import Delivered, Position
-from .preparing import (
+from .client_readers import REQUESTS_TOPIC as REQUESTS
+from .client_readers import VERDICTS_TOPIC as VERDICTS
+from .client_readers import AsyncAdmittedReader, AsyncReEmissionReader, AsyncVerdictReader
+from .emitting import (
+    BUFFER_BYTES,
+    BUFFER_RECORDS,
     AnyAttestation,
     AnyEmission,
     AnyObservation,
     AnyRecord,
     AnyReview,
     AnySighting,
+    AsyncEmitter,
     prepared,
 )
-from .reemission_reader import TOPIC as REQUESTS
-from .reemission_reader import AsyncReEmissionReader
-from .verdict_reader import TOPIC as VERDICTS
-from .verdict_reader import AsyncVerdictReader
+from .ports import Delivered, Position, StoredAt, demand_there
+
+
+class FakeLane:
+    """The only lane of each fold, with ledgers that start with one policy.
+
+    Each fold reads its inputs from the topics; what one writes, another may read. While `is_down`, nobody does.
+
+    Attributes:
+        topics: the records of every topic, by its logical name; offsets are those of a log, also after compaction.
+    """
+
+    where, lanes, app_id, ledger, secrets = "a fake", 1, "fake", "ledger", NO_SECRETS
+
+    def __init__(self, policy: Policy, start: int) -> None:
+        self.topics: dict[str, list[Stored]] = {name: [] for name in TOPICS}
+        self.is_down = False
+        self._chains = [_Chain(self, fold, policy, start) for fold in folds(secrets=NO_SECRETS)]
+
+    # ------------------------------------------------------------ what happens
+
+    def take(self, record: Prepared, time: int) -> int:
+        """An input record comes; returns its offset."""
+        self.pass_to(time)
+        offset = self.put(record.topic, record.key, record.value, list(record.headers), time)
+        self._read(time)
+        return offset
+
+    def pass_to(self, time: int) -> None:
+        """Time passes: whatever is due meanwhile fires at its instant, a block each."""
+        while not self.is_down:
+            dues = [(due, number) for number, chain in enumerate(self._chains) if (due := chain.next_due()) is not None]
+            if not dues or min(dues)[0] > time:
+                return
+            due, number = min(dues)
+            self._chains[number].settle(due)
+            self._read(due)
+
+    def come_back(self, time: int) -> None:
+        """The lane runs again: it reads what came meanwhile before it closes anything for lack of evidence."""
+        self.is_down = False
+        self._read(time, marks=False)
+        self.pass_to(time)
+
+    def compact(self, topic: str) -> None:
+        """What Kafka's log cleaner does: of each key the last record stays, at its offset."""
+        last = {record.key: record.offset for record in self.topics[topic]}
+        self.topics[topic] = [record for record in self.topics[topic] if last[record.key] == record.offset]
+
+    def put(self, topic: str, key: bytes | None, value: bytes, headers: list[tuple[str, bytes]], time: int) -> int:
+        """A record is stored; returns its offset."""
+        offset = self.end(topic)
+        self.topics[topic].append(Stored(offset, time, key, value, headers))
+        return offset
+
+    def _read(self, time: int, *, marks: bool = True) -> None:
+        """Every fold reads what its inputs hold, until none finds anything; `marks`: whether watermarks move."""
+        while not self.is_down and any(chain.read(time, marks=marks) for chain in self._chains):
+            pass
+
+    # ------------------------------------------------------------ what is there (`interfaces.Logs`)
+
+    def after(self, topic: str, offset: int) -> list[Stored]:
+        """The records from an offset on."""
+        stored = self.topics[topic]
+        return stored[bisect.bisect_left(stored, offset, key=lambda record: record.offset) :]
+
+    def end(self, topic: str) -> int:
+        """The offset behind the last record."""
+        stored = self.topics[topic]
+        return stored[-1].offset + 1 if stored else 0
+
+    def expect(self, topic: str, lane: int) -> None:
+        pass  # it is all there
+
+    async def range(self, topic: str, lane: int) -> Range:
+        return Range(0, self.end(topic))
+
+    def as_of(self) -> int:
+        return max((records[-1].timestamp for records in self.topics.values() if records), default=0)
+
+    async def cut(self) -> Cut:
+        ends = {topic: [self.end(topic)] for topic in (*AUDITED, *LATER)}
+        return Cut(ends, ends)
+
+    async def batches(
+        self, topic: str, lane: int, start: int | None = None, end: int | None = None, *, having: str | None = None
+    ) -> AsyncGenerator[list[Stored], None]:
+        found = [one for one in self.after(topic, start or 0) if end is None or one.offset < end]
+        if found:
+            yield found
+
+    async def records(self, topic: str, lane: int, start: int | None = None) -> AsyncGenerator[Stored, None]:
+        for record in self.after(topic, start or 0):
+            yield record
+
+
+class _Chain:
+    """One fold's blocks, made as lanes make them.
+
+    Invariant: block times and watermarks never decrease.
+    """
+
+    def __init__(self, lane: FakeLane, fold: Fold, policy: Policy, start: int) -> None:
+        self._lane, self._fold = lane, fold
+        self._builder = BlockBuilder(fold, 0, 1, policy.hash)
+        self._time = self._mark = start
+        self._store(self._builder.start(start, policy.document))
+
+    def read(self, time: int, *, marks: bool) -> bool:
+        """Takes in what its inputs hold; whether there was anything."""
+        events = [
+            self._fold.event_for(number, one.offset, one.timestamp, one.headers, one.key, one.value)
+            for number, topic in enumerate(self._fold.inputs)
+            for one in self._lane.after(topic, self._builder.position(topic))
+        ]
+        if events:
+            self._close(time, time if marks else self._mark, events)
+            self._finish()
+        return bool(events)
+
+    def next_due(self) -> int | None:
+        """The instant at which something fires; watermarks go with time."""
+        dues = self._fold.next_due(self._builder.state)
+        found = [due for due in dues if due is not None]
+        return max(min(found), self._time) if found else None
+
+    def settle(self, time: int) -> None:
+        """Lets fire what is due at this instant."""
+        self._close(time, time, ())
+        self._finish()
+
+    def _finish(self) -> None:
+        """Closes empty blocks until nothing is due at this instant."""
+        while self._fold.due(self._builder.state, self._time, self._mark):
+            self._close(self._time, self._mark, ())
+
+    def _close(self, time: int, mark: int, events: Sequence[Event]) -> None:
+        self._time, self._mark = max(self._time, time), max(self._mark, mark)
+        self._store(self._builder.add(self._time, self._mark, events))
+
+    def _store(self, made: NewBlock) -> None:
+        self._lane.put(self._fold.ledger, None, made.data, [], self._time)
+        for output in made.outputs:
+            self._lane.put(output.topic, output.key, output.value, output.headers, self._time)
+
+
+class World:
+    """One lane and the time, one user at a time.
+
+    Attributes:
+        now: the present, Unix milliseconds.
+        lock: held while anything happens.
+        groups: the positions that readers committed, by group and topic.
+    """
+
+    def __init__(self, policy: Policy, start: int) -> None:
+        self.now, self.lane = start, FakeLane(policy, start)
+        self.lock = threading.RLock()
+        self.groups: dict[tuple[str, str], Position] = {}
+        self.sources: set[FakeSource] = set()
+
+    def clock(self) -> int:
+        """The present."""
+        return self.now
+
+    def put(self, record: Prepared) -> Delivered:
+        """A valid record is stored, and decided at once unless the lane is down."""
+        with self.lock:
+            offset = self.lane.take(record, self.now)
+            self.tell()
+            return Delivered(record.topic, 0, offset, self.now, record.key, record.value)
+
+    def advance(self, milliseconds: int) -> None:
+        """Time passes."""
+        with self.lock:
+            self.now += milliseconds
+            self.lane.pass_to(self.now)
+            self.tell()
+
+    def tell(self) -> None:
+        """Wakes the readers that wait."""
+        for source in self.sources:
+            source.wake()
+
+
+class FakeOutlet:
+    """An emitter's way in."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def open(self) -> None:
+        """There is nothing to open."""
+
+    async def send(self, record: Prepared) -> asyncio.Future[StoredAt]:
+        at = self._world.put(record)
+        stored: asyncio.Future[StoredAt] = asyncio.get_running_loop().create_future()
+        stored.set_result(StoredAt(at.partition, at.offset, at.timestamp))
+        return stored
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+
+class FakeSource:
+    """A reader's way out: the records of one topic."""
+
+    def __init__(self, world: World, group: str | None, topic: str = "admitted") -> None:
+        self._world, self._group, self._topic = world, group, topic
+        self._next = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._news = asyncio.Event()
+
+    async def open(self) -> Sequence[int]:
+        self._loop, self._next = asyncio.get_running_loop(), 0
+        with self._world.lock:
+            self._world.sources.add(self)
+        return [0]
+
+    def wake(self) -> None:
+        """There is news; may be called from any thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._news.set)
+
+    async def fetch(self, seconds: float) -> Sequence[AdmittedRead]:
+        found = self._take()
+        if not found and seconds > 0:
+            self._news.clear()
+            found = self._take()  # what came before the line above is news no more
+            if not found:
+                try:
+                    await asyncio.wait_for(self._news.wait(), seconds)
+                except TimeoutError:
+                    pass
+                found = self._take()
+        return found
+
+    def _take(self) -> Sequence[AdmittedRead]:
+        with self._world.lock:
+            found = self._world.lane.after(self._topic, self._next)
+            self._next = max(self._next, self._world.lane.end(self._topic))
+        return [AdmittedRead(0, record.offset, record.key, record.value) for record in found]
+
+    async def at(self, partition: int) -> int:
+        return self._next
+
+    def goal(self) -> FakeGoal:
+        with self._world.lock:
+            return FakeGoal(self, self._world.lane.end(self._topic))
+
+    async def first_offsets(self) -> Mapping[int, int]:
+        return {0: 0}
+
+    async def seek(self, offsets: Mapping[int, int]) -> None:
+        with self._world.lock:
+            demand_there(offsets, {0: self._world.lane.end(self._topic)}, self._topic)
+            self._next = offsets.get(0, self._next)
+
+    async def committed(self) -> Position | None:
+        return None if self._group is None else self._world.groups.get((self._group, self._topic))
+
+    async def commit(self, position: Position) -> None:
+        if self._group is None:
+            raise UsageError("a reader without a group commits nothing", hint="store `position` yourself, or name one")
+        self._world.groups[self._group, self._topic] = position
+
+    async def close(self) -> None:
+        with self._world.lock:
+            self._world.sources.discard(self)
+            self._loop = None
+
+
+class FakeGoal:
+    """The end of a topic as of one moment."""
+
+    def __init__(self, source: FakeSource, end: int) -> None:
+        self._source, self._end = source, end
+
+    @property
+    def ends(self) -> Mapping[int, int]:
+        return {0: self._end}
+
+    async def reached(self) -> bool:
+        return await self._source.at(0) >= self._end
+
 
 OBSERVER = "observer-1"
 _READABLE = tuple(name for name, spec in TOPICS.items() if spec.role in ("input", "output"))

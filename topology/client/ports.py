@@ -1,22 +1,61 @@
-"""What emitters and readers ask of a broker: as little as a fake can give, so that the fake runs the very same code."""
+"""What emitters and readers ask of a broker, as little as a fake can give, and the errors that callers get.
+
+Each error is one sentence, with the parts that callers need.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
 
-from ...codecs.errors import DoesNotHoldError, UsageError
+from ...codecs.errors import DoesNotHoldError, Fault, UnreachableError, UsageError
 from ..kafka.input_records import Prepared
 from .admitted_set import AdmittedRead
+
+_PATH = re.compile(r"(\$[^\s:]*): (.*)", re.DOTALL)
+
+
+class InvalidRecordError(DoesNotHoldError):
+    """A record is refused before it is sent: the lanes would only make a dead letter of it.
+
+    Attributes:
+        topic: the logical name of the topic that it was for.
+        reason: as a dead letter would have it (`schema`, `span-out-of-range`, `oversize`, …).
+        detail: the whole sentence, which names the path.
+        path: JSONPath of what is wrong, such as `$.assertions[0].span`; empty where the whole record is.
+    """
+
+    def __init__(self, topic: str, fault: Fault) -> None:
+        matched = _PATH.fullmatch(fault.detail)
+        path, what = (matched[1], matched[2]) if matched else ("", fault.detail)
+        self.topic, self.reason, self.detail = topic, fault.reason, fault.detail
+        super().__init__(f"{what} ({fault.reason}, {topic})", path=path)
+
+
+class BufferFullError(UnreachableError):
+    """The buffer stayed full for as long as the caller was willing to wait: the record was not taken."""
+
+
+class ClosedError(UsageError):
+    """It was closed, or has not been opened yet: emitters, readers and auditors are context managers."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"the {what} is not open", hint="use it inside of its `with` block")
+
+
+class RefusedError(UnreachableError):
+    """The broker answered, and refuses this record: its rights, its size, or there is no such topic. Others may go."""
+
 
 Clock = Callable[[], int]
 """The present in Unix milliseconds."""
 
 
-class Stored(NamedTuple):
+class StoredAt(NamedTuple):
     """Where the broker stored a record. `timestamp` is Unix milliseconds."""
 
     partition: int
@@ -45,7 +84,7 @@ class Outlet(Protocol):
 
     async def open(self) -> None: ...
 
-    async def send(self, record: Prepared) -> asyncio.Future[Stored]:
+    async def send(self, record: Prepared) -> asyncio.Future[StoredAt]:
         """Takes a record, waiting for room; the future is done once it is stored.
 
         Raises:

@@ -18,9 +18,9 @@ from msgspec import UNSET, Raw, UnsetType
 from ...codecs import decode, times
 from ...codecs.blocks import MAX_INPUT_BYTES
 from ...codecs.canonical import CanonicalError, parse_json
+from ...codecs.decode import decode_sighting
 from ...codecs.errors import Fault, schema_fault
 from ...codecs.records import Attestation
-from ...codecs.sightings import decode_sighting
 from ...codecs.signatures import SIGNATURE, Signing, domain_of, signed
 
 

@@ -1,32 +1,197 @@
-"""Membership of a consumer group: how long a worker may believe that it is a member, and static members.
+"""Membership of a consumer group: how long a worker may believe that it is a member, static members, and claims.
 
-*Standing.* The coordinator gives a member's lanes to other members once it has heard nothing from the member for a
-session timeout. So a worker whose heartbeats have not been answered for that long must assume that it has lost its
-lanes, and stops them by itself (`Standing`). The time counts from when the last answered heartbeat was sent. The
-coordinator received that heartbeat then or later, so the worker stops its lanes before they are given away.
-
-*Names.* A worker with a name is a static member (KIP-345): it keeps its lanes over a restart, and no two workers share
-a name. aiokafka sends the name when it joins, and does not leave the group when it ends. So a worker that restarts
-under the same name within the session timeout gets its lanes back, and the group is not rebalanced.
-
-But aiokafka sends the name in no heartbeat. Where a second worker has joined under the same name, the first worker is
-only told that its member id is unknown. It forgets the id, joins again and takes the name back; then the second worker
-does the same, and so on for ever. Therefore a named member keeps its id here and joins with it. The broker then says
-either that no member has the id any more (the worker may join anew), or that another worker has the name (this worker
-ends).
+A lane is claimed only by a current member of its group (KIP-447): the broker checks generation and member id of each
+transaction that commits the group's offsets, from `TxnOffsetCommit` version 3 on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
-from aiokafka import errors
+from aiokafka import TopicPartition, errors
+from aiokafka.errors import for_code
 
 from ...codecs.errors import DoesNotHoldError
-from .aiokafka_inside import heartbeat_of, is_leaving, rejoin_of, replace_heartbeat, replace_rejoin
+from .aiokafka_inside import (
+    CompactArray,
+    CompactString,
+    Int16,
+    Int32,
+    Int64,
+    OffsetsCommit,
+    Request,
+    RequestStruct,
+    Response,
+    Schema,
+    TaggedFields,
+    heartbeat_of,
+    is_leaving,
+    rejoin_of,
+    replace_heartbeat,
+    replace_offsets_commit,
+    replace_rejoin,
+)
+
+NO_EPOCH = -1
+_REFUSED = frozenset({22, 25, 27, 82})
+"""ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, FENCED_INSTANCE_ID."""
+_GROUP_IS_NOT_THERE = frozenset({15, 16})
+_TO_BE_TRIED_AGAIN = frozenset({3, 7, 14})
+
+
+class Member(NamedTuple):
+    """Who a worker is in its group.
+
+    Attributes:
+        group: the consumer group's name.
+        member: its member id.
+        generation: of the group, as of its last assignment.
+        instance: the static member's name; None where it has none.
+    """
+
+    group: str
+    member: str
+    generation: int
+    instance: str | None = None
+
+
+class NotAMemberError(Exception):
+    """The worker is no member of its group, or the group has replaced it: the lane may be somebody else's."""
+
+
+class TxnOffsetCommitResponse_v3(Response):
+    """Kafka's layout of the answer."""
+
+    API_KEY = 28  # type: ignore[assignment]  # aiokafka declares a property, and has constants itself
+    API_VERSION = 3  # type: ignore[assignment]
+    SCHEMA = Schema(
+        ("throttle_time_ms", Int32),
+        (
+            "topics",
+            CompactArray(
+                ("topic", CompactString("utf-8")),
+                ("partitions", CompactArray(("partition", Int32), ("error_code", Int16), ("tags", TaggedFields))),
+                ("tags", TaggedFields),
+            ),
+        ),
+        ("tags", TaggedFields),
+    )
+
+
+class TxnOffsetCommitRequest_v3(RequestStruct):
+    """Kafka's layout of the request, which names the member that commits."""
+
+    FLEXIBLE_VERSION = True
+    API_KEY = 28
+    API_VERSION = 3
+    RESPONSE_TYPE = TxnOffsetCommitResponse_v3
+    SCHEMA = Schema(
+        ("transactional_id", CompactString("utf-8")),
+        ("group_id", CompactString("utf-8")),
+        ("producer_id", Int64),
+        ("producer_epoch", Int16),
+        ("generation_id", Int32),
+        ("member_id", CompactString("utf-8")),
+        ("group_instance_id", CompactString("utf-8")),
+        (
+            "topics",
+            CompactArray(
+                ("topic", CompactString("utf-8")),
+                (
+                    "partitions",
+                    CompactArray(
+                        ("partition", Int32),
+                        ("offset", Int64),
+                        ("leader_epoch", Int32),
+                        ("metadata", CompactString("utf-8")),
+                        ("tags", TaggedFields),
+                    ),
+                ),
+                ("tags", TaggedFields),
+            ),
+        ),
+        ("tags", TaggedFields),
+    )
+
+
+class TxnOffsetCommitRequest(Request[TxnOffsetCommitRequest_v3]):
+    """Offsets that a transaction commits for a group, in the name of one of its members.
+
+    Args:
+        transactional_id: of the transaction's producer.
+        producer: see below.
+        member: of the group.
+        offsets: by partition, the offset of the next record.
+    """
+
+    API_KEY = 28
+
+    def __init__(
+        self,
+        transactional_id: str,
+        producer: tuple[int, int],
+        member: Member,
+        offsets: Mapping[TopicPartition, int],
+    ) -> None:
+        """`producer` is its number and epoch."""
+        self.transactional_id, self.producer, self.member = transactional_id, producer, member
+        self.offsets = dict(offsets)
+
+    def build(self, request_struct_class: type[TxnOffsetCommitRequest_v3]) -> TxnOffsetCommitRequest_v3:
+        """The request as it goes out."""
+        group, member, generation, instance = self.member
+        topics = defaultdict[str, list[tuple[Any, ...]]](list)
+        for (topic, number), offset in sorted(self.offsets.items()):
+            topics[topic].append((number, offset, NO_EPOCH, "", {}))
+        named: Sequence[tuple[Any, ...]] = [(topic, rows, {}) for topic, rows in topics.items()]
+        return request_struct_class(
+            self.transactional_id, group, *self.producer, generation, member, instance, named, {}
+        )
+
+
+class _Commit(OffsetsCommit):
+    """aiokafka's own, which names the member."""
+
+    def __init__(self, sender: Any, offsets: Any, member: Member) -> None:
+        super().__init__(sender, offsets, member.group)
+        self._member = member
+
+    def create_request(self) -> Any:
+        name, number, epoch = self.producer
+        return TxnOffsetCommitRequest(name, (number, epoch), self._member, self.offsets)
+
+    def handle_response(self, resp: Any) -> float | None:
+        """Seconds until it is tried again; None where it is done, or refused for good."""
+        for topic, rows, *_ in resp.topics:
+            for number, code, *_ in rows:
+                if code == 0:
+                    self.stands(TopicPartition(topic, number))
+                elif code in _GROUP_IS_NOT_THERE:
+                    self.coordinator_is_gone()
+                    return self.pause
+                elif code in _TO_BE_TRIED_AGAIN:
+                    return self.pause
+                else:
+                    error: Exception = for_code(code)()
+                    if code in _REFUSED:
+                        error = NotAMemberError(f"the group has replaced this member: {error}")
+                    self.fail(error)
+                    return None
+        return None
+
+
+def check_member(producer: Any, member: Member) -> None:
+    """Has the group's coordinator check, in this producer's transactions that commit offsets, that the member is one.
+
+    Args:
+        producer: an `AIOKafkaProducer` that was started, with a transactional id.
+        member: whose offsets they are.
+    """
+    replace_offsets_commit(producer, lambda sender, offsets: _Commit(sender, offsets, member))
 
 
 class FencedInstanceIdError(errors.BrokerResponseError):

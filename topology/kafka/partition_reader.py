@@ -23,11 +23,10 @@ from aiokafka.errors import CorruptRecordException, KafkaTimeoutError
 
 from ...codecs.errors import DoesNotHoldError
 from ..settings.settings import Settings
-from .batches.unpacking import MOST_UNPACKED, RecordDecoder
 from .connect import open_reader
-from .passing import PassedOver, Passing
+from .packed_batches import MOST_UNPACKED, RecordDecoder
 from .requests import End, log_end
-from .stored_records import AS_RECORDS, take_stored, unreadable
+from .topic_reader import AS_RECORDS, PassedOver, Passing, take_stored, unreadable
 from .transactions import GRACE_SECONDS
 
 POLL_SECONDS = 0.2

@@ -1,19 +1,17 @@
-"""What one poll takes out of aiokafka's fetcher: bounded in bytes, not only in records.
+"""What one poll takes out of aiokafka's fetcher, bounded in bytes, and what it brings of each partition.
 
-aiokafka counts records; 4,000 of them may be 4 GB, and a compressed batch of 900 kB can hide 100 MB. Here a poll ends
-once so many bytes are out, of all partitions and of each, and a record that is too large to be kept becomes an event
-of its hash the moment it is unpacked. What stays in the fetcher is bounded by `fetch_bytes`, and by one unpacked batch
-for each partition.
+aiokafka counts records; 4,000 of them may be 4 GB, and a compressed batch of 900 kB can hide 100 MB.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from typing import Any, NamedTuple
 
 from aiokafka.errors import CorruptRecordException, RecordTooLargeError
 
+from ...codecs.blocks import Event
 from .aiokafka_inside import (
     assignment_settled,
     drop_records,
@@ -32,9 +30,10 @@ from .aiokafka_inside import (
     state_of,
     waiting_in,
 )
-from .batches.unpacking import (
+from .packed_batches import (
     MOST_UNPACKED,
     EventDecoder,
+    FetchAgainError,
     Legacy,
     NoRoomError,
     RecordDecoder,
@@ -42,7 +41,50 @@ from .batches.unpacking import (
     UnreadableError,
     unpacking,
 )
-from .batches.unreadable_batches import FetchAgainError
+
+HELD_BYTES = 4_000_000
+"""An input of a lane is not fetched further while so many bytes of it wait: what a transaction of several blocks takes
+(`ledger.TOGETHER`) and one block more, so that it need not go with fewer, and a slow broker never makes the worker
+grow."""
+
+
+class Fetched(NamedTuple):
+    """What one fetch brought of one partition: the events of a range of offsets, those of one input of a lane.
+
+    Attributes:
+        topic: by its logical name.
+        partition: the lane.
+        epoch: of the seek that it follows (`Inputs.place`).
+        start, next: the first offset that it speaks of, and the one behind the last. Offsets in between may have no
+            event: markers of transactions, and what was aborted.
+        events: the records, in the order of their offsets.
+        byte_count: how many bytes their keys, values and headers have.
+    """
+
+    topic: str
+    partition: int
+    epoch: int
+    start: int
+    next: int
+    events: Sequence[Event]
+    byte_count: int
+
+
+class Bounds(NamedTuple):
+    """One input's partition on the broker.
+
+    Attributes:
+        partitions: how many the topic has; 0 where it is not there.
+        first: the first offset that is kept.
+        end: the offset behind the last record.
+        id: the topic's, as Kafka's tools show it; empty where the broker tells none.
+    """
+
+    partitions: int
+    first: int
+    end: int
+    id: str = ""
+
 
 POLL_BYTES, TAKEN_BYTES = 16_000_000, 2_000_000
 """Of all partitions in one poll, and of one of them."""

@@ -1,44 +1,148 @@
-"""How often a Kafka client tries to reach a broker that is gone: ever more rarely, and at least once a second.
+"""How a Kafka client reaches a broker: at its start, and again after the broker went away.
 
-aiokafka pauses for 100 ms in most of its loops (`retry_backoff_ms`), and not at all in two. Where a partition has no
-leader, its sender and its fetcher ask for metadata again as soon as the last answer, or the last failure, is there. A
-broker that is shut down in order leaves just that behind: metadata without leaders. Measured on a worker of twelve
-lanes: 4,800 attempts to connect a second, and a whole core. The loops with a pause added 220 a second, since every
-client has several of them and none knows of the others' failures.
-
-So attempts are paced here, by node and client, whoever asks (Java's `reconnect.backoff.ms` and
-`reconnect.backoff.max.ms`); and so is asking again for metadata that had no leader.
-
-A client also finds its cluster again. Metadata name the brokers that are up at that moment, and aiokafka asks nobody
-else from then on: one that last heard of a cluster while a single broker was left knows only that one, and once it goes
-too, the client waits for it for ever, though the others are back. So where no broker that it knows answers, the
-addresses that it was given are asked again (KIP-899 in Java's client).
-
-It stands in the place of two methods of aiokafka's client (`aiokafka_inside.replace_connection_methods`):
-tests/topology/kafka/test_reconnect.py fails where a client connects, or asks for metadata, without them.
+At the start all given addresses are asked at once, and each that fails keeps its cause. Later attempts become ever
+rarer, down to one a second. aiokafka asks one address after the other, pauses 100 ms in most of its loops
+(`retry_backoff_ms`), and not at all in two.
 """
 
 from __future__ import annotations
 
-from asyncio import Lock, sleep, timeout
+import socket
+import ssl
+from asyncio import FIRST_COMPLETED, IncompleteReadError, Lock, Task, create_task, gather, sleep, timeout, wait
 from collections.abc import Mapping
 from time import monotonic
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary, WeakMethod, proxy
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import KafkaError
+from aiokafka.errors import (
+    IllegalSaslStateError,
+    KafkaConnectionError,
+    KafkaError,
+    SaslAuthenticationFailed,
+    UnsupportedSaslMechanismError,
+)
 
 from .aiokafka_inside import (
     ConnectionGroup,
+    connect_to,
     connection_methods,
     is_connected,
+    keep_bootstrapped,
+    metadata_by,
     real_client_of,
     replace_bootstrap,
     replace_connection_methods,
 )
-from .bootstrapping import Cause, bootstrap
+
+START: Final = "check --broker; `sluice broker run` starts a broker"
+TLS_CA: Final = "check broker_ca: the file with the authority that signed the broker's certificate"
+_MAX_SAID: Final = 200
+
+
+class Cause(NamedTuple):
+    """Why an address gave no answer, in words, and what to do about it."""
+
+    words: str
+    hint: str
+
+
+class NoBrokerAnswersError(KafkaConnectionError):  # type: ignore[misc]
+    """None of the given addresses answered."""
+
+
+async def bootstrap(client: Any, causes: dict[str, Cause]) -> None:
+    """Asks all addresses of a client for the cluster's metadata at once and keeps the first answer.
+
+    Args:
+        client: an `AIOKafkaClient`.
+        causes: filled with the last cause of each address (`host:port`) that failed; an address that is still silent
+            when the caller gives up has an entry too.
+
+    Raises:
+        NoBrokerAnswersError: all addresses failed.
+    """
+    names = {f"{host}:{port}": (host, port) for host, port, _ in client.hosts}
+    causes.clear()
+    causes.update(dict.fromkeys(names, SILENT))
+    tasks = {create_task(_asked(client, *address)): name for name, address in names.items()}
+    pending: set[Task[tuple[Any, Any]]] = set(tasks)
+    try:
+        while pending:
+            done, pending = await wait(pending, return_when=FIRST_COMPLETED)
+            for task in done:
+                error = task.exception()
+                if error is None:
+                    causes.clear()
+                    keep_bootstrapped(client, *task.result())
+                    return
+                if not isinstance(error, (OSError, KafkaError, EOFError)):
+                    raise error
+                causes[tasks[task]] = cause_of(error)
+    finally:
+        for task in pending:
+            task.cancel()
+        await gather(*pending, return_exceptions=True)
+    raise NoBrokerAnswersError(sentence_of(causes).words)
+
+
+async def _asked(client: Any, host: str, port: int) -> tuple[Any, Any]:
+    """A connection and the metadata that it gave."""
+    connection = await connect_to(client, host, port)
+    try:
+        return connection, await metadata_by(connection)
+    except BaseException:
+        connection.close()
+        raise
+
+
+SILENT: Final = Cause("does not answer", START)
+
+
+def sentence_of(causes: Mapping[str, Cause]) -> Cause:
+    """The causes of all addresses as one, with the hint of the first that got furthest."""
+    told = ", ".join(f"{name} {cause.words}" for name, cause in causes.items())
+    hints = [cause.hint for cause in causes.values()]
+    return Cause(told, next((hint for hint in hints if hint != START), START))
+
+
+def cause_of(error: BaseException) -> Cause:
+    """Why a connection failed, in words."""
+    match error:
+        case ssl.SSLCertVerificationError():
+            words = error.verify_message.rstrip(".")
+            if "expired" in words:
+                return Cause("has a certificate that has expired", "renew the broker's certificate")
+            return Cause(f"has a certificate that is not accepted: {words[:_MAX_SAID]}", TLS_CA)
+        case ssl.SSLError():
+            hint = "leave broker_ca out if this listener has no TLS"
+            if "REQUIRED" in (error.reason or "") or "ALERT" in (error.reason or ""):
+                return Cause("refuses our certificate", "check broker_cert and broker_key")
+            return Cause("does not speak TLS", hint)
+        case TimeoutError():
+            return SILENT
+        case socket.gaierror():
+            return Cause("is a name that cannot be resolved", START)
+        case ConnectionRefusedError():
+            return Cause("refuses connections", START)
+        case UnsupportedSaslMechanismError():
+            return Cause("does not offer this SASL mechanism", "check broker_mechanism")
+        case SaslAuthenticationFailed():
+            return Cause("refuses the user or the password", "check broker_user and broker_password_file")
+        case IllegalSaslStateError():
+            return Cause("expects a user and a password", "set broker_user and broker_password_file")
+        case KafkaConnectionError() | ConnectionError() | EOFError() | IncompleteReadError():
+            return Cause(
+                "closed the connection without an answer",
+                "set broker_ca if this listener expects TLS, and broker_user if it expects a password",
+            )
+        case OSError() if error.strerror:
+            return Cause(f"cannot be reached: {error.strerror}", START)
+        case _:
+            return Cause(f"refuses: {str(error).strip()[:_MAX_SAID] or type(error).__name__}", START)
+
 
 FIRST_SECONDS: Final = 0.1
 LONGEST_SECONDS: Final = 1.0

@@ -29,18 +29,18 @@ from aiokafka.errors import (
 
 from ...codecs.blocks import Output, by_topic
 from ...codecs.errors import DoesNotHoldError
-from ...codecs.lane_claims import KEY as CLAIM
-from ...codecs.lane_claims import is_claim
+from ...codecs.ledger_statements import KEY as CLAIM
+from ...codecs.ledger_statements import is_claim
 from ...codecs.partition import PARTITIONERS
 from ..settings.settings import Settings, bootstrap
 from .aiokafka_inside import abandon, hear
-from .batches.packing import Packed, packed
-from .claiming import Member, check_member
-from .client_pool import ClientPool, discard
-from .passing import PassedOver, records_between
+from .connect import client_options
+from .membership import Member, check_member
+from .packed_batches import Packed, packed
 from .reconnect import paced
 from .requests import log_end
-from .security import client_options
+from .shared_clients import ClientPool, discard
+from .topic_reader import PassedOver, records_between
 from .topics import TOPICS, topic_name
 
 BATCH_BYTES = 3_000_000
@@ -192,7 +192,7 @@ class LaneProducer:
         Comes after `open`: whoever owned the lane before is fenced, so all that it ever committed stands before it.
 
         Args:
-            value: the record's (codecs/lane_claims.py).
+            value: the record's (codecs/ledger_statements.py).
             member: who this worker is in its group.
 
         Returns:

@@ -7,13 +7,11 @@ operator's list (`operator_list.py`); what bounds do not let finish is `unavaila
 
 __all__ = [
     "ask",
-    "by_hand",
     "file_contents",
-    "instruments",
     "look",
     "nameable_files",
     "observation_record",
-    "place_findings",
+    "observer_registry",
     "roots",
     "service",
 ]

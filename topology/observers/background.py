@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError
 from typing import Any, Final, TypeVar
 
-from ..settings.loop_ending import end_what_is_left
+from ..settings.process import end_what_is_left
 from .ask import Budget, CannotLook
 
 T = TypeVar("T")

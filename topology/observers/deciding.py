@@ -1,32 +1,270 @@
-"""Holds the checks on content and trees against the files of one tree: one file each, or all that are tracked.
+"""Decides the checks of an annotation on the files of a tree.
 
-asked_files.py has already decided which files a check is about, and streams/judging decides the check in one file. This
-module decides it over several files: the check is verified where it holds in at least one file, and refuted only where
-it is false in every file (docs/checks.md).
+The locator, a check or the text names the files; a check that was refuted is tried once more in the files that the
+sentence names.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from ...streams.judging.checks import Check, Unknown
-from ...streams.judging.facts import verify_only_in, verify_tree
-from ...streams.judging.results import Held, Source, opposite
-from ...streams.judging.text_checks import NOT_FOUND, NOT_WHOLE, flat
-from ...streams.judging.verify import Parser, verify_content
-from .ask import Ask, CannotLook, Missing
-from .asked_files import Where
-from .changed_since import Changes
-from .content import APART, text_of
-from .file_contents import Everything, File
-from .located import ON_CHANGES, ON_TREES, Located
-from .place_findings import OTHER, UNKNOWN, dated, decides
-from .trees import Place, Tree
-from .untracked import UNTRACKED
+from ...streams.judging.checks import TABLE, Check, Held, Source, Unknown, opposite
+from ...streams.judging.coverage import Confirmed
+from ...streams.judging.facts import NOT_FOUND, NOT_WHOLE, flat, verify_only_in, verify_tree
+from ...streams.judging.prose_literals import SYMBOLIC
+from ...streams.judging.verify import Parser, symbol_kinds, verify_content
+from .ask import OTHER, UNKNOWN, Ask, Budget, CannotLook, Missing, dated, decides
+from .file_contents import APART, Everything, File, text_of
+from .history import Changes
+from .nameable_files import is_copy
+from .trees import UNTRACKED, Place, Tree
+
+LAST: Final = 10**9
+"""A line behind the end of any file."""
+MAX_CONTEXT: Final = 1_000
+ON_SCOPE: Final = frozenset(("absent", "count", "order", "only_in"))
+"""Checks that speak of all of their scope: some lines of it do not decide them."""
+ON_CHANGES: Final = frozenset(("added", "deleted", "renamed", "touched", "unchanged"))
+"""Checks on what changed since a commit or tree."""
+ON_TREES: Final = frozenset(("exists", "missing"))
+
+
+class Located(NamedTuple):
+    """The region that a locator names.
+
+    Attributes:
+        path: the file or folder; None where the locator names none, so that any file is meant.
+        lines: first and last; None for all.
+        shown: of a search, the numbers of the lines that it shows, by path; None where no pattern is named.
+        pattern: its fixed string; empty for an expression.
+        commit: the hash of the commit that the locator names; empty where it names none.
+    """
+
+    path: str | None = None
+    lines: tuple[int, int] | None = None
+    shown: Mapping[str, frozenset[int]] | None = None
+    pattern: str = ""
+    commit: str = ""
+
+    def bind(self, check: Check, held: Held, path: str | None, file: File | None) -> Held:
+        """What a check came to, undecided where the region does not hold what decides it.
+
+        Args:
+            check: the check.
+            held: what it came to; its `lines` and `path` are kept.
+            path: the file or folder that the check speaks of; None for all files.
+            file: in which it was decided; None where it was none, or several.
+        """
+        if held.holds is None or self._holds(check, held, path, file):
+            return held
+        return held._replace(holds=None, reason="outside-locator")
+
+    def _holds(self, check: Check, held: Held, path: str | None, file: File | None) -> bool:
+        if self.path is not None and (check.name in ON_CHANGES or check.name == "only_in"):
+            return path == self.path or self.path in check.arguments
+        if self.path is not None and path is not None and not _same(check, self.path, path):
+            return False
+        if check.name in ON_TREES:
+            return True
+        lines = _witness(check, held, file)
+        if lines is None:
+            return self._is_whole(check, file)
+        if self.lines is not None and not self.lines[0] <= lines[0] <= lines[1] <= self.lines[1]:
+            return False
+        if self.shown is None:
+            return True
+        shown = self.shown.get(held.path or path or "", frozenset[int]())
+        return shown.issuperset(range(lines[0], lines[1] + 1))
+
+    def _is_whole(self, check: Check, file: File | None) -> bool:
+        """Whether the region is all that a check without lines speaks of: the whole file, or of a search everything in
+        which the word of the check could stand."""
+        if self.lines is not None and (self.lines[0] > 1 or file is None or self.lines[1] < file.line_count):
+            return False
+        return self.shown is None or (self.pattern != "" and self.pattern in _word(check))
+
+
+def _same(check: Check, located: str, path: str) -> bool:
+    """Whether a check speaks of the file that the locator names; of a tree also of a folder above or below it."""
+    if located == path:
+        return True
+    return check.name in ON_TREES and (located.startswith(f"{path}/") or path.startswith(f"{located}/"))
+
+
+def _witness(check: Check, held: Held, file: File | None) -> tuple[int, int] | None:
+    """The lines that decide a check; None where its whole scope does.
+
+    A definition is seen where its name stands: nobody has to have read its body.
+    """
+    if check.name in ON_SCOPE and not (check.name == "absent" and held.holds is check.negated):
+        return check.lines if held.lines is None or check.name == "order" else held.lines
+    if held.lines is None or check.name != "defines" or file is None:
+        return held.lines
+    first, last = held.lines
+    text = text_of(file.part((first, last)))
+    name = _word(check)
+    for number, line in enumerate(text.text.split("\n") if text is not None else (), first):
+        if name in line:
+            return (number, number)
+    return held.lines
+
+
+def _word(check: Check) -> str:
+    """The word that a check looks for: of a qualified name its last component."""
+    word = next((value for value in check.arguments if isinstance(value, str)), "")
+    return word if check.name in ON_SCOPE or check.name == "contains" else word.replace("::", ".").split(".")[-1]
+
+
+def lines_of(locator: dict[str, Any]) -> tuple[int, int] | None:
+    """First and last line of a locator, counted from 1; None where it names none.
+
+    `offset` is the first line and `limit` how many there are, as [S §4] names them.
+
+    Raises:
+        CannotLook: it names lines that no file has, or names them twice.
+    """
+    value = locator.get("lines")
+    if "offset" in locator or "limit" in locator:
+        first, many = locator.get("offset", 1), locator.get("limit", LAST)
+        if value is not None or type(first) is not int or type(many) is not int or first < 1 or many < 1:
+            raise CannotLook("the locator's offset and limit are not a first line and a number of lines, from 1")
+        return first, first + many - 1
+    if value is None:
+        return None
+    if isinstance(value, str):
+        value = [int(one) if one.isascii() and one.isdigit() and len(one) < 10 else 0 for one in value.split("-")]
+    numbers: list[Any] = value if isinstance(value, list) else [value]
+    if len(numbers) not in (1, 2) or not all(type(one) is int for one in numbers) or not 1 <= numbers[0] <= numbers[-1]:
+        raise CannotLook("the locator's lines are not first and last, from 1")
+    return numbers[0], numbers[-1]
+
+
+def context_of(ask: Ask) -> int:
+    """How many lines around a matching one a search shows.
+
+    Raises:
+        CannotLook: the locator's `context` is no such number.
+    """
+    value = ask.locator.get("context", 0)
+    if type(value) is not int or not 0 <= value <= MAX_CONTEXT:
+        raise CannotLook(f"the locator's context is not a number of lines from 0 to {MAX_CONTEXT}")
+    return value
+
+
+NO_PATH: Final = "neither the locator nor the assertion names one path"
+
+
+class Where(NamedTuple):
+    """The places of one question in one tree.
+
+    Attributes:
+        default: what checks without a path of their own are held against, and the words; None where no path is named.
+        own: of the checks that name one, by their number.
+        several: the files of that name, where the text names none more exactly; empty where it does not.
+    """
+
+    default: Place | None
+    own: Mapping[int, Place]
+    several: tuple[str, ...] = ()
+
+    def of(self, number: int) -> Place | None:
+        """The one file that a check is held against; None where it is all of them, or none."""
+        return self.own.get(number, self.default)
+
+    @property
+    def anchor(self) -> Place | None:
+        """The file whose bytes the observation names: that of the locator or text, else of the first check."""
+        return self.default or next(iter(self.own.values()), None)
+
+
+def named_path(ask: Ask, where: Where) -> str | None:
+    """The path that the locator names, as it stands there; None where it names none."""
+    return None if where.default is None or ask.member("path") is None else where.default.path
+
+
+def locate(ask: Ask, tree: Tree) -> Where:
+    """The places that the checks which this class decides, and the words, speak of.
+
+    Raises:
+        CannotLook: one of them must not be looked at.
+    """
+    path = ask.member("path")
+    default = None if path is None else tree.locate(path, ask.budget)
+    own: dict[int, Place] = {}
+    pathless = ask.question.is_sentence
+    for number, check in enumerate(ask.question.checks):
+        if not isinstance(check, Check) or not decides(ask.substrate_class, check):
+            continue
+        if check.path is not None:
+            own[number] = place = _own(ask, tree, check, check.path)
+            if check.name not in ON_TREES:
+                _demand_tracked(place)
+        elif TABLE[check.name].content:
+            pathless = True
+    if default is None and pathless and ask.terms.places:
+        place = ask.terms.places[0]
+        found = _of_name(tree, place, ask.budget)
+        if len(found) > 1:
+            return Where(None, own, tuple(found))
+        default = tree.locate(found[0] if found else place, ask.budget)
+    if pathless and default is not None:
+        _demand_tracked(default)
+    return Where(default, own)
+
+
+def _demand_tracked(place: Place) -> None:
+    """Raises:
+    CannotLook: an untracked file is there: that it is there is all that may be told.
+    """
+    if place.state == "untracked":
+        raise CannotLook(UNTRACKED)
+
+
+def _own(ask: Ask, tree: Tree, check: Check, path: str) -> Place:
+    """The place that a check names. One that was read from the sentence may leave folders out, as people do."""
+    place = tree.locate(path, ask.budget)
+    if place.state != "missing" or ask.question.derived.declared or not TABLE[check.name].content:
+        return place
+    found = _of_name(tree, place.path, ask.budget)
+    return tree.locate(found[0], ask.budget) if len(found) == 1 else place
+
+
+def place_of(ask: Ask, tree: Tree) -> Place:
+    """The one file that the locator names, or else the text, whether it names the folders or not.
+
+    Raises:
+        CannotLook: neither names one file, or it must not be looked at.
+    """
+    path = ask.member("path")
+    if path is not None:
+        return tree.locate(path, ask.budget)
+    if not ask.terms.places:
+        raise CannotLook(NO_PATH)
+    return one_of_name(tree, ask.terms.places[0], ask.budget)
+
+
+def one_of_name(tree: Tree, place: str, budget: Budget) -> Place:
+    """The one file of a name in any folder.
+
+    Raises:
+        CannotLook: several are called so, or it must not be looked at.
+    """
+    found = _of_name(tree, place, budget)
+    if len(found) > 1:
+        raise CannotLook(f"{len(found)} files are called {place}")
+    return tree.locate(found[0] if found else place, budget)
+
+
+def _of_name(tree: Tree, place: str, budget: Budget) -> list[str]:
+    """The file of exactly that path, or else every file of that name in any folder."""
+    if tree.locate(place, budget).state != "missing":
+        return [place]
+    return [path for path in tree.paths(budget) if path.endswith(f"/{place}")]
+
 
 BINARY: Final = "the file is binary"
 NOT_HERE: Final = "the content is not here: the file is a pointer of Git LFS"
@@ -333,3 +571,76 @@ def _last(name: str) -> str:
     """The last component of a name, as far as it stands in any text that names it."""
     words = _WORD.findall(name)
     return words[-1] if words else name
+
+
+_NAME: Final = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*(?:\(\))?")
+
+
+class Confirming:
+    """What one look confirms.
+
+    Args:
+        ask: the question.
+        tree: that was looked at.
+        deciding: what was read.
+        parser: keeps what was parsed.
+        helds: what the checks came to.
+    """
+
+    def __init__(self, ask: Ask, tree: Tree, deciding: Deciding, parser: Parser, helds: Sequence[Held]) -> None:
+        self._ask, self._tree, self._deciding, self._parser, self._helds = ask, tree, deciding, parser, helds
+
+    def __call__(self, *, unique: bool) -> Confirmed:
+        """What can be confirmed; that names are unique only where that is asked for: all files are read for it."""
+        pairs = [
+            (check, held)
+            for check, held in zip(self._ask.question.checks, self._helds, strict=True)
+            if isinstance(check, Check)
+        ]
+        return Confirmed(
+            unique=unique and all(self._is_unique(check) for check, _ in pairs),
+            kinds=self._kinds(pairs),
+            narrowed=any(held.holds and held.narrowed for _, held in pairs),
+        )
+
+    def _kinds(self, pairs: Sequence[tuple[Check, Held]]) -> dict[str, frozenset[str]]:
+        kinds: dict[str, frozenset[str]] = {}
+        for check, held in pairs:
+            file = None if held.path is None or held.holds is None else self._deciding.known(held.path)
+            source = None if file is None else file.source(held.path or "")
+            index = None if source is None else self._parser.code(source)
+            if index is None:
+                continue
+            for name in check.arguments:
+                if isinstance(name, str) and _NAME.fullmatch(name):
+                    bare = name.removesuffix("()")
+                    kinds[bare] = kinds.get(bare, frozenset()) | symbol_kinds(index, bare)
+        return kinds
+
+    def _is_unique(self, check: Check | Unknown) -> bool:
+        """Whether the symbol of a check is defined exactly once in all tracked files, copies aside."""
+        if isinstance(check, Unknown) or check.name not in SYMBOLIC:
+            return isinstance(check, Check) and check.path is not None
+        name = str(check.arguments[0]).removesuffix("()")
+        parts = re.split(r"\.|::|#|->", name)
+        try:
+            everything = self._tree.everything(self._ask.budget)
+        except CannotLook:
+            return False  # a bound is reached: nobody knows
+        if not everything.whole or everything.may_hide(parts[-1]):
+            return False
+        count = 0
+        # A file that defines it names its owner too, and owners are rarer than what they own.
+        for path, file in everything.holding(parts[0]):
+            source = file.source(path) if all(map(file.may_name, parts)) else None
+            index = None if source is None else self._parser.code(source)
+            if index is None:
+                continue
+            if index.problem is not None:
+                return False
+            if not is_copy(path):
+                named = [one for one in index.definitions if one.path[-len(parts) :] == tuple(parts)]
+                types = {one.path for one in named if one.sort == "type"}
+                # A constructor is its type's; several of one path are for the check to tell apart.
+                count += len({one.path for one in named if one.path[:-1] not in types})
+        return count == 1

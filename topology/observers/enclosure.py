@@ -16,7 +16,7 @@ from typing import Final
 
 from .ask import Budget, CannotLook
 from .git import Git
-from .states import State, is_settled, state_from, state_of
+from .kept_looks import State, is_settled, state_from, state_of
 
 LEADS_OUT: Final = "the repository leads out of the roots that are looked at"
 NO_FILE: Final = "the repository has something in place of a file that git would read, and it is no regular file"

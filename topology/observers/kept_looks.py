@@ -1,11 +1,13 @@
-"""What observers keep between looks: states for a tenth of their class's W, what never changes, and who failed until
-when (observing.md).
+"""What observers keep between looks (observing.md): states for a tenth of their class's W, values that never change,
+failed substrates and when to try them again, and the state of a file, which tells whether it was written since.
 
-All of it is bounded: strangers choose the locators. None holds a verdict on a text: a state is kept, and judged anew.
+All of it is bounded, since emitters choose the locators. No verdict on a text is kept: a state is kept, and judged
+anew.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import OrderedDict
@@ -13,6 +15,30 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from .ask import CannotLook
+
+State = tuple[int, int, int, int, int]
+"""Modification and change time in nanoseconds, size, number, device."""
+SETTLED_NS: Final = 100_000_000
+"""Longer than any file system's tick."""
+
+
+def state_from(found: os.stat_result) -> State:
+    """The state that a file system tells."""
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev
+
+
+def state_of(path: str) -> State | None:
+    """The state of what stands at a path; None where nothing does."""
+    try:
+        return state_from(os.stat(path))
+    except OSError:
+        return None
+
+
+def is_settled(state: State) -> bool:
+    """Whether another write after this state was read would have told other times."""
+    return max(state[0], state[1]) + SETTLED_NS < time.time_ns()
+
 
 T = TypeVar("T")
 

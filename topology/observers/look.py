@@ -2,7 +2,7 @@
 
 The same code serves the filter (`sluice look`), the service (`service.py`) and the demo. Four classes are looked at
 below the root; the other three, and whatever an operator observes with means of their own, beyond it
-(`instruments.py`), where the operator's list says so.
+(`observer_registry.py`), where the operator's list says so. A person's answers become observations here as well.
 """
 
 from __future__ import annotations
@@ -10,38 +10,36 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, closing
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from ...codecs.decode import assertion_text
-from ...codecs.records import Annotation, Assertion, Emission, Locator, Observation
-from ...codecs.times import parse_time
+from ...codecs.decode import assertion_text, normalise_emission
+from ...codecs.errors import Fault, UsageError
+from ...codecs.records import MAX_CHECK_LENGTH, Annotation, Assertion, Emission, Locator, Observation
+from ...codecs.times import format_time, parse_time
 from ...codecs.unicode_text import nfkc
 from ...codecs.vocabulary import recognise
+from ...streams.judging.check_texts import render
+from ...streams.judging.checks import Check, Unknown, canonical, parse_check
+from ...streams.judging.claim_forms import checks_of
 from ...streams.judging.coverage import Proposed
-from ...streams.judging.derivation import checks_of
-from ...streams.judging.moments import negates
-from ...streams.judging.outcomes import checks_of_assertion
+from ...streams.judging.prose_literals import negates
 from ...streams.judging.terms import Terms, terms_of
+from ...streams.judging.verify import checks_of_assertion
 from ..settings.late_logs import late_logger
 from ..settings.settings import Settings
-from .ask import BOUND, Ask, Budget, CannotLook, Finding
-from .code_read import code_read
-from .fs_mtime import fs_mtime
+from .ask import BOUND, DECIDES, Ask, Budget, CannotLook, Finding, decides
+from .file_looks import code_read, fs_mtime, grep
 from .git_log import git_log
-from .grep import grep
-from .ground import Ground
-from .instruments import Instruments, now
+from .history import unless_stale
 from .interface import Observer
 from .kept_looks import Kept
-from .looked_root import NotReached, Site
-from .mirrors import unless_stale
 from .observation_record import LOCATORS, known_members, observation, written
+from .observer_registry import MCP_BRIEF, PEERCRED, SSE_COUNT, ObserverRegistry, now
+from .root_set import NotReached, RootSet, Site
 from .roots import Roots, RootsLike
-
-__all__ = ["StoppedError", "cannot_look", "look", "observed", "observed_class", "written"]
 
 MAX_TEXT: Final = 20_000
 """Characters of an assertion that is looked for."""
@@ -64,7 +62,7 @@ def look(
     root: RootsLike,
     clock: Callable[[], int] = now,
     stopped: Callable[[], bool] = lambda: False,
-    instruments: Instruments | None = None,
+    instruments: ObserverRegistry | None = None,
     only: Collection[str] | None = None,
     until: float | None = None,
 ) -> list[Observation]:
@@ -94,13 +92,13 @@ def look(
     """
     with ExitStack() as stack:
         if instruments is None:
-            instruments = stack.enter_context(closing(Instruments(settings, clock=clock)))
+            instruments = stack.enter_context(closing(ObserverRegistry(settings, clock=clock)))
         ground = None
         if only is None or not LOCATORS.keys().isdisjoint(only):
-            ground = stack.enter_context(closing(Ground(Roots.of(root), instruments)))
+            ground = stack.enter_context(closing(RootSet(Roots.of(root), instruments)))
         asked = [one for one in observed(emission) if only is None or one[2] in only]
         shares = Shares(len({assertion.span_key for assertion, _, _ in asked}), settings.emission_bytes, until)
-        eyes = _Eyes(ground, settings, clock, stopped, instruments, shares)
+        eyes = _EmissionObserver(ground, settings, clock, stopped, instruments, shares)
         return [
             one for assertion, annotation, name in asked for one in eyes.observe(emission, assertion, annotation, name)
         ]
@@ -208,16 +206,16 @@ def _at_head(annotation: Annotation) -> Annotation:
     return replace(annotation, observation_id=None, computed=False, locator=kept or None)
 
 
-class _Eyes:
+class _EmissionObserver:
     """What looks for the time of one emission; with the roots, if any class below one is looked at."""
 
     def __init__(
         self,
-        ground: Ground | None,
+        ground: RootSet | None,
         settings: Settings,
         clock: Callable[[], int],
         stopped: Callable[[], bool],
-        instruments: Instruments,
+        instruments: ObserverRegistry,
         shares: Shares,
     ) -> None:
         self._shares = shares
@@ -395,3 +393,138 @@ class _Eyes:
                 return code_read(ask, site, site.view(ask), parser)
             case _:
                 return fs_mtime(ask, site, site.view(ask))
+
+
+PREFIX: Final = "substrate."
+
+
+class Tried(NamedTuple):
+    """What came of one check at one place.
+
+    Attributes:
+        check: its canonical form.
+        substrate_class: who looked.
+        place: the root, channel or socket.
+        holds: None where it could not be decided.
+        reason: why it does not hold, or why nobody could look.
+        where: what the observation says of where: path, lines, commit.
+        rendered: the check as a sentence, where it holds.
+    """
+
+    check: str
+    substrate_class: str
+    place: str
+    holds: bool | None
+    reason: str | None
+    where: dict[str, Any]
+    rendered: str | None
+
+    def form(self) -> dict[str, Any]:
+        """As one JSON object."""
+        shown = {"check": self.check, "class": self.substrate_class, "place": self.place, "holds": self.holds}
+        more = {"reason": self.reason, **self.where, "rendered": self.rendered}
+        return shown | {name: value for name, value in more.items() if value is not None}
+
+
+def read_check(text: str) -> Check:
+    """A check of the command line.
+
+    Raises:
+        UsageError: it is none; the sentence says what is wrong with it.
+    """
+    found = Unknown(text, f"more than {MAX_CHECK_LENGTH} characters") if len(text) > MAX_CHECK_LENGTH else None
+    found = found or parse_check(text)
+    if isinstance(found, Unknown):
+        shown = text if len(text) <= 80 else text[:79] + "…"
+        raise UsageError(f"the check {shown!r} is malformed: {found.why}", hint="docs/checks.md lists them")
+    return found
+
+
+def read_class(text: str) -> str:
+    """A class, with or without `substrate.` before it.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    name = text if text.startswith(PREFIX) else PREFIX + text
+    if name not in DECIDES:
+        known = ", ".join(sorted(one.removeprefix(PREFIX) for one in DECIDES))
+        raise UsageError(f"there is no class {text!r}", expected=known)
+    return name
+
+
+def tried(
+    check: Check,
+    settings: Settings,
+    roots: Roots,
+    instruments: ObserverRegistry,
+    *,
+    path: str | None = None,
+    classes: Collection[str] = (),
+) -> Iterator[Tried]:
+    """One check at every place that its classes know.
+
+    Args:
+        check: as it was read.
+        settings: the bounds of a look.
+        roots: the repositories and folders.
+        instruments: what looks.
+        path: for a check that names none itself.
+        classes: the only ones that are wanted; else all that decide it.
+    """
+    for name in DECIDES:
+        if (classes and name not in classes) or not (decides(name, check) or name in classes):
+            continue
+        if not decides(name, check):
+            yield Tried(canonical(check), name, "", None, "this class does not decide that check", {}, None)
+            continue
+        for place, locator in _places(name, roots, instruments, path):
+            if isinstance(locator, str):
+                yield Tried(canonical(check), name, place, None, locator, {}, None)
+            else:
+                yield _tried(check, name, place, locator, settings, roots, instruments)
+
+
+def _places(
+    name: str, roots: Roots, instruments: ObserverRegistry, path: str | None
+) -> Iterator[tuple[str, Locator | str]]:
+    """Where a class can look without an annotation, or why it cannot."""
+    if name in LOCATORS:
+        for root in roots.named:
+            yield root, {"repo": root} | ({} if path is None else {"path": path})
+    elif name == SSE_COUNT:
+        yield from ((url, {"url": url}) for url in instruments.access.sse)
+    elif name == PEERCRED:
+        yield from ((one, {"socket": one}) for one in sorted(instruments.access.sockets))
+    elif name == MCP_BRIEF and instruments.access.mcp:
+        yield "", "a tool is called with arguments: look at an emission whose locator names them"
+
+
+def _tried(
+    check: Check,
+    name: str,
+    place: str,
+    locator: Locator,
+    settings: Settings,
+    roots: Roots,
+    instruments: ObserverRegistry,
+) -> Tried:
+    written = canonical(check)
+    assertion = Assertion(assertion=written, checks=[written], provenance=[Annotation(name, locator=locator)])
+    emission = normalise_emission(Emission("by-hand", format_time(now()), assertions=[assertion]))
+    assert not isinstance(emission, Fault), "a check is an assertion like any other"
+    (seen,) = look(emission, settings, roots, instruments=instruments, only={name})
+    detail = seen.detail or {}
+    (found,) = detail.get("checks") or [{"holds": None, "reason": detail.get("reason")}]
+    where = {key: found[key] for key in ("path", "lines", "commit") if key in found}
+    holds = found["holds"]
+    rendered = None
+    if holds:
+        lines = where.get("lines")
+        span = None if lines is None else (lines[0], lines[1])
+        rendered = render(check, path=where.get("path"), lines=span, commit=where.get("commit"))
+    reason = None if holds else found.get("reason") or detail.get("reason")
+    return Tried(written, name, place, holds, reason, where, rendered)
+
+
+__all__ = ["StoppedError", "cannot_look", "look", "observed", "observed_class", "written"]

@@ -1,30 +1,308 @@
-"""substrate.mcp.brief: the result of a tool call of an MCP server that the operator lists [S §4].
-
-The observation id is `sha256:` of the RFC 8785 form of the result's `content` and, if it has one,
-`structuredContent`, as the server sent them but for `_meta`, integers beyond 2^53 - 1 as texts of their digits: what is
-left is the same over either transport. What the result says of an assertion's checks is in briefs.py; here the server
-is asked.
-"""
+"""substrate.mcp.brief: what a server of the Model Context Protocol says [S §4]."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import re
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from ...codecs.canonical import CanonicalError, canonical_json
-from ...codecs.records import Locator
-from .ask import Ask, CannotLook, Finding
+from ...codecs.json_text import decode_any
+from ...codecs.records import Locator, LookedAt
+from ...codecs.unicode_text import nfkc
+from ...streams.judging.checks import Check, Held, Source, Unknown, Value, opposite
+from ...streams.judging.documents import verify_json_value
+from ...streams.judging.terms import Content, Term, expression, presence, terms_of
+from ...streams.judging.verify import BARE, verify_content
+from .ask import OTHER, UNKNOWN, Ask, CannotLook, Finding, answer, decides
 from .background import Background, TooSlow
-from .briefs import NOTHING, Brief, brief_of, judge_brief, with_digits
+from .file_contents import APART
 from .kept_looks import Kept, Memory, Rest
 from .operator_list import McpServer
 
 if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+
     from .mcp_session import Session
+
+MAX_DEPTH: Final = 32
+_MISSING: Final = re.compile(r"\b(?:not found|(?:does|do|did) not exist|doesn['’]t exist|no such|no longer exists)\b")
+"""How an error says that something does not exist; a closed list, case-folded, for servers without an error code."""
+_WORD: Final = re.compile(r"\w+")
+_NO_ECHO: Final = Held(None, "not-found")
+
+
+class Brief(NamedTuple):
+    """What a call gave.
+
+    Attributes:
+        seen: the observation id; None where the server says that there is no such resource.
+        text: of its blocks; of its structured content where it has no text.
+        value: its structured content, or the value of the one text that is JSON itself; None for none.
+    """
+
+    seen: str | None
+    text: str
+    value: Any
+
+    @property
+    def size(self) -> int:
+        """About how many bytes keeping it takes."""
+        return 1000 + 6 * len(self.text)
+
+
+NOTHING: Final = Brief(None, "", None)
+
+
+def brief_of(result: CallToolResult, locator: Locator) -> Brief:
+    """Id, text and value of a result.
+
+    Raises:
+        CannotLook: it is an error of the server's own, or has no canonical form.
+    """
+    form = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+    kept = {name: _bare(form[name]) for name in ("content", "structuredContent") if name in form}
+    texts = list(_texts(kept.get("content", [])))
+    if result.is_error:
+        if says_missing("\n".join(texts)[:10_000], locator):
+            return NOTHING
+        raise CannotLook("the tool answers with an error")
+    try:
+        digest = hashlib.sha256(canonical_json(with_digits(kept))).hexdigest()
+    except CanonicalError:
+        raise CannotLook("the result has no canonical form") from None
+    value = kept.get("structuredContent")
+    if value is None:
+        value = _json_in(texts)
+    lines = [] if texts else [f"{name}: {leaf}" if name else leaf for name, leaf in _leaves(value)]
+    return Brief(f"sha256:{digest}", APART.join(texts or ["\n".join(lines)]), value)
+
+
+def with_digits(value: Any) -> Any:
+    """A JSON value whose integers beyond 2^53 - 1 stand there as texts of their digits: RFC 8785, appendix D."""
+    if isinstance(value, dict):
+        return {name: with_digits(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [with_digits(item) for item in value]
+    return str(value) if isinstance(value, int) and abs(value) >= 1 << 53 else value
+
+
+def _bare(value: Any, depth: int = 0) -> Any:
+    """A value without the members `_meta` of the protocol: what differs from call to call."""
+    if isinstance(value, list):
+        return [_bare(item, depth + 1) for item in value] if depth < 2 else value
+    if isinstance(value, dict) and depth < 3:
+        return {name: _bare(item, depth + 1) for name, item in value.items() if name != "_meta"}
+    return value
+
+
+def _texts(content: list[Any]) -> Iterator[str]:
+    """The text of a result's blocks: plain, of an embedded resource, of a link to one."""
+    for block in content:
+        for where in (block, block.get("resource")) if isinstance(block, dict) else ():
+            if isinstance(where, dict):
+                found = (where.get(name) for name in ("text", "title", "name", "uri"))
+                yield from (text for text in found if isinstance(text, str))
+
+
+def _json_in(texts: list[str]) -> Any:
+    """The value of the one text that is JSON; None where there are none or several."""
+    values: list[Any] = []
+    for text in texts:
+        try:
+            value = decode_any(text.encode("utf-8", "replace"))
+        except (msgspec.DecodeError, RecursionError):
+            continue
+        if isinstance(value, dict | list):
+            values.append(value)
+    return values[0] if len(values) == 1 else None
+
+
+def _leaves(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Every value that is no container, with the name of the member it stands under, as JSON writes it."""
+    if depth > MAX_DEPTH:
+        return
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(item, str(key), depth + 1)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _leaves(item, name, depth + 1)
+    elif isinstance(value, str):
+        yield name, value
+    elif value is not None:
+        yield name, msgspec.json.encode(value).decode()
+
+
+def says_missing(error: str, locator: Locator) -> bool:
+    """Whether a line of an error says that what the arguments name does not exist."""
+    values = [value for _, value in _leaves(locator.get("arguments")) if value.strip()]
+    for line in error.splitlines():
+        if _MISSING.search(line.casefold()):
+            content = Content(line)
+            if any(content.holds(Term("quote", " ".join(nfkc(value).split()))) for value in values):
+                return True
+    return False
+
+
+# ---------------------------------------------------------------- judging
+
+
+def judge_brief(ask: Ask, brief: Brief, locator: Locator, at: int, owner: str | None = None) -> Finding:
+    """The finding on a result; of a resource that is not there nothing is decided. It names the state's owner."""
+    asked = Asked.of(locator)
+    helds: list[Held] = []
+    for check in ask.question.checks:
+        ask.budget.remaining()
+        helds.append(_held(check, brief, asked))
+    words = None
+    if ask.question.is_sentence and brief.seen is not None:
+        words = presence(own_terms(ask, Content(asked.text)), brief.text)
+    region = brief.text if ask.wants_region and brief.seen is not None else None
+    missing = brief.seen is None
+    where = None if owner is None else lambda _: LookedAt(owner=owner)
+    return answer(ask, helds, brief.seen, words=words, missing=missing, where=where, at=at, region=region)
+
+
+def _held(check: Check | Unknown, brief: Brief, asked: Asked) -> Held:
+    if isinstance(check, Unknown):
+        return UNKNOWN
+    if not decides("substrate.mcp.brief", check) or check.path is not None:
+        return OTHER
+    if brief.seen is None:
+        return Held(None, "path-missing")
+    if check.name in ("contains", "count"):
+        quote = check.text("quote" if check.name == "contains" else "pattern")
+        return _NO_ECHO if asked.holds(quote) else verify_content(check, Source("", brief.text), BARE)
+    held = asked.independent(check, brief.value)
+    return opposite(held) if check.negated else held
+
+
+def own_terms(ask: Ask, asked: Content) -> tuple[Term, ...]:
+    """The assertion's words without what the locator says: those of its text where nothing else is left."""
+    kept = tuple(term for term in ask.terms.terms if not asked.holds(term))
+    if kept or all(term.kind == "word" for term in ask.terms.terms):
+        return kept
+    text = nfkc(ask.text)
+    for term in ask.terms.terms:
+        text = expression(term.kind, term.text).sub(" ", text)
+    return tuple(term for term in terms_of(text, "", {}).terms if not asked.holds(term))
+
+
+class Asked:
+    """What a server was asked, and so may repeat.
+
+    Attributes:
+        text: the server's and the tool's name, and the arguments with the names of their members.
+    """
+
+    def __init__(self, text: str, leaves: list[tuple[str, Any]]) -> None:
+        self.text = text
+        self._flat = " ".join(nfkc(text).casefold().split())
+        self._words = frozenset(_WORD.findall(self._flat))
+        self._values = {_form(value) for _, value in leaves if not _is_constant(value)}
+        self._constants = {(name.casefold(), _form(value)) for name, value in leaves if _is_constant(value)}
+
+    @classmethod
+    def of(cls, locator: Locator) -> Asked:
+        """Of a locator that was admitted."""
+        arguments = locator.get("arguments")
+        leaves = list(_raw_leaves(arguments))
+        names = list(_names(arguments))
+        texts = [str(locator["server"]), str(locator["tool"]), *names, *(_form(value) for _, value in leaves)]
+        return cls("\n".join(texts), leaves)
+
+    def holds(self, quote: str) -> bool:
+        """Whether a quote says nothing that was not asked: it stands there, or each of its words does."""
+        flat = " ".join(nfkc(quote).casefold().split())
+        return flat in self._flat or self._words.issuperset(_WORD.findall(flat))
+
+    def repeats(self, name: str, value: Any) -> bool:
+        """Whether a member only repeats an argument; true, false and null do where the argument has the same name."""
+        if _is_constant(value):
+            return (name.casefold(), _form(value)) in self._constants
+        return _form(value) in self._values
+
+    def independent(self, check: Check, value: Any) -> Held:
+        """What a check on a value comes to where it does not depend on what was asked.
+
+        It is decided on the value as it came, and as it would be if each member that repeats an argument were another,
+        or were what the check wants: where that makes a difference, the emitter chose the answer.
+        """
+        plain = replace(check, negated=False)
+        held = verify_json_value(plain, value)
+        if held.holds is None:
+            return held
+        for other in ("\0", _json_of(check.value("value"))):
+            if verify_json_value(plain, self._with(value, other)).holds is not held.holds:
+                return _NO_ECHO
+        return held
+
+    def _with(self, value: Any, other: Any, name: str = "", depth: int = 0) -> Any:
+        """The value with another one in place of each that repeats an argument."""
+        if depth > MAX_DEPTH:
+            return other
+        if isinstance(value, dict):
+            return {key: self._with(item, other, str(key), depth + 1) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._with(item, other, name, depth + 1) for item in value]
+        return other if self.repeats(name, value) else value
+
+
+def _form(value: Any) -> str:
+    """A value as text in which its repetition is recognised: letter case, white space and quotes do not matter."""
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return " ".join(nfkc(text).casefold().split())
+
+
+def _is_constant(value: Any) -> bool:
+    return value is None or isinstance(value, bool)
+
+
+def _json_of(value: Value) -> Any:
+    """The value of a check as a decoder of JSON gives it."""
+    if isinstance(value, tuple):
+        return [_json_of(item) for item in value]
+    return value if value is None or isinstance(value, bool | int | str) else float(value)
+
+
+def _walk(value: Any, take: Callable[[str, Any], Iterator[Any]], name: str = "", depth: int = 0) -> Iterator[Any]:
+    if depth > MAX_DEPTH:
+        return
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _walk(item, take, str(key), depth + 1)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _walk(item, take, name, depth + 1)
+    yield from take(name, value)
+
+
+def _raw_leaves(value: Any) -> Iterator[tuple[str, Any]]:
+    """Every value that is no container, with the name of its member."""
+
+    def take(name: str, found: Any) -> Iterator[tuple[str, Any]]:
+        if not isinstance(found, dict | list):
+            yield name, found
+
+    return _walk({} if value is None else value, take)
+
+
+def _names(value: Any) -> Iterator[str]:
+    """The name of every member."""
+
+    def take(_: str, found: Any) -> Iterator[str]:
+        if isinstance(found, dict):
+            yield from map(str, found)
+
+    return _walk(value, take)
+
 
 MAX_ARGUMENTS: Final = 16_384
 """Bytes of a locator's arguments."""

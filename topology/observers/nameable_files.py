@@ -14,14 +14,13 @@ from typing import Final
 
 from ..settings.settings import Settings
 from .ask import Budget, CannotLook
-from .confine import Root
-from .disk_trees import FolderTree, WorkTree
 from .enclosure import Enclosure, borrowed
 from .git import Git
-from .instruments import Instruments
 from .listings import FILE
+from .observer_registry import ObserverRegistry
 from .repository import Repository
-from .roots import Roots
+from .roots import Root, Roots
+from .trees import FolderTree, WorkTree
 
 _SECONDS: Final = 5.0
 _MOST_BYTES: Final = 1 << 20
@@ -37,7 +36,7 @@ _TEST: Final = re.compile(
 )
 
 
-def tracked(path: str, settings: Settings, instruments: Instruments) -> frozenset[str]:
+def tracked(path: str, settings: Settings, instruments: ObserverRegistry) -> frozenset[str]:
     """The paths, relative to the root, with slashes; none where they cannot be listed within one look's bounds.
 
     Args:
@@ -58,7 +57,7 @@ def tracked(path: str, settings: Settings, instruments: Instruments) -> frozense
     return frozenset()
 
 
-def committed(path: str, settings: Settings, instruments: Instruments) -> dict[str, str]:
+def committed(path: str, settings: Settings, instruments: ObserverRegistry) -> dict[str, str]:
     """The files of HEAD's tree, each with the name of its object; none where nobody can tell within one look's bounds.
 
     Args:
@@ -78,7 +77,7 @@ def committed(path: str, settings: Settings, instruments: Instruments) -> dict[s
 
 
 def defining(
-    path: str, settings: Settings, instruments: Instruments, symbol: str, seconds: float | None = None
+    path: str, settings: Settings, instruments: ObserverRegistry, symbol: str, seconds: float | None = None
 ) -> list[str]:
     """The files of a work tree that define a symbol; empty where they cannot be found within one look's bounds.
 
@@ -126,7 +125,7 @@ def homes(paths: Sequence[str]) -> list[str]:
     return list(paths)
 
 
-def foresee(path: str, settings: Settings, instruments: Instruments) -> None:
+def foresee(path: str, settings: Settings, instruments: ObserverRegistry) -> None:
     """Finds out beforehand which commits left the files of HEAD as they are: for who is about to ask of many files.
 
     Args:
@@ -144,7 +143,7 @@ def foresee(path: str, settings: Settings, instruments: Instruments) -> None:
 
 
 def _repository(
-    root: Root, settings: Settings, instruments: Instruments, seconds: float | None = None
+    root: Root, settings: Settings, instruments: ObserverRegistry, seconds: float | None = None
 ) -> tuple[Repository | None, Budget]:
     """The repository at a root, None where there is none, and what one look may take.
 

@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ...codecs.canonical import CanonicalError
-from ...codecs.digests import digest_of
+from ...codecs.identifiers import Span, digest_of
 from ...codecs.records import (
     MAX_CHECK_LENGTH,
     MAX_UNCHECKED,
@@ -30,16 +30,14 @@ from ...codecs.records import (
     Subject,
 )
 from ...codecs.signatures import Signing, domain_of, signed
-from ...codecs.spans import Span
 from ...codecs.times import format_time
-from ...streams.judging.checks import Check, Unknown, canonical
+from ...streams.judging.checks import Check, Held, Unknown, canonical
 from ...streams.judging.coverage import Coverage
-from ...streams.judging.results import Held
 from ...streams.policy.privacy import IDENTITY_BOUND
-from ..checkpoints.signing import load_signer
+from ..engine.signing import load_signer
 from ..settings.settings import Settings
 from .ask import Finding
-from .confine import MAX_PATH
+from .roots import MAX_PATH
 from .unix_peercred import fit_to_show
 
 GIT_LOG: Final = "substrate.git.log"

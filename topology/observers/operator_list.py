@@ -1,63 +1,164 @@
-"""The operator's list: the servers, channels and sockets that may be looked at beyond the root (observing.md).
+"""The operator's list of what observers may reach: servers, channels, sockets, judges (docs/observing.md).
 
-One TOML file, the setting `substrates`. What is not on it is never contacted, whatever an emission names. A secret
-never stands in it: headers and variables of servers are named, and taken from the environment. All errors are reported
-at once, each with its line.
-
-    [mcp.tracker]                              # substrate.mcp.brief; `server` in a locator is the name
-    command = ["tracker-mcp", "--read-only"]   # over stdio; or url = "https://…/mcp", streamable HTTP
-    owner = "Example Ltd"                      # whose state it is: a vendor's own counts for none of its emitters
-    env = ["TRACKER_TOKEN"]                    # variables that the process gets, beside PATH and its like
-    header_env = { Authorization = "TRACKER_AUTHORIZATION" }    # with url: header = variable
-    [mcp.tracker.tools.brief]                  # the tools that may be called; or tools = ["status"]: without arguments
-    arguments.issue = { type = "integer" }     # a JSON Schema for each argument that may be asked for
-    read_only = true                           # the operator's word for a tool that the server does not mark so
-
-    [sse]                                      # substrate.do.sse-count
-    urls = ["https://example.org/events"]      # `url` in a locator is one of them, to the letter
-    event = "presence"                         # the event that reports the count; default "message"
-    pointer = "/subscribers"                   # JSON Pointer to it; default "": the data is the number
-    own_subscription = true                    # the report counts our own subscription, which is taken off
-    max_tolerance = 2                          # the most that a locator may allow itself; default a tenth of the count
-    retry = "1s"                               # before reconnecting, until the channel says otherwise
-    private = false                            # true: its name may lead to addresses that are not public
-    header_env = { Authorization = "EVENTS_AUTHORIZATION" }
-
-    [sse.billing]                              # a channel of its own kind: keys as above, with url
-    url = "https://example.net/billing"
-
-    [peercred]                                 # substrate.unix.peercred
-    sockets = ["/run/app.sock"]                # absolute paths; `socket` in a locator is one of them
-
-    [own.acme]                                 # an observer of one's own (interface.py): entry point «acme»
-    class = "substrate.mcp.brief"
-
-    [judge.nli]                                # a judge of one's own (judges.py), by that name in observations
-    entry_point = "http"                       # of the group sluice.judges; default: the name
-    classes = ["substrate.code.read"]          # what it judges; default: all classes whose content is text
+What is not on the list is not reached.
 """
 
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import urlsplit
+
+import re2
 
 from ...codecs.errors import UsageError
 from ...codecs.times import parse_duration
 from ...codecs.vocabulary import CLASSES_1_0
 from ...streams.policy.policy import BUILT_IN
-from ...streams.policy.toml_reader import locate
+from ...streams.policy.policy_toml import locate
 from ..settings.files import open_plain
 from ..settings.settings import Settings
-from .addresses import names_an_address
-from .mcp_arguments import EXPECTED as ARGUMENTS
-from .mcp_arguments import NOTHING as NO_ARGUMENTS
-from .mcp_arguments import Arguments
+
+_TRANSLATED: Final = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48")))
+"""IPv6 networks of which an address ends with an IPv4 one (RFC 6052, RFC 8215)."""
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+def is_public(address: str) -> bool:
+    """Whether an address is one of the internet: not loopback, private, link-local, shared, reserved or multicast,
+    in whichever spelling, and by no IPv6 address that stands for such an IPv4 one."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(found, ipaddress.IPv6Address):
+        inner = _inner(found)
+        if inner is not None:
+            return _is_global(inner)
+    return _is_global(found)
+
+
+def _is_global(address: Address) -> bool:
+    return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
+
+
+def _inner(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """The IPv4 address that an IPv6 address stands for; None where it stands for itself."""
+    found = address.ipv4_mapped or address.sixtofour
+    if found is None and any(address in network for network in _TRANSLATED):
+        found = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return found
+
+
+def names_an_address(url: str) -> bool:
+    """Whether a URL's host is an address itself, or this machine: then the operator listed it as what it is."""
+    host = urlsplit(url).hostname or ""
+    if host.rstrip(".").lower() == "localhost":
+        return True
+    try:
+        ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
+UNLISTED: Final = "an argument is not on the operator's list"
+NOT_ALLOWED: Final = "an argument is not one that the operator's list allows"
+EXPECTED: Final = 'a table of arguments, each with its JSON Schema, as { issue = { type = "integer" } }'
+
+
+class _Validator(Protocol):
+    def is_valid(self, instance: Any) -> bool: ...
+
+
+class Arguments:
+    """The arguments that one tool may be asked with.
+
+    Args:
+        schemas: a JSON Schema for each argument, by its name.
+
+    Raises:
+        ValueError: one of them is none that can be used; the message says what is expected.
+    """
+
+    def __init__(self, schemas: Mapping[str, Any]) -> None:
+        self._validators: dict[str, _Validator] = {name: _validator(schema) for name, schema in schemas.items()}
+
+    def why_not(self, given: Mapping[str, Any]) -> str | None:
+        """Why a tool is not asked with these arguments; None where it may be. No word of a stranger stands in it."""
+        for name, value in given.items():
+            known = self._validators.get(name)
+            if known is None:
+                return UNLISTED
+            try:
+                if not known.is_valid(value):
+                    return NOT_ALLOWED
+            except Exception:  # noqa: BLE001 - nested too deeply, or a reference that leads nowhere: it was not allowed
+                return NOT_ALLOWED
+        return None
+
+
+NOTHING: Final = Arguments({})
+
+
+def _validator(schema: Any) -> _Validator:
+    from jsonschema.exceptions import SchemaError
+    from referencing import Registry
+
+    if not isinstance(schema, dict | bool):
+        raise ValueError(EXPECTED)
+    kind = _kind()
+    try:
+        kind.check_schema(schema)
+    except SchemaError as error:
+        raise ValueError(f"a JSON Schema: {'.'.join(map(str, error.path)) or 'it'} is none") from None
+    for key, value in _members(schema):
+        if key == "patternProperties":
+            raise ValueError("a JSON Schema without patternProperties, which would have to search names")
+        if key == "pattern" and isinstance(value, str):
+            _pattern(value)
+        if key in ("$ref", "$dynamicRef") and not (isinstance(value, str) and value.startswith("#")):
+            raise ValueError("a JSON Schema that refers to nothing outside itself")
+    return kind(schema, registry=Registry())
+
+
+def _members(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield key, item
+            yield from _members(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _members(item)
+
+
+@lru_cache(256)
+def _pattern(text: str) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(text, options)
+    except re2.error:
+        raise ValueError("a JSON Schema with patterns that RE2 takes") from None
+
+
+@lru_cache(1)
+def _kind() -> Any:
+    from jsonschema import Draft202012Validator, ValidationError
+    from jsonschema.validators import extend
+
+    def pattern(_: Any, wanted: str, value: Any, __: Any) -> Iterator[ValidationError]:
+        if isinstance(value, str) and not _pattern(wanted).search(value):
+            yield ValidationError(NOT_ALLOWED)
+
+    return extend(Draft202012Validator, {"pattern": pattern})
+
 
 SETTING: Final = "substrates"
 MAX_OWNER: Final = 256
@@ -81,7 +182,7 @@ class McpTool(NamedTuple):
         read_only: the operator's word that it changes nothing; otherwise the server has to mark it so.
     """
 
-    arguments: Arguments = NO_ARGUMENTS
+    arguments: Arguments = NOTHING
     read_only: bool = False
 
 
@@ -303,7 +404,7 @@ def _tool(name: str, value: Any) -> McpTool:
         raise _Expected(f"arguments and read_only for the tool {name[:64]!r}, and no other key")
     arguments = value.get("arguments", {})
     if not isinstance(arguments, dict):
-        raise _Expected(ARGUMENTS)
+        raise _Expected(EXPECTED)
     try:
         return McpTool(Arguments(arguments), _boolean(value.get("read_only", False)))
     except ValueError as error:

@@ -87,11 +87,11 @@ def main(memory: int) -> None:
 
 
 def _parsed(request: Request) -> Any:
-    from ...streams.judging.results import Source
+    from ...streams.judging.checks import Source
 
     source = Source(request.name, request.text.decode("utf-8", "surrogatepass"))
     if request.kind == "code":
-        from ...streams.judging.code import parse_code
+        from ...streams.judging.verify import parse_code
 
         return parse_code(source)
     from ...streams.judging.documents import parse_document

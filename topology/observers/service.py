@@ -1,25 +1,16 @@
-"""The observers as a service: every emission is looked at, what was seen goes to `observations` (observing.md).
-
-A plain consumer in a group of its own, so that observers scale by partitions and never hold up a lane. Every class of
-an emission is looked at apart from the others, in threads of that class (`class_queues.py`), and its observations go
-out as soon as they are there; a slow substrate holds nobody up. An emission's offset is committed once its observations
-are acknowledged and those of every earlier one of its partition: at least once, and a second observation of the same
-state changes nothing. An emission that does not decode is left to the lane, which makes it a dead letter, and so is a
-batch that cannot be read.
-
-No record stops the observers. One whose handling fails is tried `TRIES` times, then told, counted and passed over. One
-that ends the process is known by the starts that did not get beyond it: the group's committed offset says how many
-there were, in its metadata. After the first one of these the partition's emissions are taken one by one, so that it is
-the right one that is passed over."""
+"""The observer as a service on Kafka: emissions in, observations out, with a queue for each class of substrate."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+import time
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from functools import partial
+from typing import Final, TypeVar
 
 import msgspec
 import structlog
@@ -32,21 +23,107 @@ from ...codecs.decode import decode_emission
 from ...codecs.errors import Fault, UnreachableError, cut
 from ...codecs.records import Emission, Observation
 from ...codecs.signatures import Signing
+from ..engine.probe_server import Web
 from ..kafka.aiokafka_inside import coordinator_of
 from ..kafka.connect import open_consumer, open_producer, partitions_of, unreachable, until_answered
-from ..kafka.passing import PassingReader
-from ..kafka.stored_records import StoredRecord
+from ..kafka.topic_reader import PassingReader, StoredRecord
 from ..kafka.topics import topic_name
 from ..settings import logs
 from ..settings.settings import Settings
-from ..worker.web import Web
-from .class_queues import Turns
-from .ground import ROOT_AWAY, why_blind
-from .instruments import Instruments
 from .look import StoppedError, cannot_look, look, observed, written
 from .observation_record import LOCATORS, signing_of
 from .observer_metrics import ObserverMetrics, Result
+from .observer_registry import ObserverRegistry
+from .root_set import ROOT_AWAY, why_blind
 from .roots import Roots
+
+T = TypeVar("T")
+
+MAX_WAITING: Final = 256
+"""Looks of one class that have their turn, waiting or under way."""
+
+
+class _Queue:
+    """The turns of one class.
+
+    Invariant: `_waiting` holds when each look that has its turn and has not begun was let in, in that order.
+    """
+
+    def __init__(self, name: str, threads: int) -> None:
+        self.pool = ThreadPoolExecutor(threads, thread_name_prefix=f"sluice-{name.rsplit('.', 1)[-1]}")
+        self.room = asyncio.Semaphore(MAX_WAITING)
+        self._waiting: dict[object, float] = {}
+
+    def let_in(self, look: object) -> None:
+        self._waiting[look] = time.monotonic()
+
+    def begun(self, look: object) -> None:
+        self._waiting.pop(look, None)
+
+    def behind(self, seconds: float) -> bool:
+        first = next(iter(list(self._waiting.values())), None)
+        return first is not None and time.monotonic() - first > seconds
+
+
+class Turns:
+    """The queues of all classes; used on one event loop.
+
+    Args:
+        threads: looks of one class at once.
+        seconds: for which a look may wait before its class is behind.
+    """
+
+    def __init__(self, threads: int, seconds: float) -> None:
+        self._seconds = seconds
+        self._queues: defaultdict[str, _Queue] = _Queues(threads)
+
+    async def enter(self, name: str, *, patient: bool) -> bool:
+        """Waits for a place in the queue of a class; False where the class is behind and the caller impatient.
+
+        Who gets True calls `take` once.
+        """
+        queue = self._queues[name]
+        if not patient and queue.behind(self._seconds):
+            return False
+        while True:
+            try:
+                async with asyncio.timeout(None if patient else self._seconds / 4):
+                    await queue.room.acquire()
+                return True
+            except TimeoutError:
+                if queue.behind(self._seconds):
+                    return False
+
+    async def take(self, name: str, look: Callable[[], T]) -> T:
+        """The result of a look, which runs in a thread of its class when its turn comes."""
+        queue, ticket = self._queues[name], object()
+        queue.let_in(ticket)
+
+        def run() -> T:
+            queue.begun(ticket)
+            return look()
+
+        try:
+            return await asyncio.get_running_loop().run_in_executor(queue.pool, run)
+        finally:
+            queue.begun(ticket)
+            queue.room.release()
+
+    def close(self) -> None:
+        """Lets no look begin; those under way are not waited for."""
+        for queue in self._queues.values():
+            queue.pool.shutdown(wait=False, cancel_futures=True)
+
+
+class _Queues(defaultdict[str, _Queue]):
+    def __init__(self, threads: int) -> None:
+        super().__init__()
+        self._make = partial(_Queue, threads=threads)
+
+    def __missing__(self, name: str) -> _Queue:
+        made = self[name] = self._make(name)
+        return made
+
 
 LOOKS_AT_ONCE = 8
 """Emissions that are looked at side by side in each class: most of a look is waiting for git, the disk, a server."""
@@ -165,7 +242,7 @@ class ObserverService(ConsumerRebalanceListener):
         self._consumer: AIOKafkaConsumer
         self._reader: PassingReader
         self._producer: AIOKafkaProducer
-        self._instruments: Instruments
+        self._instruments: ObserverRegistry
         self._roots: Roots
         self._signing: Signing | None
 
@@ -180,7 +257,7 @@ class ObserverService(ConsumerRebalanceListener):
         self._roots = Roots.of(self._settings.root)
         self._roots.check()
         self._signing = signing_of(self._settings)
-        self._instruments = Instruments(self._settings, self._substrates)
+        self._instruments = ObserverRegistry(self._settings, self._substrates)
         self._stack.callback(self._instruments.close)
         try:
             await until_answered(self._settings, self._connect)

@@ -1,28 +1,156 @@
-"""One subscription to a channel of server-sent events that reports how many subscribe to it [S §4].
-
-Exactly one connection a channel and a process, kept open: a second one of ours would change the very count that is
-looked at. The channel tells every change in order on that one stream; so its last report stands for as long as
-something is heard on the stream, and was seen when something was last heard. When nothing was heard for longer than a
-tenth of W, a look reconnects. Only the listed URL is asked: no redirect is followed, no proxy of the environment used,
-and no address that is not public unless the operator listed the channel so (addresses.py).
+"""A channel of server-sent events: its stream, read event by event over a connection to a public address, and the count
+of subscribers that it reports.
 """
 
 from __future__ import annotations
 
 import asyncio
+import codecs
 import re
+import socket
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import aiohttp
 import msgspec
+from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.resolver import ThreadedResolver
 
-from ...codecs.json_decoding import decode_any
+from ...codecs.json_text import decode_any
 from .ask import CannotLook
-from .event_stream import Event, EventStream, TooLong
 from .kept_looks import LONGEST_REST, rest_after
-from .operator_list import SseChannel
-from .public_resolver import NotPublicError, PublicResolver
+from .operator_list import SseChannel, is_public
+
+MAX_EVENT: Final = 65_536
+"""Characters of one line, and of the data of one event: a count and what stands around it are small."""
+
+
+class TooLong(Exception):
+    """A line or an event is longer than `MAX_EVENT`."""
+
+
+class Event(NamedTuple):
+    """One event as it is dispatched."""
+
+    type: str
+    data: str
+
+
+class EventStream:
+    """The state of one stream.
+
+    Attributes:
+        last_event_id: what a reconnection sends as `Last-Event-ID`; outlives the stream.
+        retry: milliseconds before reconnecting, as the stream asked; None where it did not.
+
+    Invariant: line and data kept are never longer than `MAX_EVENT`.
+    """
+
+    def __init__(self, last_event_id: str = "") -> None:
+        self.last_event_id = last_event_id
+        self.retry: int | None = None
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._first = True
+        self._after_cr = False
+        self._line: list[str] = []
+        self._length = 0
+        self._type, self._id = "", last_event_id
+        self._data: list[str] = []
+        self._data_length = 0
+
+    def feed(self, data: bytes) -> list[Event]:
+        """The events that these bytes complete. An event that the end of a stream cuts short is never one.
+
+        Raises:
+            TooLong: a line or an event exceeds `MAX_EVENT`; the stream is of no more use.
+        """
+        text = self._decode(data)
+        if not text:
+            return []
+        if self._first:
+            self._first = False
+            text = text.removeprefix("\ufeff")
+        if self._after_cr and text.startswith("\n"):
+            text = text[1:]
+            self._after_cr = False
+        if not text:
+            return []
+        self._after_cr = text.endswith("\r")
+        found: list[Event] = []
+        lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        for place, piece in enumerate(lines):
+            self._length += len(piece)
+            if self._length > MAX_EVENT:
+                raise TooLong
+            self._line.append(piece)
+            if place == len(lines) - 1:
+                break
+            line = "".join(self._line)
+            self._line, self._length = [], 0
+            event = self._take(line)
+            if event is not None:
+                found.append(event)
+        return found
+
+    def _take(self, line: str) -> Event | None:
+        if not line:
+            return self._dispatch()
+        field, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if field == "data":
+            self._data_length += len(value) + 1
+            if self._data_length > MAX_EVENT:
+                raise TooLong
+            self._data.append(value)
+        elif field == "event":
+            self._type = value
+        elif field == "id" and "\0" not in value:
+            self._id = value
+        elif field == "retry" and value.isascii() and value.isdigit() and len(value) < 10:
+            self.retry = int(value)
+        return None  # a comment has an empty field name; other names mean nothing
+
+    def _dispatch(self) -> Event | None:
+        self.last_event_id = self._id
+        type_, data = self._type or "message", self._data
+        self._type, self._data, self._data_length = "", [], 0
+        return Event(type_, "\n".join(data)) if data else None
+
+
+PRIVATE: Final = "the channel's name leads to an address that is not public"
+
+
+class NotPublicError(OSError):
+    """A name leads to an address that is not public."""
+
+    def __init__(self) -> None:
+        super().__init__(PRIVATE)
+
+
+class PublicResolver(AbstractResolver):
+    """Resolves names to public addresses only; one that has any other is not resolved at all."""
+
+    def __init__(self) -> None:
+        self._inner = ThreadedResolver()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """The addresses of a name, as aiohttp connects to them.
+
+        Raises:
+            NotPublicError: one of them is not public.
+            OSError: there are none.
+        """
+        found = await self._inner.resolve(host, port, family)
+        if not all(is_public(one["host"]) for one in found):
+            raise NotPublicError
+        return found
+
+    async def close(self) -> None:
+        """Nothing is kept."""
+        await self._inner.close()
+
 
 _CHUNK: Final = 65_536
 _PLAIN: Final = re.compile(r"\s*(\d{1,15})\s*", re.ASCII)

@@ -13,16 +13,14 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from ...codecs.records import Locator
-from ...streams.judging.checks import Check, Unknown
+from ...streams.judging.checks import Check, Held, Unknown, opposite
 from ...streams.judging.facts import verify_subscribers
-from ...streams.judging.results import Held, opposite
 from ...streams.judging.terms import Content, presence
-from .ask import Ask, CannotLook, Finding
+from .ask import OTHER, UNKNOWN, Ask, CannotLook, Finding, answer, decides
 from .background import Background, TooSlow
-from .content import APART
+from .file_contents import APART
 from .kept_looks import Rest
 from .operator_list import SseChannel
-from .place_findings import OTHER, UNKNOWN, answer, decides
 
 if TYPE_CHECKING:
     from .sse_channel import Report

@@ -24,13 +24,11 @@ from collections.abc import Callable
 from typing import Final
 
 from ...codecs.records import Locator
-from ...streams.judging.checks import Check, Unknown
+from ...streams.judging.checks import Check, Held, Unknown, opposite
 from ...streams.judging.facts import PeerFacts, verify_peer
-from ...streams.judging.results import Held, opposite
 from ...streams.policy.privacy import may_be_credentials
-from .ask import Ask, CannotLook, Finding
+from .ask import OTHER, UNKNOWN, Ask, CannotLook, Finding, answer, decides
 from .kept_looks import Kept, Memory, Rest
-from .place_findings import OTHER, UNKNOWN, answer, decides
 
 CLASS: Final = "substrate.unix.peercred"
 _UCRED: Final = struct.Struct("3i")

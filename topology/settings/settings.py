@@ -1,7 +1,7 @@
 """The configuration of a running sluice: flags, then `SLUICE_*` variables, then `sluice.toml`, then these defaults.
 
-One place for every setting: its name, type, default and meaning. What decides (k, windows, dispositions) is never
-here: it is policy (`streams/policy/policy.py`), since it must be recomputable from the ledger.
+Each setting has its name, type, default and meaning here. What decides (k, windows, dispositions) is never a setting:
+it is the policy's. `secrets_of` reads what identifiers are hashed with (streams/policy/privacy.py).
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import msgspec
 from msgspec import Meta, inspect
 
 from ...codecs.errors import UsageError
+from ...codecs.identifiers import IDENTIFIER_PATTERN
 from ...codecs.signatures import DEFAULT_ORIGIN
-from ...codecs.spans import IDENTIFIER_PATTERN
+from ...streams.policy.privacy import Secret, Secrets
 from .files import read_file
 
 PREFIX = "SLUICE_"
@@ -444,3 +445,10 @@ def _is_broker(address: str) -> bool:
 def bootstrap(settings: Settings) -> str:
     """The broker's address as clients want it: `host:port[,host:port]`."""
     return settings.broker.removeprefix("kafka://")
+
+
+def secrets_of(settings: Settings) -> Secrets:
+    """The secret of `privacy_secret` for new blocks, and those of `former_privacy_secrets` for blocks from before."""
+    current = settings.privacy_secret
+    former = (settings.former_privacy_secrets or "").splitlines()
+    return Secrets(None if current is None else Secret(current), [Secret(one) for one in former if one])

@@ -5,10 +5,8 @@ __all__ = [
     "at_hand",
     "hook",
     "installing",
-    "page",
     "sources",
     "vetted_assertions",
     "vetting",
     "vetting_runs",
-    "vetting_view",
 ]

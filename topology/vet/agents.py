@@ -1,27 +1,223 @@
-"""The coding agents whose stop hook sluice answers: what each sends, what it takes for an answer, how it is set up.
+"""Coding agents whose stop hook calls sluice: what their hooks send, and how each agent is answered.
 
-| agent | event | what it sends | what holds it up | set up in |
-| --- | --- | --- | --- | --- |
-| Claude Code | `Stop` | `last_assistant_message`, `transcript_path`, `cwd`, `stop_hook_active` | `decision: block`, `reason` | `.claude/settings.json` |
-| Codex | `Stop` | the same | the same | `.codex/hooks.json` |
-| Gemini CLI | `AfterAgent` | `prompt_response`, `cwd`, `stop_hook_active` | `decision: deny`, `reason` | `.gemini/settings.json` |
-| Cursor | `afterAgentResponse`, then `stop` | `text`; `status`, `loop_count`, `workspace_roots` | `followup_message` | `.cursor/hooks.json` |
-
-All four are documented by who makes the agent (docs/vetting.md names the pages). The transcripts that Gemini CLI and
-Cursor name are not, so they are not read.
-"""  # noqa: E501
+Also what is kept of a session between two calls of its hook: the last message, and the work tree as it stood when the
+session began (a tree object of Git under `refs/sluice/base/`, which no push or fetch takes along).
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
+import msgspec
+from msgspec.structs import replace
+
+from ...codecs.decode import assertion_text
+from ...codecs.records import Annotation, Assertion, Emission
+from ...record.looks import GREP, READ
 from ...record.transcripts import Format
-from .last_messages import keep, taken
-from .session_base import EVENTS
-from .session_base import keep as keep_base
+from ...streams.judging.checks import Check, canonical, parse_check
+from ...streams.judging.claim_forms import claim
+
+MAX_KEPT: Final = 16_000_000
+"""Bytes of a file."""
+KEPT_SECONDS: Final = 86_400
+WAITED_SECONDS: Final = 2.0
+"""How long the second hook waits for the first one: Cursor starts both, and does not say that one ends before."""
+_PAUSE: Final = 0.05
+"""Seconds between two looks."""
+
+
+def folder() -> Path:
+    """Where messages are kept: `sluice/hooks` in the user's cache folder."""
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(cache) if os.path.isabs(cache) else Path.home() / ".cache") / "sluice" / "hooks"
+
+
+def _path(conversation: str) -> Path:
+    return folder() / f"{sha256(conversation.encode('utf-8', 'replace')).hexdigest()[:32]}.json"
+
+
+def keep(conversation: str, generation: str, message: str) -> str | None:
+    """Keeps a message in the place of the one before.
+
+    Args:
+        conversation: names it.
+        generation: names the turn.
+        message: the text.
+
+    Returns:
+        One sentence where it cannot be kept.
+    """
+    path = _path(conversation)
+    data = msgspec.json.encode({"generation": generation, "message": message.encode("utf-8", "replace").decode()})
+    if len(data) > MAX_KEPT:
+        return f"the message has more than {MAX_KEPT} bytes; it is not vetted"
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _forget(path.parent)
+        number, name = tempfile.mkstemp(dir=path.parent, prefix=".kept-")  # with the mode 0600
+        try:
+            with os.fdopen(number, "wb") as file:
+                file.write(data)
+            os.replace(name, path)
+        except OSError:
+            os.unlink(name)
+            raise
+    except (OSError, RuntimeError) as error:
+        return f"the message cannot be kept in {path.parent}: {getattr(error, 'strerror', None) or error}"
+    return None
+
+
+def taken(conversation: str, generation: str, *, wait: bool = True) -> str | None:
+    """The message that was kept last, if it is of this turn; it is kept no longer.
+
+    Args:
+        conversation: names it.
+        generation: names the turn; empty takes the message of any.
+        wait: for a message that is not there yet, at most `WAITED_SECONDS`.
+    """
+    end = time.monotonic() + (WAITED_SECONDS if wait else 0)
+    while (found := _read(_path(conversation))) is None or (generation and found[0] not in ("", generation)):
+        if time.monotonic() >= end:
+            return None
+        time.sleep(_PAUSE)
+    _path(conversation).unlink(missing_ok=True)
+    return found[1]
+
+
+def _read(path: Path) -> tuple[str, str] | None:
+    try:
+        if not path.is_file() or path.stat().st_size > MAX_KEPT:
+            return None
+        value: Any = msgspec.json.decode(path.read_bytes())
+        return str(value["generation"]), str(value["message"])
+    except (OSError, RuntimeError, msgspec.DecodeError, UnicodeError, KeyError, TypeError):
+        return None
+
+
+def _forget(folder: Path) -> None:
+    """Deletes what nobody took."""
+    for one in folder.iterdir():
+        try:
+            if one.name.endswith(".json") and time.time() - one.stat().st_mtime > KEPT_SECONDS:
+                one.unlink()
+        except OSError:  # another hook was first
+            continue
+
+
+BASE_EVENTS: Final = ("SessionStart", "UserPromptSubmit", "PreToolUse")
+"""Events of hooks at which the tree is kept."""
+GIT_SECONDS: Final = 5.0
+"""How long one call of git may take."""
+_REFS: Final = "refs/sluice/base/"
+_SINCE: Final = frozenset(("added", "deleted", "renamed", "touched", "unchanged"))
+_ONLY: Final = re.compile(
+    r"(?:i |i've |i have )?(?:only|just) (?:changed|modified|touched|edited|updated) "
+    r"((?:`[^`\s]{1,400}`(?:, and |, | and )?){1,40})\.?",
+    re.IGNORECASE,
+)
+
+
+def keep_base(cwd: str, session: str) -> str | None:
+    """Keeps the tree of the checkout that a folder is in, unless that session has one.
+
+    Args:
+        cwd: the folder.
+        session: what the agent calls the session.
+
+    Returns:
+        One sentence where it cannot be kept.
+    """
+    if base_of(cwd, session) is not None:
+        return None
+    try:
+        with tempfile.TemporaryDirectory(prefix="sluice-index-") as folder:
+            index = os.path.join(folder, "index")
+            top = _git(cwd, None, "rev-parse", "--show-toplevel")
+            if _git(top, None, "rev-parse", "--verify", "--quiet", "HEAD^{tree}", fails=True):
+                _git(top, index, "read-tree", "HEAD")
+            _git(top, index, "add", "--update", ".")
+            tree = _git(top, index, "write-tree")
+            _git(top, None, "update-ref", _ref(session), tree, "0" * len(tree), fails=True)
+    except (OSError, subprocess.SubprocessError):
+        return f"the work tree of {cwd} could not be kept as it stands; changes are held against HEAD"
+    return None
+
+
+def base_of(cwd: str, session: str) -> str | None:
+    """The name of the tree that is kept for a session; None where none is."""
+    try:
+        tree = _git(cwd, None, "rev-parse", "--verify", "--quiet", f"{_ref(session)}^{{tree}}", fails=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return tree or None
+
+
+def _ref(session: str) -> str:
+    return _REFS + sha256(session.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def _git(cwd: str, index: str | None, *arguments: str, fails: bool = False) -> str:
+    """What git prints; nothing of its hooks runs. `fails`: it may, and then prints nothing."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment |= {"GIT_OPTIONAL_LOCKS": "0"} | ({} if index is None else {"GIT_INDEX_FILE": index})
+    quiet = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.safecrlf=false")
+    done = subprocess.run(
+        ["git", *quiet, *arguments],
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=GIT_SECONDS,
+        check=not fails,
+    )
+    return done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else ""
+
+
+def held_since(emission: Emission, base: str) -> Emission:
+    """The emission with the checks of what its assertions say was changed, against a kept tree.
+
+    Args:
+        emission: as a recorder made it.
+        base: the name of the tree.
+    """
+    return replace(emission, assertions=[_since(emission, one, base) for one in emission.assertions or ()])
+
+
+def _since(emission: Emission, assertion: Assertion, base: str) -> Assertion:
+    if assertion.checks:
+        return assertion
+    text = assertion_text(emission, assertion)
+    checks = [_named(check, base) for check in _changes_in(text) if check.name in _SINCE and not check.negated]
+    if not checks:
+        return assertion
+    looks = assertion.annotations
+    have = {one.substrate_class for one in looks}
+    more = [Annotation(name, None, None, None) for name in (READ, GREP) if name not in have]
+    return replace(assertion, checks=list(map(canonical, checks)), provenance=[*looks, *more])
+
+
+def _changes_in(text: str) -> Sequence[Check]:
+    only = _ONLY.fullmatch(text.strip())
+    if only is not None:
+        written = [f"touched([{', '.join(re.findall(r'`([^`]+)`', only[1]))}])"]
+    else:
+        claimed = claim(text)
+        written = [] if claimed is None else claimed.checks
+    return [check for one in written if isinstance(check := parse_check(one), Check)]
+
+
+def _named(check: Check, base: str) -> Check:
+    """A check with the tree that it is held against."""
+    return replace(check, named=(*(one for one in check.named if one[0] != "since"), ("since", base)))
 
 
 class Asked(NamedTuple):
@@ -94,7 +290,7 @@ _GONE: Final = "the hook's input has no cwd, and the folder that it was called i
 
 def _of_stop(members: dict[str, Any]) -> Asked | str | None:
     cwd, session = _here(text_of(members, "cwd")), text_of(members, "session_id") or ""
-    if members.get("hook_event_name") in EVENTS:
+    if members.get("hook_event_name") in BASE_EVENTS:
         return keep_base(cwd, session) if cwd is not None and session else None
     message, transcript = text_of(members, "last_assistant_message"), text_of(members, "transcript_path")
     if message is None and transcript is None:

@@ -21,8 +21,8 @@ from ...record import proposals
 from ...record.call_annotations import MOST_ANNOTATIONS, Annotator, CallText
 from ...record.looks import GREP, LOG, READ
 from ...streams.judging.checks import TABLE, Check, parse_check
-from ...streams.judging.derivation import checks_of
-from ..observers.place_findings import decides
+from ...streams.judging.claim_forms import checks_of
+from ..observers.ask import decides
 from .at_hand import AtHand
 
 KINDS: Final = (READ, GREP, LOG)

@@ -7,13 +7,13 @@ from functools import cached_property
 from time import monotonic
 from typing import Final
 
-from ...record.checkouts import Checkout
+from ...record.workspaces import Checkout
 from ...streams.judging.checks import Check
-from ...streams.judging.lexicon import SYMBOLIC
+from ...streams.judging.prose_literals import SYMBOLIC
 from ...streams.policy.policy import Policy
 from ..observers.file_contents import File
-from ..observers.instruments import Instruments
 from ..observers.nameable_files import committed, defining, homes, tracked
+from ..observers.observer_registry import ObserverRegistry
 from ..settings.settings import Settings
 
 _SHARE: Final = 0.25
@@ -44,7 +44,7 @@ class AtHand:
     """
 
     def __init__(
-        self, folder: str, settings: Settings, instruments: Instruments, policy: Policy, until: float | None = None
+        self, folder: str, settings: Settings, instruments: ObserverRegistry, policy: Policy, until: float | None = None
     ) -> None:
         self._until = until
         self.folder, self.wanted = folder, kinds_wanted(policy)

@@ -27,23 +27,21 @@ from typing import Any, Final, NamedTuple, cast
 import msgspec
 
 from ...codecs.errors import SluiceError, UsageError
-from ...codecs.not_json import why_not_json
+from ...codecs.json_text import why_not_json
 from ...record import Event
 from ...record.events import Gap
 from ...record.transcripts import open_end
-from ...record.unquotable import may_quote
+from ...record.workspaces import may_quote
 from ...streams.policy.policy import Policy
-from ..observers.instruments import Instruments
+from ..observers.observer_registry import ObserverRegistry
 from ..observers.roots import Roots
 from ..settings.settings import Settings
-from .agents import AGENTS, Agent, Asked
+from .agents import AGENTS, Agent, Asked, base_of
 from .answering import LOOKING
 from .at_hand import AtHand
-from .session_base import base_of
 from .sources import Source, folder_of, of_answer, of_events, roots_around
-from .vetted_assertions import CONTRADICTED, Missing, Verdict
+from .vetted_assertions import CONTRADICTED, MOST_LINES, Missing, Verdict, missing_line, one_line, quoted, why_unseen
 from .vetting import VETTING_POLICY, Vetter
-from .vetting_view import MOST_LINES, missing_line, one_line, quoted, why_unseen
 
 BUDGET_SECONDS: Final = 8.0
 MAX_INPUT: Final = 16_000_000
@@ -160,7 +158,7 @@ def _vetted(
     roots.check()
     folder = folder_of(roots)
     vetted = () if asked.transcript is None else (asked.transcript,)
-    with closing(Instruments(settings, vetted=vetted, on_disk=True)) as instruments:
+    with closing(ObserverRegistry(settings, vetted=vetted, on_disk=True)) as instruments:
         at_hand = AtHand(folder, settings, instruments, policy, until)
         source, notes = _source(agent, asked, at_hand)
         since = base_of(folder, asked.session) if asked.session else None

@@ -23,7 +23,7 @@ from functools import partial
 from typing import Any, Final
 
 from ...codecs.errors import UsageError
-from ...record.adapters.missing import missing
+from ...record.adapters.live import missing
 
 try:
     from litellm.exceptions import GuardrailRaisedException
@@ -35,12 +35,23 @@ except ImportError as error:
 
 from ...record import ToolMap
 from ...record.adapters.messages import calls_of
-from ...streams.policy.toml_reader import load_policy
+from ...streams.policy.policy_toml import load_policy
 from ..settings.files import open_plain
-from .answering import BUDGET_SECONDS, FAILED, AnswerVetter, Vetted
-from .replies import Reply, is_unread, replies_of
+from .answering import (
+    BUDGET_SECONDS,
+    FAILED,
+    AnswerVetter,
+    Outcome,
+    Reply,
+    Vetted,
+    disarmed,
+    is_unread,
+    marked,
+    outcome_of,
+    replies_of,
+    rules_of,
+)
 from .vetting import VETTING_POLICY
-from .withholding import Outcome, disarmed, marked, outcome_of, rules_of
 
 MOST_CHUNKS: Final = 200_000
 """Pieces of a stream that are kept until it was vetted."""

@@ -25,8 +25,8 @@ from ...record import (
     Recorder,
     ToolMap,
 )
-from ...record.git_index import checkout_around
 from ...record.transcripts import TranscriptError, detect
+from ...record.workspaces import checkout_around
 from ..observers.nameable_files import repositories_of
 from ..observers.roots import DEFAULT, SEPARATOR, Roots
 from ..settings.files import demand_plain, read_file

@@ -24,15 +24,14 @@ from ...record import Problem, Reading, Recorded
 from ...record.proposing import FileProposer, Proposer
 from ...record.transcripts import Format, open_transcript
 from ...streams.policy.policy import Policy
-from ..observers.instruments import Instruments
 from ..observers.nameable_files import foresee
+from ..observers.observer_registry import ObserverRegistry
 from ..observers.roots import Roots
 from ..settings.settings import Settings
 from .at_hand import AtHand
-from .proposed_checks import ProposedChecks
 from .sources import STANDARD_INPUT, Turn, folder_of, of_answer, read_answer, turns_of
 from .vetted_assertions import Verdict
-from .vetting import Vetter
+from .vetting import ProposedChecks, Vetter
 
 MOST_PROCESSES: Final = 4
 PIPE: Final = 1 << 20
@@ -150,7 +149,7 @@ def _all(_: Place) -> bool:
 
 def told(
     job: Job,
-    instruments: Instruments,
+    instruments: ObserverRegistry,
     read: Read = _nothing,
     share: Share = _all,
     end: Callable[[], None] = lambda: None,
@@ -213,7 +212,7 @@ def vetted(
     """
     roots = Roots.of(job.settings.root)
     roots.check()
-    with closing(Instruments(job.settings, vetted=job.paths, on_disk=True)) as instruments:
+    with closing(ObserverRegistry(job.settings, vetted=job.paths, on_disk=True)) as instruments:
         if _size(job) >= WORTH_IT:
             foresee(folder_of(roots), job.settings, instruments)
         said, proposed = told(job, instruments, read, share, end), None

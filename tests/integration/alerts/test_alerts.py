@@ -21,8 +21,8 @@ from aiokafka.admin import NewPartitions
 from lanes_on_kafka import Workers
 from ports import free_port
 
-from sluice.topology.brokers import RealBroker
 from sluice.topology.kafka.connect import open_admin
+from sluice.topology.kafka.local_broker import RealBroker
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.settings.settings import Settings
 

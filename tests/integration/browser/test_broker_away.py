@@ -10,8 +10,8 @@ from console_records import console_emission, request, span_key
 from console_site import person, serving, shows
 from playwright.async_api import Browser, expect
 
-from sluice.topology.brokers import RealBroker
-from sluice.topology.settings.clock import now_ms
+from sluice.topology.kafka.local_broker import RealBroker
+from sluice.topology.settings.process import now_ms
 from sluice.topology.settings.settings import Settings
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -13,8 +13,8 @@ from console_records import EVIL, SENTENCES, Written, console_emission, request,
 from console_site import Site, person, serving, shows
 from playwright.async_api import Browser, Page, expect
 
-from sluice.topology.kafka.consume import read
-from sluice.topology.settings.clock import now_ms
+from sluice.topology.kafka.topic_reader import read
+from sluice.topology.settings.process import now_ms
 from sluice.topology.settings.settings import Settings
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.long]

@@ -20,7 +20,7 @@ from playwright.async_api import Browser, Page
 
 from sluice.topology.kafka.connect import open_producer
 from sluice.topology.kafka.topics import topic_name
-from sluice.topology.settings.clock import now_ms
+from sluice.topology.settings.process import now_ms
 from sluice.topology.settings.settings import Settings
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.long]

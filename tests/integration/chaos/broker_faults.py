@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
 
-from sluice.topology.ledger.installation import producer_of
+from sluice.topology.engine.installation import producer_of
 
 from .cluster import GROUP, TRANSACTIONS, ProxiedCluster, View
 from .fleet import Fleet

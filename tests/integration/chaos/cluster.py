@@ -24,15 +24,13 @@ from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.types import Array, Int8, Int16, Int32, Schema, String
 
 from sluice.codecs.errors import UnreachableError
-from sluice.topology.brokers import RealBroker, RealCluster
-from sluice.topology.brokers.folder import Node
-from sluice.topology.brokers.real import free_ports
+from sluice.topology.engine.folds import folds
+from sluice.topology.engine.installation import Identities, identify
 from sluice.topology.kafka.aiokafka_inside import client_of
 from sluice.topology.kafka.connect import open_admin
+from sluice.topology.kafka.local_broker import Node, RealBroker, RealCluster, free_ports
 from sluice.topology.kafka.requests import log_ends
 from sluice.topology.kafka.topics import TOPICS, topic_name
-from sluice.topology.ledger.folds import folds
-from sluice.topology.ledger.installation import Identities, identify
 from sluice.topology.settings.settings import Settings
 
 from .proxy import Proxy

@@ -19,7 +19,7 @@ from typing import Any
 from lanes_on_kafka import Workers
 from msgspec.structs import replace
 
-from sluice.topology.checkpoints.signing import load_or_make_signer
+from sluice.topology.engine.signing import load_or_make_signer
 from sluice.topology.settings.settings import Settings
 
 from .disk import Disk

@@ -41,10 +41,10 @@ from chaos.workload import POLICY
 
 from sluice.codecs.times import format_time
 from sluice.topology.audit.run import AuditRequest, audit
-from sluice.topology.brokers import jars
+from sluice.topology.engine.folds import folds
+from sluice.topology.kafka import local_broker
 from sluice.topology.kafka.topics import create_topics
-from sluice.topology.ledger.folds import folds
-from sluice.topology.settings.clock import now_ms
+from sluice.topology.settings.process import now_ms
 from sluice.topology.settings.settings import Settings
 
 VAR = Path(__file__).parents[3] / "var" / "chaos"
@@ -176,7 +176,7 @@ def _arguments() -> argparse.Namespace:
 def main() -> int:
     """Runs, and tells what came of it."""
     arguments = _arguments()
-    if why_not := jars.missing():
+    if why_not := local_broker.missing():
         print(f"chaos: {why_not}", file=sys.stderr)
         return 3
     # Nodes start often and live shortly: what the second compiler would save it costs them first.

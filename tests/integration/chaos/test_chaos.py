@@ -31,10 +31,10 @@ from lanes_on_kafka import records
 from sluice.codecs.blocks import GENESIS, Event, EventKind, Header, Output, Source, outputs_root, seal, unseal
 from sluice.codecs.times import parse_time
 from sluice.streams.adjudication import fold as core
-from sluice.streams.policy.toml_reader import load_policy
+from sluice.streams.policy.policy_toml import load_policy
+from sluice.topology.engine.chain import BlockBuilder
+from sluice.topology.engine.folds import FrameAttestations
 from sluice.topology.kafka.topics import create_topics
-from sluice.topology.ledger.block_builder import BlockBuilder
-from sluice.topology.ledger.folds import FrameAttestations
 from sluice.topology.settings.settings import Settings, bootstrap
 
 RUN = Path(__file__).with_name("run.py")

@@ -16,7 +16,6 @@ import pytest
 from sluice.record.events import Event, Message, Problem, ToolCall, TurnBegan, TurnEnded
 from sluice.record.transcripts import (
     TranscriptError,
-    call_matching,
     claude_code,
     codex,
     foreign_json,
@@ -24,6 +23,7 @@ from sluice.record.transcripts import (
     open_transcript,
     transcript_lines,
 )
+from sluice.record.transcripts import transcript_lines as call_matching
 from sluice.record.transcripts.foreign_json import MAX_LINE, Unreadable, arguments, decode, moment
 from sluice.record.transcripts.transcript_lines import MAX_PROBLEMS, lines_of
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sluice.record.transcripts import newest_session
-from sluice.record.transcripts.finding import escaped
+from sluice.record.transcripts.opening import escaped
 
 Write = Callable[..., Path]
 

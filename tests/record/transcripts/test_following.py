@@ -13,7 +13,7 @@ from typing import TypeVar
 import pytest
 
 from sluice.record.events import Message, ToolCall, TurnBegan, TurnEnded
-from sluice.record.transcripts import TranscriptError, follow, follow_transcript, following, open_transcript
+from sluice.record.transcripts import TranscriptError, follow, follow_transcript, open_transcript, opening
 
 DATA = Path(__file__).parent / "data"
 Item = TypeVar("Item")
@@ -90,8 +90,8 @@ def test_stopped_before_it_began_it_gives_what_is_there(tmp_path: Path, stop: th
 
 
 def test_a_long_line_is_cut(tmp_path: Path, stop: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "MAX_LINE", 10)
-    monkeypatch.setattr(following, "_PIECE", 4)
+    monkeypatch.setattr(opening, "MAX_LINE", 10)
+    monkeypatch.setattr(opening, "_PIECE", 4)
     path = tmp_path / "s.jsonl"
     path.write_bytes(b"x" * 100 + b"\nshort\n")
     stop.set()

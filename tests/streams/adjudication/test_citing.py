@@ -10,16 +10,15 @@ from builders import decoded, emission_value
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sluice.codecs.decode import MAX_TEXT, decode_citation
 from sluice.codecs.errors import Fault
 from sluice.codecs.records import Emission, Kind
-from sluice.codecs.sightings import MAX_TEXT, decode_citation
-from sluice.streams.adjudication import citing
-from sluice.streams.adjudication.citing import Citing
+from sluice.streams.adjudication import outputs
+from sluice.streams.adjudication.outputs import Citing
+from sluice.streams.judging.claim_forms import Derived
 from sluice.streams.judging.coverage import Coverage
-from sluice.streams.judging.derivation import Derived
-from sluice.streams.judging.matching import match, time_of
-from sluice.streams.judging.moments import format_ns
-from sluice.streams.judging.outcomes import Judged, checks_of_assertion
+from sluice.streams.judging.prose_literals import format_ns
+from sluice.streams.judging.verify import Judged, checks_of_assertion, match, time_of
 
 T = 1_800_000_000_000
 READ, LOG = "substrate.code.read", "substrate.git.log"
@@ -115,7 +114,7 @@ def test_an_emission_is_cited_within_bounds(monkeypatch: pytest.MonkeyPatch):
     provenance = [{"substrate_class": READ, "observation_id": f"o-{number}"} for number in range(9)]
     one = declaring(*provenance)
     (assertion,) = one.assertions or ()
-    monkeypatch.setattr(citing, "MAX_BYTES", 900)
+    monkeypatch.setattr(outputs, "MAX_BYTES", 900)
     within = Citing(one, [READ], T, DIGEST)
 
     found = list(within.of(assertion))

@@ -40,11 +40,11 @@ from search import DEEP
 
 from sluice.codecs import blocks, merkle
 from sluice.codecs import compiled_core as codecs_native
-from sluice.codecs.blocks import Event
-from sluice.codecs.quarantine import quarantine
+from sluice.codecs.blocks import Event, quarantine
 from sluice.codecs.times import LATEST, format_time
-from sluice.streams.adjudication import compiled_fold, snapshot, table
 from sluice.streams.adjudication import fold as core
+from sluice.streams.adjudication import fold_layout, snapshot
+from sluice.streams.adjudication import state as table
 from sluice.streams.policy import policy
 from sluice.streams.policy.policy import (
     Admissibility,
@@ -163,7 +163,7 @@ def test_what_changes_again_in_a_block_is_told_as_it_is_in_the_end(seed: int, to
 
     topics = [one.topic for some in found.outputs for one in some]
     assert topics.count("verdicts") >= 5
-    if compiled_fold.core is not None and not share:
+    if fold_layout.core is not None and not share:
         assert "_publish" not in handed_to_python([*steps, *LATER], Policy(verdicts=told))
 
 
@@ -181,7 +181,7 @@ def test_what_is_left_to_python_is_reported_and_kept_nowhere() -> None:
         core.fold(state, block_of(state, height + 1, T, T, list(events)))
         reported.append(state.left_to_python)
 
-    assert reported == ([0, 0, 0] if compiled_fold.core is None else [0, 2, 0])
+    assert reported == ([0, 0, 0] if fold_layout.core is None else [0, 2, 0])
     state.left_to_python = 77
     assert snapshot.load(list(snapshot.dump(state))).left_to_python == 0
 
@@ -443,7 +443,7 @@ def test_what_is_common_never_reaches_python(
 ) -> None:
     """Emissions and their evidence, in either order, up to admission, to the end of every request for a review and of
     every memory; with checks and without. Where nothing is reviewed, also what counts for nothing."""
-    if compiled_fold.core is not None:
+    if fold_layout.core is not None:
         for topic in core.INPUTS:
             monkeypatch.setitem(core._APPLIERS, topic, _never)
         for method in ("end_waiting", "expire"):
@@ -479,7 +479,7 @@ def _never(*_: Any) -> None:
 def test_the_core_is_of_this_code() -> None:
     """Both extensions are there where a compiler is demanded, and of the version that Python asks for."""
     if os.environ.get("CI") and not os.environ.get("SLUICE_PURE"):
-        assert compiled_fold.core is not None
+        assert fold_layout.core is not None
         assert codecs_native.codecs is not None
 
 

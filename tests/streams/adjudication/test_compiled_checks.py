@@ -32,8 +32,8 @@ from hypothesis import strategies as st
 from native_records import LATER, VERIFIED, WIDE, checked, raw_emission, raw_observation
 from search import examples
 
-from sluice.codecs.digests import digest_of
-from sluice.streams.adjudication import checked_json, compiled_fold
+from sluice.codecs.identifiers import digest_of
+from sluice.streams.adjudication import decision_json, fold_layout
 from sluice.streams.adjudication import fold as core
 from sluice.streams.adjudication.emission_state import Place
 from sluice.streams.judging.checks import TABLE
@@ -278,7 +278,7 @@ def test_one_file_is_the_cores(seen: tuple[dict[str, Any], ...], python: int, mo
 
     fold([(T, T, records)], Policy())
 
-    assert asked == (["observations"] * python if compiled_fold.core is not None else [record[0] for record in records])
+    assert asked == (["observations"] * python if fold_layout.core is not None else [record[0] for record in records])
 
 
 _COMMIT = "commit(4f2a91c)"
@@ -342,7 +342,7 @@ def test_checks_with_a_k_of_their_own_are_the_cores(
     reported = [json.loads(one.value) for block in found.outputs for one in block if one.topic == "admitted"]
     expected = [] if k is None else ["admitted", "renewed", "decayed-to-uncertainty"]
     assert [(one["status"], one["k"]) for one in reported] == [(status, k) for status in expected]
-    if compiled_fold.core is not None:
+    if fold_layout.core is not None:
         assert handed_to_python(steps, rules) == []
 
 
@@ -528,8 +528,8 @@ def test_checks_are_counted_alike(
 )
 def test_a_check_in_pieces_is_the_same_check(text: str, path: str, lines: tuple[int, int], commit: str) -> None:
     """What the core puts together is what the sentence and the canonical form are when they are made at once."""
-    pieces, trace = checked_json.pieces_of(text, path or None), Trace()
-    shown = checked_json.shown_at([(text, Place(path, *lines, commit))])
+    pieces, trace = decision_json.pieces_of(text, path or None), Trace()
+    shown = decision_json.shown_at([(text, Place(path, *lines, commit))])
     framed = json.loads("{" + shown.framed("replace", trace).rstrip(",") + "}")
     if pieces is None:
         assert framed == {"rendered": [], "checked": []}
@@ -596,7 +596,7 @@ def test_a_shape_gives_the_pieces_of_each_of_its_checks(
     """Pieces that are filled with words are those of reading and rendering the check."""
     text = f"{negated}{name}({between.join(arguments)})"
     for told in (path, next((one.removeprefix("path=") for one in arguments if "/" in one), None)):
-        assert checked_json.pieces_of(text, told) == checked_json._pieces.__wrapped__(text, told)
+        assert decision_json.pieces_of(text, told) == decision_json._pieces.__wrapped__(text, told)
 
 
 def test_checks_of_real_answers_have_few_shapes() -> None:
@@ -604,11 +604,11 @@ def test_checks_of_real_answers_have_few_shapes() -> None:
     corpus = Path(__file__).parents[3] / "benchmarks" / "yield" / "corpus"
     lines = [line for name in "ab" for line in (corpus / f"proposals-{name}.jsonl").read_text("utf-8").splitlines()]
     checks = [check for line in lines for check in json.loads(line)["proposal"]["checks"]]
-    checked_json._pieces.cache_clear()
+    decision_json._pieces.cache_clear()
     for check in checks:
-        found = checked_json.pieces_of(check, "src/x.py")
-        assert found == checked_json._pieces.__wrapped__(check, "src/x.py")
-    rendered = checked_json._pieces.cache_info()
+        found = decision_json.pieces_of(check, "src/x.py")
+        assert found == decision_json._pieces.__wrapped__(check, "src/x.py")
+    rendered = decision_json._pieces.cache_info()
     assert rendered.hits + rendered.misses < len(checks) / 5
 
 
@@ -660,6 +660,6 @@ def test_what_names_its_record_and_checks_is_the_cores(
     assert [
         output.topic == "admitted" for block in found.outputs[:1] for output in block if output.topic != "verdicts"
     ] == ([True] if admitted else [])
-    if compiled_fold.core is not None:
+    if fold_layout.core is not None:
         told = 1 if early and (digest == "other" or python) else 0 if early else python
         assert left[1] == told

@@ -28,10 +28,10 @@ from hypothesis import strategies as st
 from native_records import LATER, VERIFIED, WIDE, checked, raw_observation
 from search import examples
 
-from sluice.codecs.digests import digest_of
-from sluice.streams.adjudication import compiled_fold
-from sluice.streams.judging.outcomes import AbsentReason
-from sluice.streams.judging.results import HeldReason
+from sluice.codecs.identifiers import digest_of
+from sluice.streams.adjudication import fold_layout
+from sluice.streams.judging.checks import HeldReason
+from sluice.streams.judging.verify import AbsentReason
 from sluice.streams.policy.policy import (
     Admissibility,
     Floor,
@@ -100,7 +100,7 @@ def test_what_bears_nothing_out_is_the_cores(
     kept = [] if checks is None and looks == ["corroborates"] else looks
     assert [one["outcome"] for one in request["looks"]] == ([] if is_lost else kept)
     assert [one["why"] for one in request["not_counted"]] == ([] if is_lost else _without_checks(seen, checks, why))
-    if compiled_fold.core is not None:
+    if fold_layout.core is not None:
         tells = checks is None and ("verified" in seen or seen.get("detail") == MISSED)
         handed = set(handed_to_python(steps, rules))
         assert ("take_in" in handed) == (tells or (early and why == ["other-record"]))
@@ -147,7 +147,7 @@ def test_strangers_hide_no_listed_observer(listed: int) -> None:
     assert told == sorted(
         [f"listed-{number}" for number in range(min(listed, 5))] + [f"stranger-{number}" for number in range(5)]
     )
-    if compiled_fold.core is not None:
+    if fold_layout.core is not None:
         assert handed_to_python(steps, rules) == []
 
 

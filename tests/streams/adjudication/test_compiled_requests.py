@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from native_records import LATER, VERIFIED, WIDE, raw_emission, raw_observation
 
-from sluice.streams.adjudication import compiled_fold
+from sluice.streams.adjudication import fold_layout
 from sluice.streams.adjudication.outputs import Writer
 from sluice.streams.policy.policy import Admissibility, PerEffect, Policy, PrivacyRules
 
@@ -78,7 +78,7 @@ def without_python(monkeypatch: pytest.MonkeyPatch) -> None:
     written = Writer.request_members
 
     def request_members(self: Writer, *rest: Any) -> Any:
-        assert compiled_fold.core is None, "this is the core's"
+        assert fold_layout.core is None, "this is the core's"
         return written(self, *rest)
 
     monkeypatch.setattr(Writer, "request_members", request_members)

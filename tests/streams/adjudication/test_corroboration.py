@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from sluice.codecs.records import LookedAt, Observation
 from sluice.streams.adjudication import corroboration
+from sluice.streams.adjudication.check_tally import NotCountedReason
 from sluice.streams.adjudication.emission_state import NUMBER_OF, AssertionState, Declared, Terms, short
-from sluice.streams.adjudication.uncounted import Uncounted
 from sluice.streams.policy.policy import Admissibility, Emitters, Judging, Observer, Policy, Trust
 
 GIT, GREP, CODE = "substrate.git.log", "substrate.grep", "substrate.code.read"
@@ -77,7 +77,7 @@ def corroborate(one: AssertionState, *seen: Observation, policy: Policy = OBSERV
     return [why is None for why in whys(one, *seen, policy=policy)]
 
 
-def whys(one: AssertionState, *seen: Observation, policy: Policy = OBSERVED) -> list[Uncounted | None]:
+def whys(one: AssertionState, *seen: Observation, policy: Policy = OBSERVED) -> list[NotCountedReason | None]:
     """Why each does not count."""
     return [
         corroboration.corroborate(policy, one, observed, corroboration.observed_at(observed), observed.substrate_class)
@@ -225,8 +225,8 @@ def test_evidence_below_the_confidence_floor_may_not_count() -> None:
     """[C §7]: the floor itself is enough."""
     policy = trusting("observed", min_confidence=0.5)
 
-    assert corroboration.barred(policy, assertion_state(), saw(1000, confidence=0.49)) == "low-confidence"
-    assert corroboration.barred(policy, assertion_state(), saw(1000, confidence=0.5)) is None
+    assert corroboration.exclusion_reason(policy, assertion_state(), saw(1000, confidence=0.49)) == "low-confidence"
+    assert corroboration.exclusion_reason(policy, assertion_state(), saw(1000, confidence=0.5)) is None
 
 
 @pytest.mark.parametrize(("emitter", "counts"), [("bot", False), ("other", True), (None, True)])
@@ -235,8 +235,8 @@ def test_a_substrate_that_the_emitter_can_write_to_is_no_evidence(emitter: str |
     policy = Policy(observers={"observer-1": Observer(writable_by=["bot"])})
     one = assertion_state(emitter=emitter)
 
-    assert corroboration.barred(policy, one, saw(1000)) == (None if counts else "writable-by-emitter")
-    assert corroboration.barred(policy, one, saw(1000, observer="observer-2")) is None
+    assert corroboration.exclusion_reason(policy, one, saw(1000)) == (None if counts else "writable-by-emitter")
+    assert corroboration.exclusion_reason(policy, one, saw(1000, observer="observer-2")) is None
 
 
 @pytest.mark.parametrize(
@@ -263,13 +263,13 @@ def test_state_of_the_emitters_vendor_is_no_evidence(emitter: str | None, owner:
     for name in ("substrate.mcp.brief", "1.0.substrate.mcp.brief"):
         for outcome in ("corroborates", "contradicts"):
             seen = saw(1000, name, outcome=outcome, looked_at=looked)
-            assert corroboration.barred(policy, one, seen) == (None if counts else "owned-by-vendor")
-            assert corroboration.barred(Policy(), one, seen) is None
+            assert corroboration.exclusion_reason(policy, one, seen) == (None if counts else "owned-by-vendor")
+            assert corroboration.exclusion_reason(Policy(), one, seen) is None
             demanded = None if counts and emitter == "bot" else "owned-by-vendor"
-            assert corroboration.barred(demanding, one, seen) == demanded
-            assert corroboration.barred(unnamed, one, seen) == "owned-by-vendor"
-    assert corroboration.barred(policy, one, saw(1000, GREP, looked_at=looked)) is None
-    assert corroboration.barred(unnamed, one, saw(1000, GREP, looked_at=looked)) is None
+            assert corroboration.exclusion_reason(demanding, one, seen) == demanded
+            assert corroboration.exclusion_reason(unnamed, one, seen) == "owned-by-vendor"
+    assert corroboration.exclusion_reason(policy, one, saw(1000, GREP, looked_at=looked)) is None
+    assert corroboration.exclusion_reason(unnamed, one, saw(1000, GREP, looked_at=looked)) is None
 
 
 @pytest.mark.parametrize(
@@ -437,8 +437,11 @@ def test_of_several_rules_against_it_the_last_that_would_have_to_give_way_is_nam
     strange = saw(1000, observer="observer-2", **said)
     checked = saw(1000, observer="observer-2", verified=[0], **said)
 
-    assert corroboration.barred(policy, assertion_state(emitter="bot"), saw(1000, **said)) == "writable-by-emitter"
-    assert corroboration.barred(policy, assertion_state(emitter="bot"), strange) == "checks-required"
-    assert corroboration.barred(policy, assertion_state(emitter="bot"), checked) == "judge-not-accepted"
+    assert (
+        corroboration.exclusion_reason(policy, assertion_state(emitter="bot"), saw(1000, **said))
+        == "writable-by-emitter"
+    )
+    assert corroboration.exclusion_reason(policy, assertion_state(emitter="bot"), strange) == "checks-required"
+    assert corroboration.exclusion_reason(policy, assertion_state(emitter="bot"), checked) == "judge-not-accepted"
     trusted = replace(policy, judging=Judging(require_checks=True, accept=["model"]))
-    assert corroboration.barred(trusted, assertion_state(emitter="bot"), checked) == "low-confidence"
+    assert corroboration.exclusion_reason(trusted, assertion_state(emitter="bot"), checked) == "low-confidence"

@@ -7,8 +7,8 @@ from typing import Any, get_args
 import pytest
 from msgspec.structs import replace
 
+from sluice.codecs.identifiers import Span
 from sluice.codecs.records import Assertion, Cites, Emission, Reason, Retrieval, Severed, Status
-from sluice.codecs.spans import Span
 from sluice.streams.adjudication import decisions
 from sluice.streams.adjudication.decisions import TABLE, Case, Moment, Verdict, decide
 from sluice.streams.adjudication.emission_state import A_LOOK, NUMBER_OF, AssertionState, ClassEvidence, Terms, short

@@ -13,10 +13,9 @@ from builders import dispositions, emission, observation, review
 from msgspec.structs import replace
 
 from sluice.codecs import blocks
-from sluice.codecs.blocks import Event, EventKind, Header, Source
+from sluice.codecs.blocks import Event, EventKind, Header, Source, quarantine
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.partition import PARTITIONERS
-from sluice.codecs.quarantine import quarantine
 from sluice.codecs.vocabulary import CLASSES_1_0
 from sluice.streams.adjudication import fold as core
 from sluice.streams.policy.policy import Admissibility, Observer, PerEffect, Policy

@@ -13,16 +13,17 @@ import pytest
 from fold_histories import T, block_of, event_of
 
 from sluice.codecs import compiled_core as codecs_core
-from sluice.codecs import compiled_layout as codecs_layout
+from sluice.codecs import compiled_core as codecs_layout
 from sluice.codecs.blocks import Event, Output, Stretch
-from sluice.codecs.compiled_layout import fingerprint
+from sluice.codecs.compiled_core import fingerprint
 from sluice.codecs.record_batches import Cursor
 from sluice.codecs.records import Disposition, Effect, Status
-from sluice.streams.adjudication import compiled_fold, emission_state, fold_layout, mending, timers
+from sluice.streams.adjudication import emission_state, fold_layout, follow_up_requests, timers
 from sluice.streams.adjudication import fold as core
-from sluice.streams.adjudication.uncounted import Uncounted
-from sluice.streams.judging.outcomes import AbsentReason
-from sluice.streams.judging.results import HeldReason
+from sluice.streams.adjudication import fold_layout as compiled_fold
+from sluice.streams.adjudication.check_tally import NotCountedReason
+from sluice.streams.judging.checks import HeldReason
+from sluice.streams.judging.verify import AbsentReason
 from sluice.streams.policy.policy import Policy, Privacy, PublishedVerdicts
 
 NATIVE = Path(__file__).parents[3] / "native"
@@ -95,10 +96,10 @@ def test_codes_are_those_of_python() -> None:
     assert codes["status"] == emission_state.STATUSES
     assert set(codes["status"]) | {"renewed"} == {"pending", *get_args(Status)}
     assert codes["reason"] == emission_state.REASONS
-    assert codes["outcome"] == mending.OUTCOMES
+    assert codes["outcome"] == follow_up_requests.OUTCOMES
     assert codes["absent_reason"] == get_args(AbsentReason)
     assert codes["held_reason"] == get_args(HeldReason)
-    assert codes["uncounted"] == get_args(Uncounted)
+    assert codes["uncounted"] == get_args(NotCountedReason)
     assert set(codes["verdicts"]) == set(get_args(PublishedVerdicts))
     assert set(codes["shown_ids"]) == set(get_args(Privacy))
     assert set(codes["end"]) <= set(Policy().disposition)

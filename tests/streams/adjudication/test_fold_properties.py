@@ -35,7 +35,8 @@ from search import examples
 
 from sluice.codecs.records import OUTPUTS
 from sluice.streams.adjudication import fold as core
-from sluice.streams.adjudication import snapshot, table
+from sluice.streams.adjudication import snapshot
+from sluice.streams.adjudication import state as table
 from sluice.streams.policy.policy import (
     Policy,
     PrivacyRules,

@@ -14,7 +14,7 @@ from fold_histories import T as THEN
 from msgspec.structs import replace
 
 from sluice.codecs.records import Request
-from sluice.streams.adjudication import mending, snapshot
+from sluice.streams.adjudication import follow_up_requests, snapshot
 from sluice.streams.policy.policy import DEFAULT_POLICY, PerEffect, Policy, PrivacyRules
 
 T = 1_790_000_000_000
@@ -288,7 +288,7 @@ def test_an_observer_that_tells_much_is_cut_short(new_lane: Any):
     lane = new_lane(POLICY, T)
     lane.block(T + 1, records)
     before = sum(map(len, snapshot.dump(lane.state)))
-    for number, cls in enumerate(mending.CLASSES):
+    for number, cls in enumerate(follow_up_requests.CLASSES):
         lane.block(T + 2 + number, [seen(cls, "absent", T + 2 + number, detail=detail)])
     kept = sum(map(len, snapshot.dump(lane.state))) - before
 
@@ -296,20 +296,26 @@ def test_an_observer_that_tells_much_is_cut_short(new_lane: Any):
 
     assert kept < 7 * 1200
     assert len(msgspec.json.encode(request.value)) < 25_000
-    assert all(len(one) <= mending.LONGEST_TERM for one in request.value["mending"]["_untrusted_text"]["missing_terms"])
+    assert all(
+        len(one) <= follow_up_requests.LONGEST_TERM
+        for one in request.value["mending"]["_untrusted_text"]["missing_terms"]
+    )
 
 
 def test_an_emission_cannot_make_the_request_huge(new_lane: Any):
     """Twenty checks as long as they may be: each is cut, and it is said that it was."""
     checks = [f'contains("{number:02}{"é" * 1900}")' for number in range(20)]
     reported = [check(None, "not-found", path="ü" * 200, lines=[1, 2], commit="c" * 64)] * 20
-    looks = [seen(cls, "absent", detail={"missing": ["é" * 80] * 9, "checks": reported}) for cls in mending.CLASSES]
+    looks = [
+        seen(cls, "absent", detail={"missing": ["é" * 80] * 9, "checks": reported})
+        for cls in follow_up_requests.CLASSES
+    ]
 
     found = request_of(new_lane, [checked(checks=checks), *looks])
 
     assert len(found["missing_checks"]) == len(found["mending"]["_untrusted_text"]["asked"]) == 20
     assert all(
-        len(one["check"].encode()) <= mending.CAP + len("…".encode())
+        len(one["check"].encode()) <= follow_up_requests.CAP + len("…".encode())
         for one in found["mending"]["_untrusted_text"]["asked"]
     )
     assert len(found["mending"]["_meta"]["truncated"]) >= 20
@@ -432,8 +438,8 @@ def test_a_policy_that_sends_nothing_back_keeps_nothing(new_lane: Any):
     other.block(T + 1, [checked()])
 
     assert state_size(lane) - state_size(other) < 20  # the counter
-    assert mending.effects_with_looks(DEFAULT_POLICY) == frozenset()
-    assert mending.effects_with_looks(POLICY) == {"internal", "external"}
+    assert follow_up_requests.effects_with_looks(DEFAULT_POLICY) == frozenset()
+    assert follow_up_requests.effects_with_looks(POLICY) == {"internal", "external"}
 
 
 def test_looks_outlive_a_restart(new_lane: Any):

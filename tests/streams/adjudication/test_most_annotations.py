@@ -12,7 +12,7 @@ from fold_histories import pure
 from sluice.codecs.records import MAX_ASSERTIONS
 from sluice.streams.adjudication import validation
 from sluice.streams.policy.policy import Admissibility, Policy
-from sluice.streams.policy.toml_reader import PolicyError, load_policy
+from sluice.streams.policy.policy_toml import PolicyError, load_policy
 
 T = 1_800_000_000_000
 sides = pytest.mark.parametrize("python_alone", [False, True])

@@ -20,7 +20,7 @@ END, LATE_END = T + HORIZON + 1, T + HORIZON + LATE + 1
 @pytest.fixture(params=["compiled", "pure"], autouse=True)
 def _sides(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "pure":
-        monkeypatch.setattr("sluice.streams.adjudication.compiled_fold.core", None)
+        monkeypatch.setattr("sluice.streams.adjudication.fold_layout.core", None)
 
 
 def waiting(verdicts: Any = "settled", **rules: Any) -> Policy:

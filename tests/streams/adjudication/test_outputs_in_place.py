@@ -10,12 +10,11 @@ from batch_samples import raw_cursor
 from fold_histories import World, fold, pure
 
 from sluice.codecs import blocks, compiled_core
-from sluice.codecs.blocks import Output, leaf_data, output_of, outputs_root
+from sluice.codecs.blocks import Output, count_told, leaf_data, output_of, outputs_root
 from sluice.codecs.record_batches import pack_records, read_stored
-from sluice.codecs.statuses import count_told
 from sluice.streams.policy.policy import Policy
 from sluice.topology.audit.output_checks import matching
-from sluice.topology.ledger.export_files import Stored
+from sluice.topology.engine.export_files import Stored
 
 
 def _of_a_world(seed: int = 3) -> list[Output]:

@@ -111,7 +111,7 @@ def test_any_other_proposal_covers_a_part(
     """Whatever observers make of it: it is `partly-checked` where the policy wants the whole."""
     with pytest.MonkeyPatch.context() as patch:
         if python_alone:
-            patch.setattr("sluice.streams.adjudication.compiled_fold.core", None)
+            patch.setattr("sluice.streams.adjudication.fold_layout.core", None)
         word = fate(new_lane, emission, policy)
 
     assert (word["status"], word["reason"], word["coverage"]) == ("below-floor", "partly-checked", "part")

@@ -12,7 +12,7 @@ from sluice.codecs.decode import decode_emission
 from sluice.codecs.errors import Fault
 from sluice.codecs.records import Session
 from sluice.streams.adjudication import snapshot
-from sluice.streams.adjudication.session_reasons import covers, reason_of
+from sluice.streams.adjudication.grounding import covers, session_reason
 from sluice.streams.policy.policy import Admissibility, Policy
 
 T, SECOND = 1_790_000_000_000, 1000
@@ -27,7 +27,7 @@ PASSED = {**RUN, "exit": 0, "counts": {"passed": 40}}
 @pytest.fixture(params=["compiled", "pure"], autouse=True)
 def _sides(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "pure":
-        monkeypatch.setattr("sluice.streams.adjudication.compiled_fold.core", None)
+        monkeypatch.setattr("sluice.streams.adjudication.fold_layout.core", None)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def _sides(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 )
 def test_reasons(session: dict[str, Any], reason: str) -> None:
     """Of the member alone."""
-    assert reason_of(msgspec.convert(session, Session)) == reason
+    assert session_reason(msgspec.convert(session, Session)) == reason
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from sluice.codecs.identifiers import Span
 from sluice.codecs.records import LookedAt, Observation, Subject
-from sluice.codecs.spans import Span
-from sluice.streams.adjudication import check_places, corroboration, standing
+from sluice.streams.adjudication import check_tally, corroboration
 from sluice.streams.adjudication.emission_state import NUMBER_OF, PART, AssertionState, CheckTerms, Covered, Terms
 from sluice.streams.policy.policy import Admissibility, Judging, Policy
 
@@ -46,7 +46,7 @@ def assertion_state(
         seen=[],
         witnesses=[],
     )
-    standing.begin(made, checks, bounds)
+    check_tally.begin(made, checks, bounds)
     return made
 
 
@@ -69,7 +69,7 @@ def take(one: AssertionState, *observations: Observation, policy: Policy = POLIC
     for observation in observations:
         cls, ts = corroboration.class_of(observation), corroboration.observed_at(observation)
         assert cls is not None
-        why = corroboration.barred(policy, one, observation)
+        why = corroboration.exclusion_reason(policy, one, observation)
         found.append(why is None and corroboration.corroborate(policy, one, observation, ts, cls) is None)
     return found
 
@@ -78,11 +78,11 @@ def test_every_check_needs_k_classes_of_its_own():
     """Two classes that verify one check each admit nothing together."""
     one = assertion_state()
     take(one, saw(GREP, verified=[0]), saw(CODE, verified=[1]))
-    assert not standing.stands(one)
-    assert standing.missing(one) == 1
+    assert not check_tally.stands(one)
+    assert check_tally.missing(one) == 1
 
     take(one, saw(GIT, verified=[0, 1]))
-    assert standing.stands(one)
+    assert check_tally.stands(one)
 
 
 def test_one_class_may_verify_its_checks_at_two_places():
@@ -90,8 +90,8 @@ def test_one_class_may_verify_its_checks_at_two_places():
     one = assertion_state()
     take(one, saw(CODE, 1000, [0]), saw(CODE, 1000, [1]), saw(GIT, 1000, [0, 1]))
 
-    assert standing.stands(one)
-    assert standing.classes_by_check(one) == [2, 2]
+    assert check_tally.stands(one)
+    assert check_tally.classes_by_check(one) == [2, 2]
     assert one.fresh == 2
 
 
@@ -131,9 +131,9 @@ def test_a_foreign_observation_speaks_of_all_checks_in_the_reference_profile():
     one = assertion_state()
     take(one, saw(CODE), saw(GIT))
 
-    assert standing.stands(one)
-    assert standing.covered(one) == Covered()
-    assert standing.classes_by_check(one) == [0, 0]
+    assert check_tally.stands(one)
+    assert check_tally.covered(one) == Covered()
+    assert check_tally.classes_by_check(one) == [0, 0]
 
 
 def test_foreign_and_checked_evidence_add_up():
@@ -141,8 +141,8 @@ def test_foreign_and_checked_evidence_add_up():
     for observations in ((saw(CODE), saw(GIT, verified=[0, 1])), (saw(GIT, verified=[0, 1]), saw(CODE))):
         one = assertion_state()
         take(one, *observations)
-        assert standing.stands(one)
-        assert standing.classes_by_check(one) == [1, 1]
+        assert check_tally.stands(one)
+        assert check_tally.classes_by_check(one) == [1, 1]
 
 
 def test_require_checks_counts_no_foreign_observation():
@@ -151,7 +151,7 @@ def test_require_checks_counts_no_foreign_observation():
     one = assertion_state()
 
     assert take(one, saw(CODE), policy=strict) == [False]
-    assert corroboration.barred(strict, one, saw(CODE, outcome="contradicts")) == "checks-required"
+    assert corroboration.exclusion_reason(strict, one, saw(CODE, outcome="contradicts")) == "checks-required"
 
 
 @pytest.mark.parametrize("fields", [{"refuted": []}, {"judge": "checks"}, {"coverage": "whole"}])
@@ -175,7 +175,7 @@ def test_an_unknown_check_lets_the_others_admit_nothing():
     one = assertion_state(["equals(a, 1, path=x.py)", "levitates(a)"])
     take(one, *(saw(cls, verified=[0, 1]) for cls in (CODE, GIT, GREP, MCP)))
 
-    assert not standing.stands(one)
+    assert not check_tally.stands(one)
 
 
 def test_an_unknown_check_is_not_got_round_by_a_foreign_observer():
@@ -183,7 +183,7 @@ def test_an_unknown_check_is_not_got_round_by_a_foreign_observer():
     one = assertion_state(["levitates(a)"])
     take(one, saw(CODE), saw(GIT))
 
-    assert not standing.stands(one)
+    assert not check_tally.stands(one)
 
 
 def test_a_judge_counts_where_the_policy_accepts_it():
@@ -200,20 +200,20 @@ def test_coverage_is_the_least_of_what_counts():
     """With the spans of those who told it; what is out of the text is cut, and nothing told means all of it."""
     one = assertion_state()
     take(one, saw(CODE, verified=[0, 1]), saw(GIT, verified=[0, 1], coverage="part", unchecked=[(9, 14), (12, 999)]))
-    assert standing.covered(one) == Covered(PART, [(9, len(one.text))])
+    assert check_tally.covered(one) == Covered(PART, [(9, len(one.text))])
 
     take(one, saw(GREP, verified=[0, 1], coverage="part"))
-    assert standing.covered(one) == Covered(PART, [(0, len(one.text))])
+    assert check_tally.covered(one) == Covered(PART, [(0, len(one.text))])
 
 
 def test_coverage_stays_as_it_was_at_admission():
     """Later observations change neither coverage nor what is unchecked."""
     one = assertion_state()
     take(one, saw(CODE, verified=[0, 1]), saw(GIT, verified=[0, 1]))
-    standing.settle(one)
+    check_tally.settle(one)
     take(one, saw(GREP, verified=[0, 1], coverage="part"))
 
-    assert standing.covered(one) == Covered()
+    assert check_tally.covered(one) == Covered()
 
 
 @pytest.mark.parametrize("effect", ["internal", "external"])
@@ -221,7 +221,7 @@ def test_a_part_is_not_enough_by_default(effect: Any):
     """`min_coverage` is `whole` for both."""
     one = assertion_state(effect=effect)
     take(one, saw(CODE, verified=[0, 1], coverage="part"), saw(GIT, verified=[0, 1]))
-    assert not standing.covers_enough(one)
+    assert not check_tally.covers_enough(one)
 
 
 def test_k_by_check_goes_before_k():
@@ -230,17 +230,17 @@ def test_k_by_check_goes_before_k():
     alone = assertion_state(["commit(4f2a91c)"], terms)
     take(alone, saw(GIT, verified=[0]))
     assert alone.k == 1
-    assert standing.stands(alone)
+    assert check_tally.stands(alone)
 
     beside = assertion_state(["commit(4f2a91c)", "equals(a, 1)"], terms)
     take(beside, saw(GIT, verified=[0, 1]))
     assert beside.k == 2
-    assert not standing.stands(beside)
+    assert not check_tally.stands(beside)
 
     external = assertion_state(["commit(4f2a91c)"], terms, "external", 3)
     take(external, saw(GIT, verified=[0]))
     assert external.k == 3
-    assert not standing.stands(external)
+    assert not check_tally.stands(external)
 
 
 def at(root: str, content: str = "") -> dict[str, LookedAt]:
@@ -252,15 +252,15 @@ def test_the_same_bytes_count_once():
     terms = CheckTerms(same_bytes=True)
     one = assertion_state(terms=terms)
     take(one, saw(GREP, verified=[0, 1], **at("a", "sha256:1")), saw(CODE, verified=[0, 1], **at("a", "sha256:1")))
-    assert not standing.stands(one)
+    assert not check_tally.stands(one)
 
     other = assertion_state(terms=terms)
     take(other, saw(GREP, verified=[0, 1], **at("a", "sha256:1")), saw(CODE, verified=[0, 1], **at("b", "sha256:2")))
-    assert standing.stands(other)
+    assert check_tally.stands(other)
 
     silent = assertion_state(terms=terms)
     take(silent, saw(GREP, verified=[0, 1]), saw(CODE, verified=[0, 1], **at("b", "sha256:2")))
-    assert not standing.stands(silent)
+    assert not check_tally.stands(silent)
 
 
 def test_one_root_gives_at_most_two_of_k():
@@ -269,14 +269,14 @@ def test_one_root_gives_at_most_two_of_k():
     rooted = [saw(cls, verified=[0, 1], **at("a")) for cls in (GREP, CODE, GIT)]
     one = assertion_state(terms=terms, effect="external", k=3)
     take(one, *rooted)
-    assert not standing.stands(one)
+    assert not check_tally.stands(one)
 
     take(one, saw(MCP, verified=[0, 1]))
-    assert standing.stands(one)
+    assert check_tally.stands(one)
 
     nameless = assertion_state(terms=terms, effect="external", k=3)
     take(nameless, *(saw(cls, verified=[0, 1]) for cls in (GREP, CODE, GIT)))
-    assert not standing.stands(nameless)  # roots that nobody names are taken for one
+    assert not check_tally.stands(nameless)  # roots that nobody names are taken for one
 
 
 def test_a_group_of_classes_counts_once():
@@ -284,10 +284,10 @@ def test_a_group_of_classes_counts_once():
     terms = CheckTerms(groups=[[NUMBER_OF[GREP], NUMBER_OF[GIT]]])
     one = assertion_state(terms=terms)
     take(one, saw(GREP, verified=[0, 1]), saw(GIT, 1200, [0, 1]))
-    assert not standing.stands(one)
+    assert not check_tally.stands(one)
 
     take(one, saw(CODE, 1100, [0, 1]))
-    assert standing.stands(one)
+    assert check_tally.stands(one)
     assert corroboration.validity(one) == 2100
 
 
@@ -312,11 +312,11 @@ def test_words_alone_never_count():
     """They are told of, and nothing else."""
     one = assertion_state(None)
     assert one.checking is None
-    standing.note_words(one)
+    check_tally.note_words(one)
 
     assert one.checking is not None
     assert one.checking.words is True
-    assert not standing.stands(one)
+    assert not check_tally.stands(one)
 
 
 def test_a_life_without_checks_counts_plainly():
@@ -325,7 +325,7 @@ def test_a_life_without_checks_counts_plainly():
     take(one, saw(CODE), saw(GIT))
 
     assert one.checking is None
-    assert standing.stands(one)
+    assert check_tally.stands(one)
 
 
 def in_file(path: str | None, checks: int = 1, lines: int = 3, **looked: Any) -> dict[str, Any]:
@@ -338,14 +338,14 @@ def test_two_files_do_not_bear_one_check_out():
     """The record names one file, so each class has to see it there; the hostile emitter names a file for each."""
     one = assertion_state(["equals(a, 1)"])
     take(one, saw(CODE, verified=[0], **in_file("a.py")), saw(GREP, verified=[0], **in_file("b.py")))
-    assert not standing.stands(one)
-    assert standing.missing(one) == 1
-    assert standing.classes_by_check(one) == [1]
+    assert not check_tally.stands(one)
+    assert check_tally.missing(one) == 1
+    assert check_tally.classes_by_check(one) == [1]
 
     take(one, saw(GIT, verified=[0], **in_file("b.py")))
-    assert standing.stands(one)
-    assert standing.place_of(one, 0).path == "b.py"
-    assert standing.classes_by_check(one) == [2]
+    assert check_tally.stands(one)
+    assert check_tally.place_of(one, 0).path == "b.py"
+    assert check_tally.classes_by_check(one) == [2]
 
 
 def test_the_order_of_two_files_does_not_matter():
@@ -356,8 +356,8 @@ def test_the_order_of_two_files_does_not_matter():
     take(one, *some)
     take(other, *reversed(some))
     for each in (one, other):
-        assert standing.stands(each)
-        assert standing.place_of(each, 0).path == "b.py"
+        assert check_tally.stands(each)
+        assert check_tally.place_of(each, 0).path == "b.py"
         assert corroboration.validity(each) == 2050
 
 
@@ -365,13 +365,13 @@ def test_evidence_that_names_no_file_counts_for_each():
     """A tool's answer, or a foreign observer that tells no place."""
     one = assertion_state(["equals(a, 1)"])
     take(one, saw(MCP, verified=[0]), saw(CODE, verified=[0], **in_file("a.py")))
-    assert standing.stands(one)
-    assert standing.place_of(one, 0).path == "a.py"
+    assert check_tally.stands(one)
+    assert check_tally.place_of(one, 0).path == "a.py"
 
     other = assertion_state(["equals(a, 1)"])
     take(other, saw(CODE, verified=[0], **in_file("a.py")), saw(GREP, verified=[0], **in_file("b.py")), saw(GIT))
-    assert standing.stands(other)
-    assert standing.place_of(other, 0).path == "a.py"
+    assert check_tally.stands(other)
+    assert check_tally.place_of(other, 0).path == "a.py"
 
 
 def looking_at(path: str | None, **more: Any) -> dict[str, Any]:
@@ -381,7 +381,7 @@ def looking_at(path: str | None, **more: Any) -> dict[str, Any]:
 
 def weigh(one: AssertionState, *observations: Observation) -> None:
     """Takes evidence in as the fold does from `versions.FILES` on."""
-    take(one, *(check_places.with_file(observation) for observation in observations))
+    take(one, *(check_tally.with_file(observation) for observation in observations))
 
 
 @pytest.mark.parametrize(
@@ -421,25 +421,25 @@ def test_the_file_that_was_looked_at_is_the_checks(first: dict[str, Any], second
     one = assertion_state(["equals(a, 1)"])
     weigh(one, saw(CODE, verified=[0], **first), saw(GREP, verified=[0], **second))
 
-    assert standing.stands(one) == together
+    assert check_tally.stands(one) == together
 
 
 def test_one_class_may_look_at_two_files():
     """It counts once for each; a second class decides which of them the record names."""
     one = assertion_state(["equals(a, 1)"])
     weigh(one, saw(CODE, 1000, [0], **looking_at("a.py")), saw(CODE, 1100, [0], **looking_at("b.py")))
-    assert standing.classes_by_check(one) == [1]
+    assert check_tally.classes_by_check(one) == [1]
 
     weigh(one, saw(GREP, verified=[0], **looking_at("b.py")))
-    assert standing.stands(one)
-    assert standing.place_of(one, 0).path == "b.py"
+    assert check_tally.stands(one)
+    assert check_tally.place_of(one, 0).path == "b.py"
 
 
 def test_the_file_that_was_looked_at_is_taken_for_silent_checks_alone():
     """Each check by itself; what is said of none of them, or of all, stays as it is."""
     said = saw(CODE, verified=[0, 2], looked_at=LookedAt(path="b.py"), detail={"checks": [{"path": "a.py"}], "n": 1})
-    found = check_places.with_file(said)
-    assert [check_places.place_in(found, check).path for check in range(3)] == ["a.py", "", "b.py"]
+    found = check_tally.with_file(said)
+    assert [check_tally.place_in(found, check).path for check in range(3)] == ["a.py", "", "b.py"]
     assert found.detail is not None
     assert found.detail["n"] == 1
     for whole in (
@@ -448,7 +448,7 @@ def test_the_file_that_was_looked_at_is_taken_for_silent_checks_alone():
         saw(CODE, verified=[], **looking_at("a.py")),
         saw(CODE, verified=[0]),
     ):
-        assert check_places.with_file(whole) is whole
+        assert check_tally.with_file(whole) is whole
 
 
 def test_another_file_renews_nothing():
@@ -457,9 +457,9 @@ def test_another_file_renews_nothing():
     take(one, saw(CODE, verified=[0], **in_file("a.py")), saw(CODE, verified=[0], **in_file("b.py")),
          saw(GREP, verified=[0], **in_file("b.py")))  # fmt: skip
     one.valid_until = corroboration.validity(one)
-    standing.settle(one)
+    check_tally.settle(one)
     assert one.checking is not None
-    assert (one.checking.elsewhere, standing.place_of(one, 0).path) == ([], "b.py")
+    assert (one.checking.elsewhere, check_tally.place_of(one, 0).path) == ([], "b.py")
     assert corroboration.validity(one) == one.valid_until == 2000
 
     assert take(one, saw(CODE, 1400, [0], **in_file("a.py")), saw(GREP, 1400, [0], **in_file("a.py"))) == [False, False]
@@ -499,4 +499,4 @@ def test_the_bytes_of_one_check_are_not_those_of_another():
         one, saw(GREP, 1000, [0], **a), saw(GREP, 1001, [1], **b), saw(CODE, 1000, [1], **b), saw(CODE, 1001, [0], **a)
     )
 
-    assert not standing.stands(one)
+    assert not check_tally.stands(one)

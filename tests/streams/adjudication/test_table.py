@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from search import examples
 
 from sluice.streams.adjudication import emission_state as module
-from sluice.streams.adjudication import table as table_module
+from sluice.streams.adjudication import state as table_module
 from sluice.streams.adjudication.emission_state import (
     AssertionState,
     Attempt,
@@ -23,7 +23,7 @@ from sluice.streams.adjudication.emission_state import (
     Phase,
     Terms,
 )
-from sluice.streams.adjudication.table import Table
+from sluice.streams.adjudication.state import Table
 
 LONG = 1_000_000
 

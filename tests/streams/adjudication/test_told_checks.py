@@ -19,7 +19,7 @@ OWN = "equals(MAX, 1000)"
 @pytest.fixture(params=["compiled", "pure"], autouse=True)
 def _sides(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "pure":
-        monkeypatch.setattr("sluice.streams.adjudication.compiled_fold.core", None)
+        monkeypatch.setattr("sluice.streams.adjudication.fold_layout.core", None)
 
 
 def claimed(**fields: Any) -> tuple[str, Any]:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from sluice.codecs.blocks import Block, Header, seal
 from sluice.codecs.errors import DoesNotHoldError, LaterVersionError
-from sluice.streams.adjudication import compiled_fold, versions
 from sluice.streams.adjudication import fold as core
+from sluice.streams.adjudication import fold_layout, versions
 from sluice.streams.adjudication.versions import FOLD_VERSIONS, fold_version, next_number, number_of, rules_of
 from sluice.streams.policy.policy import Policy
 from sluice.streams.sightings import binding
@@ -63,7 +63,7 @@ def test_each_block_is_folded_by_its_own_version(
     assert second == []
     assert again == lane.outputs
     assert core.counters(state)["lives"] == 2
-    assert compiled_fold.core is None or versions.COMPILED == 5
+    assert fold_layout.core is None or versions.COMPILED == 5
 
 
 @pytest.mark.usefixtures("later")
@@ -106,13 +106,13 @@ def test_versions_that_no_release_wrote_are_not_folded(number: int) -> None:
     with pytest.raises(DoesNotHoldError, match="does not fold ledgers of that version"):
         rules_of(fold)
     with pytest.raises(DoesNotHoldError):
-        binding.fold(binding.new_state(0, 1), block_of(fold))
+        binding.fold(binding.new_bind_state(0, 1), block_of(fold))
 
 
 def test_binding_refuses_the_same() -> None:
     """Its ledgers have the same versions."""
     with pytest.raises(LaterVersionError):
-        binding.fold(binding.new_state(0, 1), block_of("6 of somebody else"))
+        binding.fold(binding.new_bind_state(0, 1), block_of("6 of somebody else"))
 
 
 def block_of(fold: str) -> Block:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.codecs.blocks import Output
-from sluice.streams.adjudication import snapshot, table, waiting
+from sluice.streams.adjudication import snapshot, state
 from sluice.streams.adjudication.emission_state import EmissionState, PendingEvidence
 from sluice.streams.policy.policy import Admissibility, Floor, Observer, Policy
 
@@ -144,7 +144,7 @@ def test_room_is_given_back_when_waiting_ends(new_lane: Any, *, python_alone: bo
 @sides
 def test_a_lane_keeps_no_more_bytes_than_its_budget(new_lane: Any, *, python_alone: bool) -> None:
     """Each listed observer has an equal share, the others together one; so one name fills nobody else's."""
-    size = waiting.cost(msgspec.json.encode(seen(10)[1]))
+    size = state.cost(msgspec.json.encode(seen(10)[1]))
     with sided(python_alone):
         lane = new_lane(policy_of(observers=("alice",), max_waiting_bytes=size * 20), T)
         flood = lane.block(T + 1, [seen(10 + number, f"e-{number:02}") for number in range(30)])
@@ -179,17 +179,17 @@ def test_the_last_of_many_costs_what_the_first_did(
     """In bytes that are packed and unpacked, and in what lies packed, which is all that the compiled core copies."""
     spent = [0]
 
-    def packing(known: EmissionState, pack: Any = table.pack) -> bytes:
+    def packing(known: EmissionState, pack: Any = state.pack) -> bytes:
         raw: bytes = pack(known)
         spent[0] += len(raw)
         return raw
 
-    def unpacking(emission_id: str, packed: bytes, terms: Any, unpack: Any = table.unpack) -> EmissionState:
+    def unpacking(emission_id: str, packed: bytes, terms: Any, unpack: Any = state.unpack) -> EmissionState:
         spent[0] += len(packed)
         return unpack(emission_id, packed, terms)
 
-    monkeypatch.setattr(table, "pack", packing)
-    monkeypatch.setattr(table, "unpack", unpacking)
+    monkeypatch.setattr(state, "pack", packing)
+    monkeypatch.setattr(state, "unpack", unpacking)
     with sided(python_alone):
         lane = new_lane(policy_of(2000), T)
         costs: list[int] = []
@@ -197,7 +197,7 @@ def test_the_last_of_many_costs_what_the_first_did(
             spent[0] = 0
             lane.block(T + block, [seen(block * 50 + number) for number in range(50)])
             costs.append(spent[0])
-            assert all(len(raw) < 2 * waiting.SMALL for raw in lane.state.tables()[0].values())
+            assert all(len(raw) < 2 * state.SMALL for raw in lane.state.tables()[0].values())
         spent[0] = 0
         end = lane.block(T + 100, [unannotated()])
         matching = spent[0]
@@ -212,12 +212,12 @@ def test_nothing_of_a_crowd_is_looked_through(monkeypatch: pytest.MonkeyPatch) -
     """One operation is a fixed number of hashes and look-ups, whatever stands there."""
     hashed = [0]
 
-    def hashing(record: bytes, digest: Any = waiting._digest) -> bytes:
+    def hashing(record: bytes, digest: Any = state._digest) -> bytes:
         hashed[0] += 1
         return digest(record)
 
-    monkeypatch.setattr(waiting, "_digest", hashing)
-    crowd = waiting.Crowd()
+    monkeypatch.setattr(state, "_digest", hashing)
+    crowd = state.Crowd()
     for order in range(5000):
         hashed[0] = 0
         crowd.add(PendingEvidence(record=b"%d" % order, attempt=order % 3, span_key="", negative=False, order=order))

@@ -15,9 +15,19 @@ from search import examples
 
 from sluice.codecs.records import Observation
 from sluice.streams.adjudication import corroboration
-from sluice.streams.adjudication.emission_state import NUMBER_OF, AssertionState, EmissionState, Terms, pack, unpack
+from sluice.streams.adjudication.emission_state import (
+    NUMBER_OF,
+    AssertionState,
+    EmissionState,
+    Terms,
+    Witness,
+    carried_until,
+    count,
+    note,
+    pack,
+    unpack,
+)
 from sluice.streams.adjudication.emission_state import Attempt as Memory
-from sluice.streams.adjudication.witnesses import Witness, carried_until, count, note
 from sluice.streams.policy.policy import DEFAULT_POLICY
 
 CLASSES = ("substrate.git.log", "substrate.grep", "substrate.code.read")

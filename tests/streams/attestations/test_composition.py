@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.streams.attestations.composition import CAUTIOUS, Vote, compose, standing_votes, stricter, summary
+from sluice.streams.attestations.framing import CAUTIOUS, Vote, compose, standing_votes, stricter, summary
 
 
 def word(by: str = "did:x:a", verdict: str = "VERIFIED", hashed: str = "", counts: bool = True) -> Vote:

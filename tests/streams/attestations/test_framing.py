@@ -16,13 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.codecs import blocks
-from sluice.codecs.blocks import MAX_INPUT_BYTES, Event, EventKind, Header, Output, Source
+from sluice.codecs.blocks import MAX_INPUT_BYTES, Event, EventKind, Header, Output, Source, quarantine
 from sluice.codecs.partition import PARTITIONERS, Partitioner
-from sluice.codecs.quarantine import quarantine
 from sluice.codecs.records import Grounded
 from sluice.streams.adjudication import fold as core
 from sluice.streams.attestations import framing
-from sluice.streams.policy.policy import CAPS, DEFAULT_POLICY, Attestations, Domain, Policy, Sanitation
+from sluice.streams.policy.policy import CAPS, DEFAULT_POLICY, AttestationDomain, Attestations, Policy, Sanitation
 
 T = 1_800_000_000_000
 CLAIM = "0x" + "ab" * 32
@@ -39,7 +38,7 @@ def strict_domain(confusables: Any = "replace", **caps: int) -> Policy:
     """A policy whose `strict-domain` treats look-alikes in this way."""
     registry = Attestations(
         consensus_domains=["scientific-default", "strict-domain"],
-        domains={"strict-domain": Domain(confusables=confusables)},
+        domains={"strict-domain": AttestationDomain(confusables=confusables)},
     )
     return Policy(attestations=registry, sanitation=Sanitation(caps={**CAPS, **caps}))
 

@@ -12,12 +12,12 @@ from foreign_signing import key_of, public, sign
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.codecs.dids import did_of
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.partition import PARTITIONERS
+from sluice.codecs.signatures import did_of
 from sluice.codecs.times import format_time
-from sluice.streams.attestations import framing_state
-from sluice.streams.attestations.validators import WORD_BYTES
+from sluice.streams.attestations import framing
+from sluice.streams.attestations.framing import WORD_BYTES
 from sluice.streams.policy.keys import Key
 from sluice.streams.policy.policy import DEFAULT_POLICY, Attestations, Policy
 
@@ -185,7 +185,7 @@ def test_a_listed_validator_s_words_are_never_forgotten():
     strangers = [attestation_value(validator_did=f"did:web:v{n}.example", issued_at=format_time(T)) for n in range(5)]
     for one in (*own, *strangers):
         assert reason(lane.one(one, key=one["claim_hash"].encode())) is None
-    lane.state = framing_state.load(framing_state.dump(lane.state))
+    lane.state = framing.load(framing.dump(lane.state))
 
     assert len(lane.state.words) == len(claims) + 1
     assert [reason(lane.one(one, key=one["claim_hash"].encode())) for one in own] == ["stale-word"] * len(claims)
@@ -234,11 +234,11 @@ def test_a_restored_lane_goes_on_as_if_it_had_never_stopped(comings: list[tuple[
     plain, stopped = Lane(), Lane()
     for place, (did, claim, at) in enumerate(comings):
         if place == cut:
-            stopped.state = framing_state.load(framing_state.dump(stopped.state))
+            stopped.state = framing.load(framing.dump(stopped.state))
         value = unsigned(did, claim, at)
         key = value["claim_hash"].encode()
         assert stopped.one(value, key=key) == plain.one(value, key=key)
-    assert b"".join(framing_state.dump(stopped.state)) == b"".join(framing_state.dump(plain.state))
+    assert b"".join(framing.dump(stopped.state)) == b"".join(framing.dump(plain.state))
 
 
 # ---------------------------------------------------------------- snapshots
@@ -248,10 +248,10 @@ def test_a_snapshot_is_of_the_moment_at_which_it_was_begun():
     """Its chunks are made while the lane goes on."""
     lane = Lane()
     lane.one(attestation_value(issued_at=format_time(T - 2)))
-    chunks = framing_state.dump(lane.state)
+    chunks = framing.dump(lane.state)
     lane.one(attestation_value(issued_at=format_time(T - 1)))
 
-    restored = framing_state.load(chunks)
+    restored = framing.load(chunks)
 
     assert restored.words.newest(CLAIM, "did:web:university.example") == T - 2
     assert restored.counters == {"grounded": 1}
@@ -261,36 +261,36 @@ def test_a_policy_that_was_just_announced_is_in_force_after_a_restore():
     """It is in force from the next block on, whoever folds that."""
     lane = Lane()
     lane.block([announcement(SIGNED)])
-    lane.state = framing_state.load(framing_state.dump(lane.state))
+    lane.state = framing.load(framing.dump(lane.state))
 
     assert lane.state.policy_hash == SIGNED.hash
     assert fates(lane, attestation_value(issued_at=format_time(T))) == ["unauthorised-validator"]
 
 
 def test_many_words_take_several_chunks(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(framing_state, "CHUNK", 2)
+    monkeypatch.setattr(framing, "CHUNK", 2)
     lane = Lane()
     for number in range(5):
         lane.one(attestation_value(validator_did=f"did:web:v{number}.example", issued_at=format_time(T)))
 
-    chunks = list(framing_state.dump(lane.state))
+    chunks = list(framing.dump(lane.state))
 
     assert len(chunks) == 4
-    assert len(framing_state.load(chunks).words) == 5
+    assert len(framing.load(chunks).words) == 5
 
 
 @pytest.mark.parametrize("chunks", [[], [b"\xc1"], [b"\x80"]])
 def test_what_is_no_snapshot_is_refused(chunks: list[bytes]):
     with pytest.raises(DoesNotHoldError):
-        framing_state.load(chunks)
+        framing.load(chunks)
 
 
 def test_a_snapshot_of_another_format_is_refused(monkeypatch: pytest.MonkeyPatch):
-    chunks = list(framing_state.dump(Lane().state))
-    monkeypatch.setattr(framing_state, "FORMAT", framing_state.FORMAT + 1)
+    chunks = list(framing.dump(Lane().state))
+    monkeypatch.setattr(framing, "FORMAT", framing.FORMAT + 1)
 
     with pytest.raises(DoesNotHoldError, match="another format"):
-        framing_state.load(chunks)
+        framing.load(chunks)
 
 
 def test_a_snapshot_whose_policy_is_none_is_refused():
@@ -298,4 +298,4 @@ def test_a_snapshot_whose_policy_is_none_is_refused():
     lane.state._document = b"{}x"
 
     with pytest.raises(DoesNotHoldError, match="policy"):
-        framing_state.load(framing_state.dump(lane.state))
+        framing.load(framing.dump(lane.state))

@@ -13,7 +13,7 @@ from checked_programs import sites
 
 from sluice.streams.checker import SITES
 from sluice.streams.checker.expressions import EXPRESSIONS
-from sluice.streams.checker.patterns import PATTERNS
+from sluice.streams.checker.flow import PATTERNS
 from sluice.streams.checker.statements import STATEMENTS
 
 KEEPS = "keeps"

@@ -6,7 +6,7 @@ import pytest
 
 from sluice.streams import grounded as library
 from sluice.streams.checker import Source, check
-from sluice.streams.checker.scopes import EXPORTED
+from sluice.streams.checker.machine import EXPORTED
 
 NAMES = "from sluice.streams.grounded import Grounded, agent, grounded_pure\n"
 TOOLS = """\

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sluice.codecs.errors import UsageError
 from sluice.streams.grounded import CitationViolation, Grounded, prompt
 from sluice.streams.grounded.citations import quoted_spans, verify
-from sluice.streams.judging.quotes import quotes
+from sluice.streams.judging.prose_literals import quotes
 
 CONTEXT = "The café said “yes” — twice. A second line… and `the_code()` of it; the dogs' bone."
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.streams.judging.cited import cited_spans
-from sluice.streams.judging.quotes import quotes
+from sluice.streams.judging.prose_literals import cited_spans, quotes
 
 
 def inner(text):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sluice.streams.judging.checks import Check, canonical, parse_check
 from sluice.streams.judging.claim_forms import CHANGES, FORMS, claim
 from sluice.streams.judging.coverage import Confirmed, Coverage, cover
-from sluice.streams.judging.coverage_tokens import tokens_of
-from sluice.streams.judging.lexicon import TIES
+from sluice.streams.judging.mentions import tokens_of
+from sluice.streams.judging.prose_literals import TIES
 
 CLAIMS: tuple[tuple[str, str], ...] = (
     ("`f` calls `g`.", "calls(f, g)"),

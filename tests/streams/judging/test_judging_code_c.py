@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 from judged_programs import decided, held
 
-from sluice.streams.judging.code import is_broken, parse_code, symbol_kinds
-from sluice.streams.judging.results import Source
+from sluice.streams.judging.checks import Source
+from sluice.streams.judging.verify import is_broken, parse_code, symbol_kinds
 
 # ---------------------------------------------------------------- C
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from sluice.streams.judging.checks import Check, parse_check
-from sluice.streams.judging.code import code_extents, parse_code, symbol_kinds
+from sluice.streams.judging.checks import Check, Held, Source, parse_check
 from sluice.streams.judging.index import FileIndex
-from sluice.streams.judging.results import Held, Source
-from sluice.streams.judging.verify import Parsing, verify_content
+from sluice.streams.judging.verify import Parsing, code_extents, parse_code, symbol_kinds, verify_content
 
 
 def held(check: str, text: str, path: str = "src/net/a.py", *, whole: bool = True) -> Held:

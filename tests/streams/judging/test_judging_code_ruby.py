@@ -10,8 +10,8 @@ import re
 import pytest
 from judged_programs import decided, held
 
-from sluice.streams.judging.code import parse_code, symbol_kinds
-from sluice.streams.judging.results import Source
+from sluice.streams.judging.checks import Source
+from sluice.streams.judging.verify import parse_code, symbol_kinds
 
 CALLS_AND_FLOW = r"""
 class C

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sluice.streams.judging.checks import Check, parse_check
-from sluice.streams.judging.code import parse_code, verify_code
-from sluice.streams.judging.results import Held, Source
+from sluice.streams.judging.checks import Check, Held, Source, parse_check
+from sluice.streams.judging.verify import parse_code, verify_code
 
 STORE = """\
 // const ghost = 1; function phantom() {}

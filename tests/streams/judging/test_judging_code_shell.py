@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 from judged_programs import decided, held
 
-from sluice.streams.judging.code import parse_code
-from sluice.streams.judging.results import Source
+from sluice.streams.judging.checks import Source
+from sluice.streams.judging.verify import parse_code
 
 PROGRAMS = r"""
 g() { :; }

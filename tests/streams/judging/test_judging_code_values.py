@@ -10,13 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
 
-from sluice.streams.judging import string_escapes as strings
-from sluice.streams.judging.code import parse_code
+from sluice.streams.judging import values as strings
+from sluice.streams.judging.checks import Source
 from sluice.streams.judging.index import value_of
 from sluice.streams.judging.languages import languages_of
-from sluice.streams.judging.literal_values import Found
-from sluice.streams.judging.results import Source
-from sluice.streams.judging.string_escapes import Escapes, decode
+from sluice.streams.judging.values import Escapes, Found, decode
+from sluice.streams.judging.verify import parse_code
 
 FRAMES = {
     "py": "X = {}\n",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sluice.streams.judging.checks import Check, parse_check
 from sluice.streams.judging.coverage import NOTHING_CONFIRMED, Confirmed, Coverage, Proposed, cover
-from sluice.streams.judging.lexicon import FUNCTION
+from sluice.streams.judging.prose_literals import FUNCTION
 
 WHOLE = Proposed("reader", whole=True)
 UNIQUE = Confirmed(unique=True)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.streams.judging.checks import Check, canonical, parse_check
-from sluice.streams.judging.derivation import FORMS_VERSION, Derived, checks_of
+from sluice.streams.judging.claim_forms import FORMS_VERSION, Derived, checks_of
 
 NONE = Derived((), False, "none")
 

@@ -16,11 +16,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.streams.judging.checks import TABLE, Check, parse_check
-from sluice.streams.judging.doc_entries import Document
+from sluice.streams.judging.checks import TABLE, Check, Held, Source, parse_check
+from sluice.streams.judging.document_lines import Document
 from sluice.streams.judging.documents import document_extents, parse_document, verify_document, verify_json_value
 from sluice.streams.judging.index import value_of
-from sluice.streams.judging.results import Held, Source
 
 JSON = """\
 {

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.streams.judging.checks import Check, parse_check
+from sluice.streams.judging.checks import Check, Held, Source, parse_check
 from sluice.streams.judging.documents import Document, document_extents, format_of, parse_document, verify_document
-from sluice.streams.judging.results import Held, Source
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.streams.judging.checks import Check, parse_check
+from sluice.streams.judging.checks import Check, Held, Source, parse_check
 from sluice.streams.judging.facts import (
     CommitFacts,
     PeerFacts,
@@ -24,8 +24,7 @@ from sluice.streams.judging.facts import (
     verify_subscribers,
     verify_tree,
 )
-from sluice.streams.judging.moments import SECOND
-from sluice.streams.judging.results import Held, Source
+from sluice.streams.judging.prose_literals import SECOND
 
 HASH = "4f2a91c0" + "d" * 32
 DIFFERS = Held(False, "differs")

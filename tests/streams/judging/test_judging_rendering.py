@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from sluice.codecs.unicode_text import nfkc, unicodedata2
+from sluice.streams.judging.check_texts import SENTENCES, name, quotation, render
 from sluice.streams.judging.checks import (
     OPERATORS,
     SYMBOL_KINDS,
@@ -24,7 +25,6 @@ from sluice.streams.judging.checks import (
     canonical,
     parse_check,
 )
-from sluice.streams.judging.rendering import SENTENCES, name, quotation, render
 from sluice.streams.sanitise import Trace, clean
 
 HASH = "479a19b" + "0" * 33

@@ -12,9 +12,7 @@ import pytest
 from sluice.codecs.decode import assertion_text, decode_emission
 from sluice.codecs.records import Emission
 from sluice.codecs.vocabulary import CLASSES_1_0
-from sluice.streams.judging.checks import TABLE, Check, parse_check
-from sluice.streams.judging.coverage import cover
-from sluice.streams.judging.teaching import (
+from sluice.streams.judging.check_texts import (
     EXAMPLES,
     PROPOSER_SCHEMA,
     SENTENCE,
@@ -23,6 +21,8 @@ from sluice.streams.judging.teaching import (
     instructions,
     proposer_instructions,
 )
+from sluice.streams.judging.checks import TABLE, Check, parse_check
+from sluice.streams.judging.coverage import cover
 
 FORMS = get_args(Format)
 TEXTS = {**{form: instructions(form) for form in FORMS}, "proposer": proposer_instructions()}

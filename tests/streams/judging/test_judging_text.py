@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.codecs.unicode_text import nfkc
-from sluice.streams.judging.checks import Check, parse_check
-from sluice.streams.judging.results import Held, Source
-from sluice.streams.judging.text_checks import cuts, find_quote, flat, verify_text
+from sluice.streams.judging.checks import Check, Held, Source, parse_check
+from sluice.streams.judging.facts import cuts, find_quote, flat, verify_text
 
 NOT_FOUND, AMBIGUOUS, NOT_WHOLE = Held(None, "not-found"), Held(None, "ambiguous"), Held(None, "not-whole")
 

@@ -11,8 +11,17 @@ from hypothesis import strategies as st
 
 from sluice.codecs.unicode_text import nfkc
 from sluice.streams.judging.checks import Check, Operator, Value, number_of, parse_check
-from sluice.streams.judging.named_times import RELATIONS, compare_times, read_named_time, read_time
-from sluice.streams.judging.values import Text, compare, same, same_text, value_of_text
+from sluice.streams.judging.values import (
+    RELATIONS,
+    Text,
+    compare,
+    compare_times,
+    read_named_time,
+    read_time,
+    same,
+    same_text,
+    value_of_text,
+)
 
 OPERATORS: tuple[Operator, ...] = get_args(Operator)
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.streams.judging.lexicon import STOP_WORDS, UNIT_OF, UNITS
-from sluice.streams.judging.literals import literals
+from sluice.streams.judging.prose_literals import STOP_WORDS, UNIT_OF, UNITS, literals
 
 
 def found(text: str) -> list[tuple[str, str]]:

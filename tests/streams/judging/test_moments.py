@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.streams.judging.moments import SECOND, format_ns, negates, stretch
+from sluice.streams.judging.prose_literals import SECOND, format_ns, negates, stretch
 
 DAY = 86_400 * SECOND
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sluice.streams.judging.checks import parse_check
+from sluice.streams.judging.checks import Held, parse_check
+from sluice.streams.judging.claim_forms import Derived, checks_of
 from sluice.streams.judging.coverage import cover
-from sluice.streams.judging.derivation import Derived, checks_of
-from sluice.streams.judging.outcomes import checks_of_assertion, judged
-from sluice.streams.judging.results import Held
+from sluice.streams.judging.verify import checks_of_assertion, judged
 
 HOLDS, FALSE, OPEN = Held(True), Held(False, "differs"), Held(None, "ambiguous")
 CHANGED, DENIED = Held(False, "changed-since"), Held(None, "not-found")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.streams.judging.quotes import CLOSERS, PLAIN, code_spans, quotes
+from sluice.streams.judging.prose_literals import CLOSERS, PLAIN, code_spans, quotes
 
 
 def inner(text: str) -> list[str]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sluice.streams.judging.checks import parse_check
+from sluice.streams.judging.checks import Held, Source, parse_check
 from sluice.streams.judging.claim_forms import claim
-from sluice.streams.judging.refuting import excused
-from sluice.streams.judging.results import Held, Source
+from sluice.streams.judging.coverage import excused
 from sluice.streams.judging.verify import Parsing, verify_content
 
 BODY = Held(False, "differs", (3, 9))

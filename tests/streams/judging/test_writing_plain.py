@@ -9,8 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from search import examples
 
-from sluice.streams.judging.terms import TermKind
-from sluice.streams.judging.writing import MOST_REJECTED, expression, stands
+from sluice.streams.judging.terms import MOST_REJECTED, TermKind, expression, stands
 
 KINDS = [kind for one in get_args(TermKind) for kind in (get_args(one) or (one,))]
 TEXT = st.text(st.sampled_from("aab_1. ,('’)-:é許\u0e01\u0301 \n$"), max_size=8)

@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sluice.codecs.adoptions import FORMAT, Adoption, write_adoption
 from sluice.codecs.blocks import GENESIS, Block, Event, EventKind, Header, Output, seal, source_of
 from sluice.codecs.errors import DoesNotHoldError
+from sluice.codecs.ledger_statements import FORMAT, Adoption, write_adoption
 from sluice.codecs.notes import Signer
-from sluice.streams.policy.adoption_rule import refusal
 from sluice.streams.policy.keys import Key
-from sluice.streams.policy.policy import DEFAULT_POLICY, CheckpointKeys, Policy, PolicyKeys
-from sluice.topology.ledger.folds import Adjudicate, Bind, FrameAttestations
+from sluice.streams.policy.policy import DEFAULT_POLICY, CheckpointKeys, Policy, PolicyKeys, refusal
+from sluice.topology.engine.folds import Adjudicate, Bind, FrameAttestations
 
 T = 1_800_000_000_000
 OLD, NEW = "A" * 22, "B" * 22

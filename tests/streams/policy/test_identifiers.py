@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.streams.policy.identifiers import KINDS, looks_like, problem_of
+from sluice.streams.policy.keys import KINDS, looks_like, problem_of
 
 ALL = tuple(KINDS)
 ADDRESSES = ["alice@example.com", "a.b-c_d~e@mail.example.co.uk", "user%40example.com", "to:alice@example.com/x"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sluice.streams.policy.toml_reader import load_policy
+from sluice.streams.policy.policy_toml import load_policy
 from sluice.topology.cli.policy_command import policy_text
 
 KEY = "A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg="

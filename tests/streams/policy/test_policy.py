@@ -29,11 +29,11 @@ from sluice.streams.policy.policy import (
     REFERENCE_WRITERS,
     WRITERS,
     Admissibility,
+    AttestationDomain,
     Attestations,
     Composition,
     Confusables,
     ConfusablesByEffect,
-    Domain,
     Emitters,
     Floor,
     LeastObservers,
@@ -47,7 +47,7 @@ from sluice.streams.policy.policy import (
     Trust,
     policy_of_document,
 )
-from sluice.streams.policy.toml_reader import load_policy
+from sluice.streams.policy.policy_toml import load_policy
 
 MINUTE, HOUR = 60_000, 3_600_000
 TIMES = st.integers(1, 10 * 86_400_000)
@@ -56,7 +56,7 @@ CLASSES = st.sampled_from(sorted(CLASSES_1_0))
 EFFECTS = st.sampled_from(get_args(Effect))
 CONFUSABLES = st.sampled_from(get_args(Confusables))
 DOMAINS = st.builds(
-    Domain,
+    AttestationDomain,
     confusables=CONFUSABLES,
     composition=st.sampled_from(get_args(Composition)),
     quorum=st.integers(1, MAX_QUORUM),

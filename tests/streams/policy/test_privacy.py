@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sluice.codecs import blocks
 from sluice.codecs.blocks import Block, Header, Source
 from sluice.codecs.errors import UsageError
-from sluice.codecs.spans import IDENTIFIER_PATTERN
+from sluice.codecs.identifiers import IDENTIFIER_PATTERN
 from sluice.streams.adjudication import fold as core
 from sluice.streams.adjudication import snapshot
 from sluice.streams.policy.policy import Policy, Privacy, PrivacyRules

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from sluice.streams.policy.policy import DEFAULT_POLICY
-from sluice.streams.policy.toml_reader import load_policy
+from sluice.streams.policy.policy_toml import load_policy
 from sluice.topology.cli import main
 
 FOLDER = Path(__file__).resolve().parents[3] / "policies"

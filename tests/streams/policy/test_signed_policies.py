@@ -15,11 +15,19 @@ from sluice.codecs.errors import Fault
 from sluice.codecs.notes import Signer
 from sluice.streams.adjudication import snapshot
 from sluice.streams.policy.keys import Key, succession_bytes
-from sluice.streams.policy.policy import DEFAULT_POLICY, Admissibility, Policy, PolicyKeys, policy_of_document
-from sluice.streams.policy.signed_policies import HEADER, follow, sign, signer_of
-from sluice.streams.policy.toml_reader import load_policy
-from sluice.streams.policy.toml_writer import to_toml
-from sluice.topology.ledger.folds import folds
+from sluice.streams.policy.policy import (
+    DEFAULT_POLICY,
+    HEADER,
+    Admissibility,
+    Policy,
+    PolicyKeys,
+    follow,
+    policy_of_document,
+    sign,
+    signer_of,
+)
+from sluice.streams.policy.policy_toml import load_policy, to_toml
+from sluice.topology.engine.folds import folds
 
 T = 1_800_000_000_000
 ANN, BEN, STRANGER = key_of(1), key_of(2), key_of(3)

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from sluice.codecs.notes import Signer
 from sluice.streams.policy.keys import Key, standing, succession_bytes
 from sluice.streams.policy.policy import DEFAULT_POLICY, CheckpointKeys, policy_of_document
-from sluice.streams.policy.toml_reader import load_policy
-from sluice.streams.policy.toml_writer import to_toml
+from sluice.streams.policy.policy_toml import load_policy, to_toml
 
 NAME, ORIGIN = "sluice/prod", "sluice"
 FIRST, SECOND, THIRD, THIEF = (Signer(NAME, name.encode().ljust(32, b".")) for name in ("1", "2", "3", "thief"))

@@ -13,15 +13,14 @@ from sluice.streams.policy.keys import Key
 from sluice.streams.policy.policy import (
     CAPS,
     DEFAULT_POLICY,
+    AttestationDomain,
     Attestations,
-    Domain,
     Observer,
     PerEffect,
     Proposer,
     policy_of_document,
 )
-from sluice.streams.policy.toml_reader import PolicyError, Problem, load_policy, locate
-from sluice.streams.policy.toml_writer import to_toml
+from sluice.streams.policy.policy_toml import PolicyError, Problem, load_policy, locate, to_toml
 
 REFERENCE = """
 [admissibility]
@@ -132,7 +131,7 @@ def test_a_domain_says_how_its_verdicts_come_to_one() -> None:
     """A majority of three, for instance."""
     text = '[attestations]\nconsensus_domains = ["a"]\n[attestations.a]\ncomposition = "majority"\nquorum = 3'
 
-    assert load_policy(text).attestations.domains == {"a": Domain(composition="majority", quorum=3)}
+    assert load_policy(text).attestations.domains == {"a": AttestationDomain(composition="majority", quorum=3)}
 
 
 @pytest.mark.parametrize(("key", "value"), [("quorum", "0"), ("quorum", "true"), ("composition", '"loudest"')])
@@ -149,7 +148,7 @@ def test_a_consensus_domain_may_have_a_table_of_its_own() -> None:
     text = '[attestations]\nconsensus_domains = ["b", "a"]\n[attestations.a]\nconfusables = "flag"'
 
     assert load_policy(text).attestations == Attestations(
-        consensus_domains=["a", "b"], domains={"a": Domain(confusables="flag")}
+        consensus_domains=["a", "b"], domains={"a": AttestationDomain(confusables="flag")}
     )
 
 

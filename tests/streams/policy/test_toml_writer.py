@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from sluice.codecs.records import Disposition, Effect
 from sluice.codecs.vocabulary import CLASSES_1_0
 from sluice.streams.policy import policy as p
-from sluice.streams.policy.toml_reader import load_policy
-from sluice.streams.policy.toml_writer import to_toml
+from sluice.streams.policy.policy_toml import load_policy, to_toml
 
 EFFECTS, DISPOSITIONS = st.sampled_from(get_args(Effect)), st.sampled_from(get_args(Disposition))
 DOMAINS = st.builds(
-    p.Domain,
+    p.AttestationDomain,
     confusables=st.sampled_from(get_args(p.Confusables)),
     composition=st.sampled_from(get_args(p.Composition)),
     quorum=st.integers(1, p.MAX_QUORUM),

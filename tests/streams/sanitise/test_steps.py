@@ -12,7 +12,7 @@ from search import examples
 from sluice.codecs import unicode_text
 from sluice.streams.sanitise import Trace, Treatment, clean, unexpected_confusables
 from sluice.streams.sanitise import _steps as steps
-from sluice.streams.sanitise._chat import find_markers
+from sluice.streams.sanitise._markup import find_markers
 
 FRAGMENTS = st.sampled_from(
     [

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from sluice.codecs import unicode_text
 from sluice.streams.sanitise import _uri
-from sluice.streams.sanitise._host import is_private
-from sluice.streams.sanitise._uri import harden_uri
+from sluice.streams.sanitise._uri import harden_uri, is_private
 
 
 @pytest.mark.parametrize(

@@ -14,20 +14,20 @@ from hypothesis import strategies as st
 from search import examples
 
 from sluice.codecs import blocks
-from sluice.codecs.blocks import MAX_INPUT_BYTES, Event, EventKind, Header, Output, Source
+from sluice.codecs.blocks import MAX_INPUT_BYTES, Event, EventKind, Header, Output, Source, quarantine
 from sluice.codecs.decode import decode_observation
 from sluice.codecs.errors import DoesNotHoldError, Fault
 from sluice.codecs.partition import PARTITIONERS
-from sluice.codecs.quarantine import quarantine
 from sluice.streams.adjudication.fold import event_for
+from sluice.streams.adjudication.state import cost
 from sluice.streams.adjudication.versions import fold_version
-from sluice.streams.adjudication.waiting import cost
 from sluice.streams.judging.checks import parse_check
+from sluice.streams.judging.claim_forms import checks_of
 from sluice.streams.judging.coverage import cover
-from sluice.streams.judging.derivation import checks_of
 from sluice.streams.policy.policy import DEFAULT_POLICY, HOUR, Admissibility, Observer, Policy
-from sluice.streams.sightings import binding, binding_state
-from sluice.streams.sightings.binding_state import MAX_TIMERS, due, dump, load, next_due
+from sluice.streams.sightings import binding
+from sluice.streams.sightings import binding as binding_state
+from sluice.streams.sightings.binding import MAX_TIMERS, due, dump, load, next_due
 
 T = 1_800_000_000_000
 TEXT = "CHANGELOG.md has an entry dated 2026-05-25."
@@ -68,7 +68,7 @@ class Lane:
     fold = fold_version() + binding.FORMS
 
     def __init__(self, policy: Policy = DEFAULT_POLICY, lane: int = 0, lanes: int = 1) -> None:
-        self.state = binding.new_state(lane, lanes)
+        self.state = binding.new_bind_state(lane, lanes)
         self._height, self._next = 0, dict.fromkeys(binding.INPUTS, 0)
         self.block(T, [("policies", policy)])
 
@@ -394,7 +394,7 @@ def test_a_batch_that_could_not_be_read_is_a_dead_letter_and_counted():
 def test_a_ledger_begins_with_a_policy():
     """No record has any meaning before."""
     lane = Lane()
-    lane.state = binding.new_state(0, 1)
+    lane.state = binding.new_bind_state(0, 1)
 
     with pytest.raises(DoesNotHoldError, match="begins with a policy"):
         lane.block(T, [seen_before()])

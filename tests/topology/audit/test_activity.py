@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.topology.audit.activity import SHORTEST, STRETCHES, ActivityCounts
+from sluice.topology.audit.report import SHORTEST, STRETCHES, ActivityCounts
 
 T = 1_790_000_000_000
 TIMES = st.lists(st.tuples(st.integers(0, 400 * 86_400_000), st.integers(0, 9)), min_size=1, max_size=50)

@@ -48,7 +48,7 @@ async def test_they_are_compared_like_other_outputs(tmp_path: Path):
 async def test_one_that_is_otherwise_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """By the root, and one by one: a fold that cited otherwise than the one that wrote the ledger."""
     made = lane(CITING)
-    monkeypatch.setattr("sluice.streams.adjudication.citing.MAX_BYTES", 0)
+    monkeypatch.setattr("sluice.streams.adjudication.outputs.MAX_BYTES", 0)
 
     report = await audit(AuditRequest(Settings(), made.export(tmp_path)), "now")
 

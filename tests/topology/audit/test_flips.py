@@ -16,7 +16,7 @@ from search import examples
 
 from sluice.topology.audit.report import Report
 from sluice.topology.audit.run import AuditRequest, audit
-from sluice.topology.ledger.export_files import file_name
+from sluice.topology.engine.export_files import file_name
 from sluice.topology.settings.settings import Settings
 
 pytestmark = pytest.mark.slow

@@ -14,22 +14,20 @@ import pytest
 from msgspec.structs import replace
 
 from sluice.codecs.blocks import Event, unseal
-from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head, origin
-from sluice.codecs.notes import Signer
+from sluice.codecs.notes import NO_CHECKPOINT, Checkpoint, Head, Signer, origin
 from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.times import format_time
 from sluice.streams.adjudication.versions import fold_version
 from sluice.streams.policy.policy import Policy, Sightings
-from sluice.topology.audit.bound_marks import mark_of
+from sluice.topology.audit.lane_groups import mark_of
 from sluice.topology.audit.report import Report, lines
 from sluice.topology.audit.report_page import page
 from sluice.topology.audit.run import AuditRequest, audit
+from sluice.topology.engine import export_files
+from sluice.topology.engine.chain import BlockBuilder, ChainHead
+from sluice.topology.engine.export_files import AUDITED, LATER, MANIFEST, Manifest, Stored, Writing, file_name
+from sluice.topology.engine.folds import folds
 from sluice.topology.kafka.topics import TOPICS
-from sluice.topology.ledger import export_files
-from sluice.topology.ledger.block_builder import BlockBuilder
-from sluice.topology.ledger.chain import ChainHead
-from sluice.topology.ledger.export_files import AUDITED, LATER, MANIFEST, Manifest, Stored, Writing, file_name
-from sluice.topology.ledger.folds import folds
 from sluice.topology.settings.settings import Settings
 
 T, LANES = 1_800_000_000_000, 2

@@ -8,8 +8,8 @@ from typing import Any
 
 from audited_lanes import SIGNER, World
 
-from sluice.codecs.adoptions import FORMAT, Adoption, write_adoption
 from sluice.codecs.blocks import Event, EventKind
+from sluice.codecs.ledger_statements import FORMAT, Adoption, write_adoption
 from sluice.topology.audit.report import lines
 from sluice.topology.audit.report_page import page
 from sluice.topology.audit.run import AuditRequest, audit

@@ -21,7 +21,7 @@ from sluice.codecs.record_batches import Cursor, batches, read_stored
 from sluice.topology.audit.output_checks import Comparison, matching, run_of
 from sluice.topology.audit.report import Report
 from sluice.topology.audit.run import AuditRequest, audit
-from sluice.topology.ledger.export_files import Stored
+from sluice.topology.engine.export_files import Stored
 from sluice.topology.settings.settings import Settings
 
 pytestmark = pytest.mark.slow

@@ -13,14 +13,13 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from sluice.codecs.blocks import Event, Header
-from sluice.codecs.checkpoints import origin
-from sluice.codecs.lane_claims import KEY, Claim, claim_hash, write_claim
-from sluice.codecs.notes import Signer
+from sluice.codecs.ledger_statements import KEY, Claim, claim_hash, write_claim
+from sluice.codecs.notes import Signer, origin
 from sluice.codecs.times import format_time
 from sluice.topology.audit.report import Report, lines
 from sluice.topology.audit.report_page import page
 from sluice.topology.audit.run import AuditRequest, audit
-from sluice.topology.ledger.export_files import Stored
+from sluice.topology.engine.export_files import Stored
 from sluice.topology.settings.settings import Settings
 
 LANE = 1

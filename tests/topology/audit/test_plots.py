@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from sluice.topology.audit.activity import ActivityCounts
-from sluice.topology.audit.models import LaneReport
-from sluice.topology.audit.plots import Axis, axis_of, plots
+from sluice.topology.audit.report import ActivityCounts, LaneReport
+from sluice.topology.audit.report_page import Axis, axis_of, plots
 
 START = 1_790_000_000_000
 DAY = 86_400_000

@@ -23,11 +23,10 @@ from sluice.streams.policy.keys import Key
 from sluice.streams.policy.policy import DEFAULT_POLICY, CheckpointKeys
 from sluice.topology.audit import divergences
 from sluice.topology.audit.divergences import MEANING, MOST
-from sluice.topology.audit.models import Span
-from sluice.topology.audit.report import Report, lines
+from sluice.topology.audit.report import Report, Span, lines
 from sluice.topology.audit.run import AuditRequest, audit
-from sluice.topology.checkpoints.trust import TrustedKey, listed
-from sluice.topology.ledger import export_files
+from sluice.topology.engine import export_files
+from sluice.topology.engine.trust import TrustedKey, listed
 from sluice.topology.settings.settings import Settings
 
 KEYS = (SIGNER.verifier,)

@@ -8,7 +8,8 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from sluice.codecs.errors import UnreachableError, UsageError
-from sluice.topology.brokers import EmbeddedBroker, RealBroker, embedded, jars
+from sluice.topology.kafka import local_broker
+from sluice.topology.kafka.local_broker import EmbeddedBroker, RealBroker
 
 
 @pytest.fixture
@@ -49,14 +50,14 @@ def write_java(folder: Path, version: str = "17.0.15", otherwise: str = "exit 0"
 )
 def test_the_version_of_java_is_read_in_every_way_it_is_reported(output: str, version: int | None):
     """Old and new numbering, early access and further lines."""
-    assert jars.java_version(output) == version
+    assert local_broker.java_version(output) == version
 
 
 def test_missing_java_is_one_sentence_that_says_what_to_install(programs: Path):
     """Not to be reached, exit status 3."""
     with pytest.raises(UnreachableError, match=r"needs Java 17 or later, and there is no `java`; install OpenJDK 17"):
         RealBroker().start()
-    assert "there is no `java`" in jars.missing()
+    assert "there is no `java`" in local_broker.missing()
 
 
 def test_java_that_is_too_old_is_refused_with_its_version(programs: Path):
@@ -75,7 +76,7 @@ def test_java_home_goes_before_the_path(programs: Path, tmp_path: Path, monkeypa
     (tmp_path / "home" / "bin" / "sh").symlink_to("/bin/sh")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
 
-    assert jars.find_java() == str(tmp_path / "home" / "bin" / "java")
+    assert local_broker.find_java() == str(tmp_path / "home" / "bin" / "java")
 
 
 def test_missing_maven_is_one_sentence_that_says_what_to_install(programs: Path):
@@ -84,7 +85,7 @@ def test_missing_maven_is_one_sentence_that_says_what_to_install(programs: Path)
 
     with pytest.raises(UnreachableError, match=r"there is no `mvn`; install OpenJDK 17 or later and Maven"):
         RealBroker().start()
-    assert "there is no `mvn`" in jars.missing()
+    assert "there is no `mvn`" in local_broker.missing()
 
 
 def test_a_download_that_breaks_is_not_taken_for_whole(programs: Path):
@@ -92,9 +93,9 @@ def test_a_download_that_breaks_is_not_taken_for_whole(programs: Path):
     write_program(programs, "mvn", "mkdir libs; touch libs/half.jar; echo '[ERROR] no route to host'; exit 1")
 
     with pytest.raises(UnreachableError, match="Maven cannot fetch Apache Kafka's jars: no route to host"):
-        jars.fetch_kafka(lambda line: None)
+        local_broker.fetch_kafka(lambda line: None)
 
-    assert list(jars.cache_folder().iterdir()) == []
+    assert list(local_broker.cache_folder().iterdir()) == []
 
 
 def test_jars_are_fetched_once(programs: Path):
@@ -102,15 +103,15 @@ def test_jars_are_fetched_once(programs: Path):
     write_program(programs, "mvn", "mkdir libs; touch libs/kafka.jar")
     output: list[str] = []
 
-    libs = jars.fetch_kafka(output.append)
+    libs = local_broker.fetch_kafka(output.append)
     (programs / "mvn").unlink()
 
-    assert jars.fetch_kafka(output.append) == libs
+    assert local_broker.fetch_kafka(output.append) == libs
     assert [path.name for path in libs.iterdir()] == ["kafka.jar"]
-    assert [path.name for path in jars.cache_folder().iterdir()] == [f"kafka-{jars.KAFKA_VERSION}"]
+    assert [path.name for path in local_broker.cache_folder().iterdir()] == [f"kafka-{local_broker.KAFKA_VERSION}"]
     assert len(output) == 2
     write_java(programs)
-    assert jars.missing() == ""
+    assert local_broker.missing() == ""
 
 
 def test_a_cache_that_cannot_be_written_is_reported(programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -120,13 +121,13 @@ def test_a_cache_that_cannot_be_written_is_reported(programs: Path, tmp_path: Pa
     write_program(programs, "mvn", "exit 0")
 
     with pytest.raises(UnreachableError, match=r"file/sluice: cannot write there: .*; set XDG_CACHE_HOME"):
-        jars.fetch_kafka(lambda line: None)
+        local_broker.fetch_kafka(lambda line: None)
 
 
 @pytest.fixture
 def fake_kafka(programs: Path) -> Path:
     """Jars that are there, so that only `java` decides what happens."""
-    (jars.cache_folder() / f"kafka-{jars.KAFKA_VERSION}" / "libs").mkdir(parents=True)
+    (local_broker.cache_folder() / f"kafka-{local_broker.KAFKA_VERSION}" / "libs").mkdir(parents=True)
     return programs
 
 
@@ -177,7 +178,7 @@ async def test_the_embedded_broker_takes_and_gives_back_records():
 
     assert [record.value for record in got] == values
     assert [record.partition for record in got] == [metadata.partition for metadata in sent]
-    assert partitions == set(range(embedded.PARTITIONS))
+    assert partitions == set(range(local_broker.PARTITIONS))
 
 
 def test_the_embedded_broker_starts_and_stops_more_than_once():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sluice.codecs.errors import UnreachableError
-from sluice.topology.brokers.class_archive import LOCK, class_archive, share_classes
+from sluice.topology.kafka.local_broker import CLASSES_LOCK, class_archive, share_classes
 
 ARCHIVE = "classes.jsa"
 
@@ -35,7 +35,7 @@ def test_the_archive_is_made_once_and_then_used(tmp_path: Path):
 
     assert told_and_recorded(tmp_path) == (used, ["keeping Apache Kafka's classes for quicker starts, once"], 1)
     assert told_and_recorded(tmp_path) == (used, [], 0)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [LOCK, ARCHIVE]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [CLASSES_LOCK, ARCHIVE]
 
 
 @pytest.mark.parametrize("failure", [UnreachableError("Kafka does not come up"), b""])
@@ -60,7 +60,7 @@ def interrupted(path: Path) -> None:
 
 def test_while_another_process_makes_it_this_one_goes_without(tmp_path: Path):
     """Nobody waits for it."""
-    held = os.open(tmp_path / LOCK, os.O_RDWR | os.O_CREAT)
+    held = os.open(tmp_path / CLASSES_LOCK, os.O_RDWR | os.O_CREAT)
     fcntl.flock(held, fcntl.LOCK_EX)
     try:
         assert told_and_recorded(tmp_path) == ([], [], 0)

@@ -23,38 +23,36 @@ from structlog.testing import capture_logs
 
 from sluice.codecs import merkle
 from sluice.codecs.blocks import Block, EventKind, Output, outputs_root, unseal
-from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head, parse_checkpoint
 from sluice.codecs.errors import DoesNotHoldError, UnreachableError, UsageError
-from sluice.codecs.ledger_identity import identity_in
-from sluice.codecs.notes import Signer, parse_note, signers_of
+from sluice.codecs.ledger_statements import identity_in
+from sluice.codecs.notes import NO_CHECKPOINT, Checkpoint, Head, Signer, parse_checkpoint, parse_note, signers_of
 from sluice.streams.policy.keys import Key
 from sluice.streams.policy.policy import CheckpointKeys, Policy
-from sluice.topology.checkpoints import checkpointing as module
-from sluice.topology.checkpoints import retentions
-from sluice.topology.checkpoints.checkpointing import (
+from sluice.topology.engine import checkpointing, lane_control
+from sluice.topology.engine import checkpointing as module
+from sluice.topology.engine import lane as lane_module
+from sluice.topology.engine.chain import ChainHead
+from sluice.topology.engine.checkpointing import (
     Checkpoints,
+    Retentions,
     Tips,
     checkpoints_of,
     follow,
     load_key,
     read_checkpoint,
 )
-from sluice.topology.checkpoints.retentions import Retentions
-from sluice.topology.checkpoints.trust import Trust
-from sluice.topology.kafka.claiming import Member
+from sluice.topology.engine.folds import folds
+from sluice.topology.engine.installation import Claimant
+from sluice.topology.engine.lane_control import ConcurrencyLimiter
+from sluice.topology.engine.ledger import KafkaLedger
+from sluice.topology.engine.restore import Start
+from sluice.topology.engine.trust import Trust
+from sluice.topology.engine.worker import Worker
 from sluice.topology.kafka.connect import open_consumer
+from sluice.topology.kafka.membership import Member
 from sluice.topology.kafka.partition_reader import read_to_end
 from sluice.topology.kafka.transactions import FencedError, LaneProducer, TooLargeError
-from sluice.topology.ledger.chain import ChainHead
-from sluice.topology.ledger.folds import folds
-from sluice.topology.ledger.ledger import KafkaLedger
-from sluice.topology.recovery.restore import Start
 from sluice.topology.settings.settings import Settings
-from sluice.topology.worker import lane as lane_module
-from sluice.topology.worker import retry
-from sluice.topology.worker.claimant import Claimant
-from sluice.topology.worker.lane_turns import Turns
-from sluice.topology.worker.worker import Worker
 
 NAME = "sluice/ledger/0"
 SIGNER = Signer("sluice/test", b"s" * 32)
@@ -64,8 +62,8 @@ STRANGER = Signer("sluice/another", b"t" * 32)
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """A lane that failed comes back at once."""
-    monkeypatch.setattr(retry, "RETRY_SECONDS", (0.001, 0.001))
-    monkeypatch.setattr(retry, "FENCED_SECONDS", 0.005)
+    monkeypatch.setattr(lane_control, "RETRY_SECONDS", (0.001, 0.001))
+    monkeypatch.setattr(lane_control, "FENCED_SECONDS", 0.005)
 
 
 def values(log: Log) -> list[bytes]:
@@ -158,7 +156,7 @@ class TestWhenTheyCome:
                 raise UnreachableError("no broker answers")
             return answer
 
-        monkeypatch.setattr(retentions, "kept_for", kept_for)
+        monkeypatch.setattr(checkpointing, "kept_for", kept_for)
         kept = Retentions(Settings(checkpoint_interval=0.001), ("admitted", "grounded", "verdicts"))
         following = asyncio.create_task(kept.follow())
         world = World()
@@ -176,7 +174,7 @@ class TestWhenTheyCome:
 
     async def test_a_broker_that_does_not_say_it_holds_no_lane_up(self, monkeypatch: pytest.MonkeyPatch):
         """Its checkpoints record none."""
-        monkeypatch.setattr(retentions, "FIRST_SECONDS", 0.01)
+        monkeypatch.setattr(checkpointing, "FIRST_SECONDS", 0.01)
         world = World()
         world.make(checkpoints=checkpoints(world.log, retentions=Retentions(Settings(), ()), outputs=("admitted",)))
         async with world.running():
@@ -582,7 +580,7 @@ class TestTakingOver:
     async def test_a_checkpoint_waits_for_lanes_that_are_to_be_taken_over(self, monkeypatch: pytest.MonkeyPatch):
         """Hundreds of lanes come at once: what can wait takes nothing from those that do not run yet."""
         monkeypatch.setattr(lane_module, "LATE_SECONDS", 0.02)
-        world, turns = World(), Turns()
+        world, turns = World(), ConcurrencyLimiter()
         checkpoints = Checkpoints(SIGNER, NAME, 0, Tips(2), 0.001, reader(lambda: values(world.log)))
         monkeypatch.setattr(module, "SOON_SECONDS", 0.0)
         world.make(checkpoints=checkpoints, take_overs=turns)

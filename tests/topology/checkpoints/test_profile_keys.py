@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from sluice.codecs.dids import did_of, key_of
 from sluice.codecs.notes import Verifier
-from sluice.streams.policy.policy import DEFAULT_POLICY, Policy
-from sluice.streams.policy.signed_policies import HEADER, sign, signer_of
-from sluice.streams.policy.toml_reader import load_policy
-from sluice.topology.checkpoints.signing import load_signer
-from sluice.topology.checkpoints.trust import Trust
+from sluice.codecs.signatures import did_of, key_of
+from sluice.streams.policy.policy import DEFAULT_POLICY, HEADER, Policy, sign, signer_of
+from sluice.streams.policy.policy_toml import load_policy
 from sluice.topology.cli import main
+from sluice.topology.engine.signing import load_signer
+from sluice.topology.engine.trust import Trust
 from sluice.topology.settings.settings import load_settings
 
 PARTIES = ["--worker", "sluice/a", "--observer", "o-1", "--observer", "o-2", "--emitter", "bot", "--role", "console"]

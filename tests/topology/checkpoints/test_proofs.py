@@ -19,13 +19,11 @@ from search import examples
 
 from sluice.codecs import merkle
 from sluice.codecs.blocks import Output, leaf_data, read_statement, statement, statement_hash, unseal
-from sluice.codecs.checkpoints import Checkpoint, Head, leaf_of, parse_checkpoint
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.codecs.notes import Signer, parse_note
-from sluice.topology.checkpoints.proof_files import Place, Proof, make_leaf, parse_proof, render
-from sluice.topology.checkpoints.proofs import verify
-from sluice.topology.checkpoints.proving import prove, prove_consistency
-from sluice.topology.ledger.log_reader import FolderLogs
+from sluice.codecs.notes import Checkpoint, Head, Signer, leaf_of, parse_checkpoint, parse_note
+from sluice.topology.audit.proofs import Place, Proof, make_leaf, parse_proof, render, verify
+from sluice.topology.audit.proving import prove, prove_consistency
+from sluice.topology.engine.stored_topics import FolderLogs
 
 KEYS = [SIGNER.verifier]
 

@@ -11,13 +11,11 @@ from checkpointed import SIGNER, STRICT, CheckpointedLane, T, emission_of_two_cl
 from exported import lane_of
 
 from sluice.codecs.blocks import unseal
-from sluice.codecs.checkpoints import Checkpoint
 from sluice.codecs.errors import DoesNotHoldError, UsageError
-from sluice.codecs.notes import Signer
-from sluice.topology.checkpoints.proof_files import ConsistencyProof, Proof
-from sluice.topology.checkpoints.proofs import ConsistencyShown, RecordShown, verify
-from sluice.topology.checkpoints.proving import prove, prove_consistency
-from sluice.topology.ledger.log_reader import FolderLogs, Stored, file_name, write_record
+from sluice.codecs.notes import Checkpoint, Signer
+from sluice.topology.audit.proofs import ConsistencyProof, ConsistencyShown, Proof, RecordShown, verify
+from sluice.topology.audit.proving import prove, prove_consistency
+from sluice.topology.engine.stored_topics import FolderLogs, Stored, file_name, write_record
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from threading import Barrier
 import pytest
 
 from sluice.codecs.errors import UsageError
-from sluice.topology.checkpoints import signing
-from sluice.topology.checkpoints.signing import load_or_make_signer, load_signer, new_signer, save_signer
+from sluice.topology.engine import signing
+from sluice.topology.engine.signing import load_or_make_signer, load_signer, new_signer, save_signer
 
 
 def test_a_key_is_made_on_first_use_and_read_again(tmp_path: Path) -> None:

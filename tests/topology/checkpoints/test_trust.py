@@ -9,9 +9,8 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
-from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.codecs.notes import Signer, parse_note
+from sluice.codecs.notes import NO_CHECKPOINT, Checkpoint, Head, Signer, parse_note
 from sluice.streams.policy.keys import Key
 from sluice.streams.policy.policy import (
     DEFAULT_POLICY,
@@ -22,10 +21,10 @@ from sluice.streams.policy.policy import (
     Policy,
     Reviewers,
 )
-from sluice.streams.policy.toml_reader import load_policy
-from sluice.topology.checkpoints.signing import load_signer, save_signer
-from sluice.topology.checkpoints.trust import Trust, revoked_keys
+from sluice.streams.policy.policy_toml import load_policy
 from sluice.topology.cli import main
+from sluice.topology.engine.signing import load_signer, save_signer
+from sluice.topology.engine.trust import Trust, revoked_keys
 
 OWN, OTHER, STRANGER = (Signer(name, name.encode().ljust(32, b".")) for name in ("own", "other", "stranger"))
 TIME = 1_790_000_000_000

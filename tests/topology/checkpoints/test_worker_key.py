@@ -10,14 +10,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head
 from sluice.codecs.errors import UsageError
-from sluice.codecs.notes import Signer
+from sluice.codecs.notes import NO_CHECKPOINT, Checkpoint, Head, Signer
 from sluice.streams.policy.keys import Key
 from sluice.streams.policy.policy import CheckpointKeys, Policy
-from sluice.topology.checkpoints.checkpointing import key_path
-from sluice.topology.checkpoints.signing import load_signer, new_signer, save_signer
-from sluice.topology.checkpoints.worker_key import worker_key
+from sluice.topology.engine.checkpointing import key_path, worker_key
+from sluice.topology.engine.signing import load_signer, new_signer, save_signer
 from sluice.topology.kafka.connect import open_producer
 from sluice.topology.settings.settings import Settings
 

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from sluice.codecs.errors import UnreachableError
 from sluice.topology.cli import COMMANDS, main
-from sluice.topology.cli.ending import ended, run_to_its_end
+from sluice.topology.cli.standard_streams import ended, run_to_its_end
 
 SLUICE = [sys.executable, "-c", "from sluice.topology.cli import main; main()"]
 
@@ -148,7 +148,7 @@ def test_ctrl_c_is_one_word_and_130(command: str):
     ("arguments", "where"),
     [
         (["check", "-"], "sluice.topology.cli.check_command._in_a_deep_thread"),
-        (["consume", "--broker", "127.0.0.1:1"], "sluice.topology.cli.consume_command._print_lines"),
+        (["consume", "--broker", "127.0.0.1:1"], "sluice.topology.cli.kafka_commands._print_lines"),
     ],
 )
 def test_ctrl_c_ends_any_command_alike(arguments: list[str], where: str, monkeypatch: pytest.MonkeyPatch):

@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 from exported import BASE, KEY, H, M, S, emission_after, explanation_of, lane_after, observation_after, reviewed_claim
 from rich.console import Console
 
+from sluice.topology.audit.explanation_view import show
 from sluice.topology.cli import main
-from sluice.topology.explain.explanation_view import show
 
 EVIL = "It is \u202eso\x1b[31m, [bold]they[/bold] say."
 WHOLE = {"chars": [0, len(EVIL)]}

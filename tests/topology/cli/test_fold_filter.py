@@ -17,9 +17,8 @@ from sluice.codecs.blocks import Block, EventKind
 from sluice.codecs.errors import Fault, UsageError
 from sluice.streams.adjudication import fold as core
 from sluice.streams.policy.policy import DEFAULT_POLICY, Admissibility, Floor, Policy
-from sluice.topology.ledger import fold_filter
-from sluice.topology.ledger.fold_filter import FoldFilter, parse_until
-from sluice.topology.ledger.folds import Adjudicate
+from sluice.topology.engine import folds
+from sluice.topology.engine.folds import Adjudicate, FoldFilter, parse_until
 
 T = 1_800_000_000_000
 GREP, GIT = "substrate.grep", "substrate.git.log"
@@ -249,7 +248,7 @@ def test_no_block_of_a_filter_fires_more_timers_than_a_lane_s_would(
     ledger: list[Block], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While more are due, empty blocks close at that time; the record comes when they are done."""
-    monkeypatch.setattr(fold_filter.core, "MAX_TIMERS", 2)
+    monkeypatch.setattr(folds.core, "MAX_TIMERS", 2)
     monkeypatch.setattr("sluice.streams.adjudication.state.MAX_TIMERS", 2)
     filtering = FoldFilter(EASY)
     for number in range(5):

@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 from vetted_session import ANSWER, FALSE, SOURCE, TRUE, make_repo
 
-from sluice.topology.cli import hook_command as hook_command
 from sluice.topology.cli import main
-from sluice.topology.vet import last_messages
+from sluice.topology.cli import vet_commands as hook_command
+from sluice.topology.vet import agents
 from sluice.topology.vet.agents import AGENTS
 
 
@@ -27,7 +27,7 @@ def repo(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(last_messages, "WAITED_SECONDS", 0.0)
+    monkeypatch.setattr(agents, "WAITED_SECONDS", 0.0)
     return tmp_path / "cache"
 
 
@@ -209,8 +209,8 @@ def test_cursor_may_stop(others: dict[str, Any], why: str, repo: Path):
 
 def test_the_second_hook_waits_for_the_first(repo: Path, monkeypatch: pytest.MonkeyPatch):
     """Cursor starts both, and does not say that one ends before the other begins."""
-    monkeypatch.setattr(last_messages, "WAITED_SECONDS", 60.0)
-    late = threading.Timer(0.3, last_messages.keep, ("c-1", "g-1", FALSE))
+    monkeypatch.setattr(agents, "WAITED_SECONDS", 60.0)
+    late = threading.Timer(0.3, agents.keep, ("c-1", "g-1", FALSE))
     late.start()
     assert FALSE in run("cursor", of_cursor(repo, "stop")).stdout
     late.join()
@@ -218,22 +218,22 @@ def test_the_second_hook_waits_for_the_first(repo: Path, monkeypatch: pytest.Mon
 
 def test_messages_that_nobody_took_are_forgotten(cache: Path):
     """After a day; a file of somebody else's stays."""
-    last_messages.keep("old", "g", "text")
+    agents.keep("old", "g", "text")
     (old,) = (cache / "sluice" / "hooks").iterdir()
-    then = time.time() - 2 * last_messages.KEPT_SECONDS
+    then = time.time() - 2 * agents.KEPT_SECONDS
     os.utime(old, (then, then))
-    last_messages.keep("new", "g", "text")
+    agents.keep("new", "g", "text")
     assert not old.exists()
-    assert last_messages.taken("new", "g") == "text"
+    assert agents.taken("new", "g") == "text"
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b"\xff", b'{"generation": 1}'])
 def test_a_kept_file_of_another_form_is_no_message(content: bytes, cache: Path):
     """Somebody may have written there."""
-    last_messages.keep("c", "g", "text")
+    agents.keep("c", "g", "text")
     (kept,) = (cache / "sluice" / "hooks").iterdir()
     kept.write_bytes(content)
-    assert last_messages.taken("c", "g") is None
+    assert agents.taken("c", "g") is None
 
 
 def test_where_nothing_can_be_kept_one_sentence_says_so(repo: Path, cache: Path):

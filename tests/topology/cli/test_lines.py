@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.codecs.errors import Fault, UsageError
-from sluice.topology.cli import lines
-from sluice.topology.cli.lines import files_argument, read_lines, run_filter, run_filter_many
+from sluice.topology.cli import standard_streams
+from sluice.topology.cli.standard_streams import files_argument, read_lines, run_filter, run_filter_many
 
 
 @click.command()
@@ -101,7 +101,7 @@ def test_a_line_that_is_too_long_is_refused_without_being_held_and_the_next_one_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The bound itself is allowed; the rest of a longer line is skipped up to its end."""
-    monkeypatch.setattr(lines, "MAX_LINE", 10)
+    monkeypatch.setattr(standard_streams, "MAX_LINE", 10)
     given = b"x" * 10 + b"\n" + b"y" * 11 + b"\n" + b"z" * 35 + b"\nlast\n"
 
     result = run(given=given)
@@ -118,7 +118,7 @@ def test_a_line_that_is_too_long_is_refused_without_being_held_and_the_next_one_
 
 def test_a_too_long_last_line_without_an_end_is_refused_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """The end of the file ends the line."""
-    monkeypatch.setattr(lines, "MAX_LINE", 10)
+    monkeypatch.setattr(standard_streams, "MAX_LINE", 10)
 
     assert [answer["line"] for answer in answers(run(given=b"ok\n" + b"z" * 30))] == ["ok", 2]
 

@@ -17,11 +17,11 @@ from click.testing import CliRunner, Result
 
 from sluice.codecs.times import parse_time
 from sluice.streams.policy.policy import DEFAULT_POLICY
-from sluice.topology.brokers import EmbeddedBroker
-from sluice.topology.cli import consume_command as consume_cli
+from sluice.topology.cli import kafka_commands as consume_cli
 from sluice.topology.cli import main, pending
+from sluice.topology.engine import policies
 from sluice.topology.kafka.connect import open_producer
-from sluice.topology.ledger import policies
+from sluice.topology.kafka.local_broker import EmbeddedBroker
 from sluice.topology.settings.settings import Settings
 
 HORIZON = DEFAULT_POLICY.admissibility.horizon

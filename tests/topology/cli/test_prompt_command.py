@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from figures import shipped
 
-from sluice.streams.judging.teaching import PROPOSER_SCHEMA, Format, instructions, proposer_instructions
+from sluice.streams.judging.check_texts import PROPOSER_SCHEMA, Format, instructions, proposer_instructions
 from sluice.topology.cli import main
 
 RESULTS = Path(__file__).resolve().parents[3] / "benchmarks" / "results"

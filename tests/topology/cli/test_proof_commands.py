@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from sluice.codecs.notes import Signer
 from sluice.topology.cli import main
 from sluice.topology.cli import proof_commands as commands
-from sluice.topology.ledger.folds import FrameAttestations
+from sluice.topology.engine.folds import FrameAttestations
 
 KEY = str(SIGNER.verifier)
 
@@ -178,7 +178,7 @@ def test_a_file_that_is_no_proof_does_not_hold(tmp_path: Path, text: str) -> Non
 
 def test_a_file_that_is_endless_is_not_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is bounded, whoever sent the file."""
-    monkeypatch.setattr("sluice.topology.checkpoints.proof_files.MAX_FILE", 100)
+    monkeypatch.setattr("sluice.topology.audit.proofs.MAX_FILE", 100)
     (tmp_path / "file").write_bytes(b" " * 101)
 
     result = run("verify", tmp_path / "file", "--key", KEY)

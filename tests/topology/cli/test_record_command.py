@@ -23,9 +23,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from vetted_session import ANSWER, FALSE, TRUE, claude_session
 
 from sluice.record import MemorySink
-from sluice.topology.brokers.embedded import PARTITIONS, EmbeddedBroker
 from sluice.topology.cli import main
-from sluice.topology.kafka.consume import read
+from sluice.topology.kafka.local_broker import PARTITIONS, EmbeddedBroker
+from sluice.topology.kafka.topic_reader import read
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.settings.settings import Settings
 

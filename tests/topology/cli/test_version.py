@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from sluice.codecs import compiled_core as codecs
-from sluice.streams.adjudication import compiled_fold as fold
+from sluice.streams.adjudication import fold_layout as fold
 from sluice.topology.cli import main
 from sluice.topology.cli.version import version_line
 

@@ -17,7 +17,7 @@ from vetted_session import ANSWER, FALSE, TRUE, claude_session, git
 
 from sluice.record import MemorySink
 from sluice.record.proposing import Context, key_of
-from sluice.streams.judging.teaching import instructions
+from sluice.streams.judging.check_texts import instructions
 from sluice.topology.cli import main
 from sluice.topology.vet.sources import is_answer
 
@@ -329,8 +329,7 @@ def test_a_table_escapes_what_a_terminal_would_obey(tmp_path: Path, repo: Path):
     """And takes square brackets for square brackets."""
     from rich.console import Console
 
-    from sluice.topology.vet.vetted_assertions import Verdict
-    from sluice.topology.vet.vetting_view import print_table
+    from sluice.topology.vet.vetted_assertions import Verdict, print_table
 
     out = StringIO()
     verdict = Verdict("em", None, HOSTILE, "contradicted", "", ["[red]x\x1b[0m"], [], [], None)
@@ -351,12 +350,12 @@ class Terminal(StringIO):
 
 def test_a_bar_counts_bytes_from_the_beginning(monkeypatch: pytest.MonkeyPatch):
     """It is there while the file is read, on a terminal alone, and leaves nothing behind."""
-    from sluice.topology.cli import vet_command
+    from sluice.topology.cli import vet_commands
 
-    monkeypatch.setattr(vet_command, "BAR_AFTER", 0.0)
+    monkeypatch.setattr(vet_commands, "BAR_AFTER", 0.0)
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
-    with vet_command._progress(100) as read:
+    with vet_commands._progress(100) as read:
         read(50)
         for _ in range(1_000):
             if "50%" in terminal.getvalue():
@@ -371,15 +370,15 @@ def test_a_bar_counts_bytes_from_the_beginning(monkeypatch: pytest.MonkeyPatch):
 )
 def test_long_work_without_a_terminal_is_told_in_lines(total: int | None, told: str, monkeypatch: pytest.MonkeyPatch):
     """Every few seconds one; none where it takes less."""
-    from sluice.topology.cli import vet_command
+    from sluice.topology.cli import vet_commands
 
     plain = StringIO()
     monkeypatch.setattr("sys.stderr", plain)
-    with vet_command._progress(total) as read:
+    with vet_commands._progress(total) as read:
         read(50)
     assert plain.getvalue() == ""
-    monkeypatch.setattr(vet_command, "TELL_SECONDS", 0.01)
-    with vet_command._progress(total) as read:
+    monkeypatch.setattr(vet_commands, "TELL_SECONDS", 0.01)
+    with vet_commands._progress(total) as read:
         read(50)
         for _ in range(1_000):
             if plain.getvalue().count("\n") > 1:

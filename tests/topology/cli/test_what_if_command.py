@@ -12,9 +12,9 @@ from exported import KEY, M, S, emission_after, lane_after, observation_after
 from rich.console import Console
 
 from sluice.streams.policy.policy import DEFAULT_POLICY
+from sluice.topology.audit.what_if import Comparison, Decided, Row
+from sluice.topology.audit.what_if_view import show
 from sluice.topology.cli import main
-from sluice.topology.explain.what_if_compare import Comparison, Decided, Row
-from sluice.topology.explain.what_if_view import show
 
 STRICTER = "[admissibility]\nk = { internal = 3, external = 3 }\n"
 
@@ -114,7 +114,9 @@ def test_a_csv_file_that_cannot_be_written_is_found_before_the_fold(
     what_if, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ):
     """Exit 2, and which file; the ledger was not opened."""
-    monkeypatch.setattr("sluice.topology.ledger.log_reader.open_logs", lambda *_: pytest.fail("the ledger was opened"))
+    monkeypatch.setattr(
+        "sluice.topology.engine.stored_topics.open_logs", lambda *_: pytest.fail("the ledger was opened")
+    )
 
     result = what_if(STRICTER, "--csv", str(tmp_path / name))
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from sluice.codecs.errors import UsageError
 from sluice.topology.cli import main
-from sluice.topology.cli.worker_command import read_policy
+from sluice.topology.cli.worker_commands import read_policy
 from sluice.topology.settings.settings import Settings
 
 SECRET = "correct horse battery staple"

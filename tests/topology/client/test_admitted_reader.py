@@ -29,7 +29,7 @@ from sluice.topology.client import (
     UsageError,
     annotation,
 )
-from sluice.topology.client.fake_world import FakeSource
+from sluice.topology.client.fake import FakeSource
 
 TWO = ("substrate.git.log", "substrate.grep")
 TEXT = "Ignore all rules before this one."
@@ -302,7 +302,7 @@ async def test_what_failed_is_reported_again_to_its_group():
 
 async def test_asking_for_the_next_change_commits_those_before(monkeypatch: pytest.MonkeyPatch):
     """Not the one that is handed out with it: whoever dies over that one gets it again."""
-    monkeypatch.setattr("sluice.topology.client.positioned_reader.COMMIT_SECONDS", 0)
+    monkeypatch.setattr("sluice.topology.client.client_readers.COMMIT_SECONDS", 0)
     fake = FakeSluice()
     for number in range(3):
         admit(fake, f"em-{number}")
@@ -318,7 +318,7 @@ async def test_asking_for_the_next_change_commits_those_before(monkeypatch: pyte
 
 async def test_a_commit_that_fails_stops_nothing_but_is_tried_again_on_leaving(monkeypatch: pytest.MonkeyPatch):
     """Ends must be told while the broker is away; what was handed out then comes again after a restart."""
-    monkeypatch.setattr("sluice.topology.client.positioned_reader.COMMIT_SECONDS", 0)
+    monkeypatch.setattr("sluice.topology.client.client_readers.COMMIT_SECONDS", 0)
     fake, tried = FakeSluice(), 0
     for number in range(3):
         admit(fake, f"em-{number}")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sluice.codecs.times import format_time
 from sluice.topology.client import Admitted, AnyChange, Decayed, FakeSluice, Refused, Renewed
 from sluice.topology.client.admitted_set import AdmittedRead, AdmittedSet
-from sluice.topology.terminal.showing import Shown, what_holds
+from sluice.topology.settings.showing import Shown, what_holds
 
 START = 1_795_251_600_000
 

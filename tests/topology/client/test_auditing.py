@@ -9,14 +9,13 @@ import pytest
 from builders import text_value
 from msgspec.structs import replace
 
-from sluice.codecs.blocks import seal, unseal
-from sluice.codecs.quarantine import quarantine
+from sluice.codecs.blocks import quarantine, seal, unseal
 from sluice.codecs.records import Emission, Observation
 from sluice.topology.audit.report import notes
 from sluice.topology.client import AsyncAuditor, ClosedError, DoesNotHoldError, FakeSluice, UsageError
-from sluice.topology.client.fake_lane import FakeLane
-from sluice.topology.ledger.export import export
-from sluice.topology.ledger.export_files import Stored
+from sluice.topology.client.fake import FakeLane
+from sluice.topology.engine.export_files import Stored
+from sluice.topology.engine.stored_topics import export
 
 TWO = ("substrate.git.log", "substrate.grep")
 START = 1_795_251_600_000

@@ -21,7 +21,7 @@ from sluice.topology.client import (
     Position,
     UnreachableError,
 )
-from sluice.topology.client.ports import Stored
+from sluice.topology.client.ports import StoredAt
 from sluice.topology.kafka.input_records import Prepared
 
 TWO = ("substrate.git.log", "substrate.grep")
@@ -31,17 +31,17 @@ class Frozen:
     """A broker that takes records and never answers, until it is thawed."""
 
     def __init__(self) -> None:
-        self.waiting: list[asyncio.Future[Stored]] = []
+        self.waiting: list[asyncio.Future[StoredAt]] = []
         self.loop: asyncio.AbstractEventLoop | None = None
         self.thawed = False
 
     async def open(self) -> None:
         self.loop = asyncio.get_running_loop()
 
-    async def send(self, record: Prepared) -> asyncio.Future[Stored]:
-        answer: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
+    async def send(self, record: Prepared) -> asyncio.Future[StoredAt]:
+        answer: asyncio.Future[StoredAt] = asyncio.get_running_loop().create_future()
         if self.thawed:
-            answer.set_result(Stored(0, 0, 0))
+            answer.set_result(StoredAt(0, 0, 0))
         self.waiting.append(answer)
         return answer
 
@@ -50,7 +50,7 @@ class Frozen:
             self.thawed = True
             for one in self.waiting:
                 if not one.done():
-                    one.set_result(Stored(0, 0, 0))
+                    one.set_result(StoredAt(0, 0, 0))
 
         assert self.loop is not None
         self.loop.call_soon_threadsafe(answer)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from builders import text_value
 
+from sluice.codecs.identifiers import Span
 from sluice.codecs.records import (
     Annotation,
     Assertion,
@@ -20,7 +21,6 @@ from sluice.codecs.records import (
     Sighting,
     Subject,
 )
-from sluice.codecs.spans import Span
 from sluice.topology.client import (
     AsyncEmitter,
     ClosedError,
@@ -32,7 +32,7 @@ from sluice.topology.client import (
     UnreachableError,
     UsageError,
 )
-from sluice.topology.client.ports import Stored
+from sluice.topology.client.ports import StoredAt
 from sluice.topology.kafka.input_records import Prepared
 
 NOW = 1_795_251_600_000
@@ -44,20 +44,20 @@ class Slow:
 
     def __init__(self) -> None:
         self.sent: list[Prepared] = []
-        self.answers: list[asyncio.Future[Stored]] = []
+        self.answers: list[asyncio.Future[StoredAt]] = []
         self.closed = False
 
     async def open(self) -> None:
         pass
 
-    async def send(self, record: Prepared) -> asyncio.Future[Stored]:
+    async def send(self, record: Prepared) -> asyncio.Future[StoredAt]:
         self.sent.append(record)
         self.answers.append(asyncio.get_running_loop().create_future())
         return self.answers[-1]
 
     def answer(self, count: int = 1) -> None:
         for _ in range(count):
-            self.answers.pop(0).set_result(Stored(3, 7, NOW))
+            self.answers.pop(0).set_result(StoredAt(3, 7, NOW))
 
     async def close(self) -> None:
         self.closed = True

@@ -14,7 +14,7 @@ from search import examples
 
 from sluice.streams.policy.policy import DEFAULT_POLICY
 from sluice.topology.client import FakeSluice, UsageError
-from sluice.topology.ledger.fold_filter import FoldFilter
+from sluice.topology.engine.folds import FoldFilter
 
 START = 1_795_251_600_000
 CLASSES = ("substrate.git.log", "substrate.grep", "substrate.code.read")

@@ -47,10 +47,10 @@ from sluice.streams.policy.policy import (
     PrivacyRules,
     Reviewers,
 )
-from sluice.topology.explain.explanation import Explanation
-from sluice.topology.ledger.folds import partitioner_of
-from sluice.topology.ledger.log_reader import FolderLogs
-from sluice.topology.ledger.replay import linked_blocks
+from sluice.topology.audit.explanation import Explanation
+from sluice.topology.engine.folds import partitioner_of
+from sluice.topology.engine.replay import linked_blocks
+from sluice.topology.engine.stored_topics import FolderLogs
 
 CODE, GIT, GREP = "code.read", "git.log", "grep"
 EVIDENCE = [observation_after(S, CODE), observation_after(S, GIT)]

@@ -27,7 +27,7 @@ from msgspec import UNSET
 from rich.console import Console
 from search import examples
 
-from sluice.streams.adjudication import standing
+from sluice.streams.adjudication import check_tally
 from sluice.streams.policy.policy import (
     DEFAULT_POLICY,
     INADMISSIBLE,
@@ -39,10 +39,10 @@ from sluice.streams.policy.policy import (
     Policy,
     PrivacyRules,
 )
-from sluice.topology.explain.explained_checks import counts
-from sluice.topology.explain.explanation import Explanation
-from sluice.topology.explain.explanation_view import lines, show
-from sluice.topology.terminal.showing_checks import WORDS_ALONE
+from sluice.topology.audit.emission_facts import counts
+from sluice.topology.audit.explanation import Explanation
+from sluice.topology.audit.explanation_view import lines, show
+from sluice.topology.settings.showing import WORDS_ALONE
 
 CODE, GIT, GREP = "code.read", "git.log", "grep"
 CHECKS = ["equals(MAX, 5, path=limits.py)", "calls(f, g, path=x.py)"]
@@ -437,9 +437,9 @@ def test_counts_are_those_of_the_core():
     assertion_state = attempt.assertions[0]
 
     found = counts(assertion_state)
-    assert [len(one.classes) for one in found] == standing.classes_by_check(assertion_state)
-    assert all(one.counted >= one.k for one in found) == standing.stands(assertion_state)
-    assert max(0, *(one.k - one.counted for one in found)) == standing.missing(assertion_state)
+    assert [len(one.classes) for one in found] == check_tally.classes_by_check(assertion_state)
+    assert all(one.counted >= one.k for one in found) == check_tally.stands(assertion_state)
+    assert max(0, *(one.k - one.counted for one in found)) == check_tally.missing(assertion_state)
 
 
 _looks = st.tuples(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sluice.streams.policy.policy import DEFAULT_POLICY
 from sluice.streams.sanitise import Trace, clean
-from sluice.topology.explain.text import CLOSE, MOST_QUOTES, OPEN, marked, quotes, shown_text
+from sluice.topology.audit.explanation_words import CLOSE, MOST_QUOTES, OPEN, marked, quotes, shown_text
 
 TEXT = "The retry limit is 42, and the release is signed."
 

@@ -33,11 +33,10 @@ from search import examples
 
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.streams.policy.policy import DEFAULT_POLICY, Floor, PerEffect, Policy
-from sluice.topology.explain import what_if_compare
-from sluice.topology.explain.what_if import what_if
-from sluice.topology.explain.what_if_compare import Comparison, Decided, Row
-from sluice.topology.explain.what_if_view import COLUMNS, lines, report, write_csv
-from sluice.topology.ledger.log_reader import FolderLogs
+from sluice.topology.audit import what_if as what_if_compare
+from sluice.topology.audit.what_if import Comparison, Decided, Row, what_if
+from sluice.topology.audit.what_if_view import COLUMNS, lines, report, write_csv
+from sluice.topology.engine.stored_topics import FolderLogs
 
 CODE, GIT, GREP = "code.read", "git.log", "grep"
 EVIDENCE = [observation_after(S, CODE), observation_after(S, GIT)]

@@ -15,12 +15,12 @@ import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
 from lanes_on_kafka import records
 
-from sluice.streams.policy.toml_reader import load_policy
-from sluice.topology.brokers import EmbeddedBroker
+from sluice.streams.policy.policy_toml import load_policy
+from sluice.topology.engine.worker import Worker
 from sluice.topology.kafka.connect import open_reader
+from sluice.topology.kafka.local_broker import EmbeddedBroker
 from sluice.topology.kafka.partition_reader import nothing_follows, read_to_end
 from sluice.topology.settings.settings import Settings
-from sluice.topology.worker.worker import Worker
 
 PLACE = TopicPartition("t", 0)
 HELD = 2.5

@@ -26,8 +26,8 @@ from aiokafka.producer.sender import Sender, TxnOffsetCommitHandler
 from aiokafka.protocol.admin import ApiVersionResponse_v0
 from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 
-from sluice.topology.brokers import EmbeddedBroker
 from sluice.topology.kafka import aiokafka_inside as inside
+from sluice.topology.kafka.local_broker import EmbeddedBroker
 
 ROOT = Path(__file__).parents[3]
 DOOR = ROOT / "topology" / "kafka" / "aiokafka_inside.py"

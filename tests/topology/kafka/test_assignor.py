@@ -9,8 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.topology.kafka.assignor import LaneAssignor, MemberState, Plan, plan, refusals, share, share_standbys
-from sluice.topology.kafka.handing_over import HandOver
+from sluice.topology.kafka.assignor import (
+    HandOver,
+    LaneAssignor,
+    MemberState,
+    Plan,
+    plan,
+    refusals,
+    share,
+    share_standbys,
+)
 
 LANES = st.integers(0, 20)
 COUNTS = st.dictionaries(LANES, st.integers(-1, 30))

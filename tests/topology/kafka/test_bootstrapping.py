@@ -19,10 +19,10 @@ from cryptography.x509.oid import NameOID
 from ports import free_port
 
 from sluice.codecs.errors import UnreachableError
-from sluice.topology.brokers.embedded import EmbeddedBroker
 from sluice.topology.kafka import connect
-from sluice.topology.kafka.bootstrapping import Cause, cause_of, sentence_of
 from sluice.topology.kafka.connect import open_producer
+from sluice.topology.kafka.local_broker import EmbeddedBroker
+from sluice.topology.kafka.reconnect import Cause, cause_of, sentence_of
 from sluice.topology.settings.settings import Settings
 
 NOW = datetime.now(UTC)

@@ -14,7 +14,7 @@ from aiokafka.producer.sender import Sender, TxnOffsetCommitHandler
 from aiokafka.producer.transaction_manager import TransactionManager
 from aiokafka.structs import OffsetAndMetadata
 
-from sluice.topology.kafka.claiming import (
+from sluice.topology.kafka.membership import (
     Member,
     NotAMemberError,
     TxnOffsetCommitRequest,

@@ -10,10 +10,10 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
-from sluice.topology.brokers import EmbeddedBroker
 from sluice.topology.kafka.aiokafka_inside import real_client_of
-from sluice.topology.kafka.client_pool import MAX_CLIENTS, ClientPool, discard
+from sluice.topology.kafka.local_broker import EmbeddedBroker
 from sluice.topology.kafka.reconnect import causes_of, paced
+from sluice.topology.kafka.shared_clients import MAX_CLIENTS, ClientPool, discard
 
 TOPIC = "t"
 

@@ -15,9 +15,9 @@ from aiokafka.errors import (
 )
 
 from sluice.codecs.errors import UnreachableError, UsageError
-from sluice.topology.brokers.embedded import EmbeddedBroker
 from sluice.topology.kafka import connect
 from sluice.topology.kafka.connect import open_admin, open_consumer, open_producer, partitions_of, until_answered
+from sluice.topology.kafka.local_broker import EmbeddedBroker
 from sluice.topology.settings.settings import Settings
 
 Opened = Callable[[Settings], AbstractAsyncContextManager[Any]]

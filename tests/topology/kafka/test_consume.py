@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from sluice.codecs.unicode_text import UNSEEN
-from sluice.topology.brokers import EmbeddedBroker
-from sluice.topology.cli import consume_command as consume_cli
+from sluice.topology.cli import kafka_commands as consume_cli
 from sluice.topology.cli import main
 from sluice.topology.kafka.connect import open_producer
+from sluice.topology.kafka.local_broker import EmbeddedBroker
 from sluice.topology.settings.settings import Settings
-from sluice.topology.terminal.showing import OUTPUT_TOPICS, Shown, columns, escaped, is_past, parse, row, what_holds
+from sluice.topology.settings.showing import OUTPUT_TOPICS, Shown, columns, escaped, is_past, parse, row, what_holds
 
 PAST, FUTURE = "2001-01-01T00:00:00Z", "2999-01-01T00:00:00Z"
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.topology.kafka.handing_over import AGAIN_SECONDS, MOST_SECONDS, SETTLED_SECONDS, SOME_SECONDS, HandOver
+from sluice.topology.kafka.assignor import AGAIN_SECONDS, MOST_SECONDS, SETTLED_SECONDS, SOME_SECONDS, HandOver
 
 
 def awaiting(*lanes: int, now: float = 0.0) -> HandOver:

@@ -12,12 +12,11 @@ import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError
 
-from sluice.topology.kafka import log_bounds as module
-from sluice.topology.kafka.client_pool import ClientPool
-from sluice.topology.kafka.fetched import Bounds
-from sluice.topology.kafka.log_bounds import LogBounds
+from sluice.topology.kafka import shared_clients as module
+from sluice.topology.kafka.polling import Bounds
 from sluice.topology.kafka.reconnect import paced
 from sluice.topology.kafka.requests import TopicNow
+from sluice.topology.kafka.shared_clients import ClientPool, LogBounds
 from sluice.topology.settings.settings import Settings, bootstrap
 
 

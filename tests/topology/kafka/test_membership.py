@@ -11,11 +11,11 @@ from aiokafka import errors
 from aiokafka.consumer.group_coordinator import GroupCoordinator
 
 from sluice.codecs.errors import DoesNotHoldError
+from sluice.topology.engine.app import create_app
+from sluice.topology.engine.worker import named
 from sluice.topology.kafka import membership
 from sluice.topology.kafka.membership import FencedInstanceIdError, Standing, hold_on, judged, keep_standing
 from sluice.topology.settings.settings import Settings, load_settings
-from sluice.topology.worker.app import create_app
-from sluice.topology.worker.processes import named
 
 
 def test_each_process_of_a_named_worker_has_a_name_of_its_own():

@@ -13,8 +13,8 @@ from aiokafka.errors import CorruptRecordException, TopicAuthorizationFailedErro
 from fetch_answers import Fetcher, packed
 from structlog.testing import capture_logs
 
-from sluice.topology.kafka.batches import unpacking
-from sluice.topology.kafka.passing import PassedOver, PassingReader
+from sluice.topology.kafka import packed_batches
+from sluice.topology.kafka.topic_reader import PassedOver, PassingReader
 
 PLACES = [TopicPartition("emissions", number) for number in range(4)]
 BOMB = packed([3_000_000])
@@ -54,7 +54,7 @@ class Consumer:
 
 @pytest.fixture(autouse=True)
 def bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unpacking, "MOST_UNPACKED", 2_000_000)
+    monkeypatch.setattr(packed_batches, "MOST_UNPACKED", 2_000_000)
 
 
 def reader(consumer: Any, most: int = 2_000_000, **options: Any) -> PassingReader:
@@ -140,7 +140,7 @@ async def test_partitions_of_one_reader_share_a_budget():
         for place, records in (await one.take(0.0, 2)).items():
             found.setdefault(place.partition, []).extend(record.offset for record in records)
         lying = [each._partition_records for each in consumer._fetcher._records.values()]
-        peak = max(peak, sum(each.unpacked for each in lying if isinstance(each, unpacking.Unpacking)))
+        peak = max(peak, sum(each.unpacked for each in lying if isinstance(each, packed_batches.Unpacking)))
 
     assert found == {number: [0, 1, 2] for number in range(4)}
     assert peak <= 2_000_000

@@ -14,16 +14,24 @@ from aiokafka.errors import CorruptRecordException, OffsetOutOfRangeError, Recor
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from fetch_answers import ZSTD, Fetcher, packed
 
-from sluice.codecs.blocks import GENESIS, MAX_INPUT_BYTES, Block, Event, EventKind, Header, Source, outputs_root
-from sluice.codecs.quarantine import read_quarantine
+from sluice.codecs.blocks import (
+    GENESIS,
+    MAX_INPUT_BYTES,
+    Block,
+    Event,
+    EventKind,
+    Header,
+    Source,
+    outputs_root,
+    read_quarantine,
+)
 from sluice.codecs.times import format_time
-from sluice.streams.adjudication import compiled_fold, fold
+from sluice.streams.adjudication import fold, fold_layout
 from sluice.streams.adjudication.fold import event_for
 from sluice.streams.policy.policy import Policy
-from sluice.topology.kafka.batches import unpacking
-from sluice.topology.kafka.batches.unpacking import EventDecoder
-from sluice.topology.kafka.batches.unreadable_batches import Refusals
-from sluice.topology.kafka.fetched import Fetched
+from sluice.topology.engine.intake import Intake
+from sluice.topology.kafka import packed_batches
+from sluice.topology.kafka.packed_batches import EventDecoder, Refusals
 from sluice.topology.kafka.polling import (
     FETCHED_BYTES,
     LEAST_BYTES,
@@ -31,10 +39,10 @@ from sluice.topology.kafka.polling import (
     NOTHING,
     POLL_BYTES,
     TAKEN_BYTES,
+    Fetched,
     drain,
     fetch_bytes,
 )
-from sluice.topology.worker.intake import Intake
 
 T = 1_790_000_000_000
 TRACE = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -206,7 +214,7 @@ async def test_a_batch_that_reads_on_the_second_fetch_is_read():
 
 async def test_bombs_in_every_partition_at_once_are_each_put_aside(monkeypatch: pytest.MonkeyPatch):
     """One poll; none of them is held unpacked."""
-    monkeypatch.setattr(unpacking, "MOST_UNPACKED", 2_000_000)
+    monkeypatch.setattr(packed_batches, "MOST_UNPACKED", 2_000_000)
     data = packed([3_000_000])
     refusals = Refusals(goes_on=True)
     tracemalloc.start()
@@ -224,7 +232,7 @@ async def test_bombs_in_every_partition_at_once_are_each_put_aside(monkeypatch: 
 def held(fetcher: Fetcher) -> int:
     """How many bytes lie unpacked in it."""
     records = [one._partition_records for one in fetcher._records.values()]
-    return sum(one.unpacked for one in records if isinstance(one, unpacking.Unpacking))
+    return sum(one.unpacked for one in records if isinstance(one, packed_batches.Unpacking))
 
 
 async def test_large_batches_of_all_lanes_stay_within_their_budget():
@@ -275,8 +283,8 @@ async def test_what_nobody_reads_gives_way():
 async def test_who_waits_for_room_is_not_unpacked_again_and_again(monkeypatch: pytest.MonkeyPatch):
     """A batch that was too large for what was left is not tried before there is more."""
     tried = list[int]()
-    unpack = unpacking._UNPACK[ZSTD]
-    monkeypatch.setitem(unpacking._UNPACK, ZSTD, lambda raw, most: tried.append(most) or unpack(raw, most))
+    unpack = packed_batches._UNPACK[ZSTD]
+    monkeypatch.setitem(packed_batches._UNPACK, ZSTD, lambda raw, most: tried.append(most) or unpack(raw, most))
     fetcher = Fetcher(dict.fromkeys(PLACES[:2], packed([500_000] * 30)))
     for _ in range(4):
         await drain(fetcher, set(PLACES), 0.0, 4000, decoder_of, 16_000_000)
@@ -298,7 +306,7 @@ async def test_a_batch_longer_than_its_answer_stops_its_lane_and_passes_nothing(
     assert "nobody can tell where it ends" in str(refusals.stopped[PLACES[0]].error)
 
 
-@pytest.mark.skipif(compiled_fold.core is None, reason="an install without the compiled core")
+@pytest.mark.skipif(fold_layout.core is None, reason="an install without the compiled core")
 async def test_what_was_fetched_is_what_the_core_was_made_for(monkeypatch: pytest.MonkeyPatch):
     """From the wire to the verdict: a common emission and its evidence never reach the fold in Python.
 

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from sluice.codecs.errors import Fault
 from sluice.codecs.notes import Signer
 from sluice.codecs.signatures import Signing, domain_of, holds
-from sluice.topology.brokers import EmbeddedBroker
 from sluice.topology.cli import main
 from sluice.topology.kafka.connect import partitioner
 from sluice.topology.kafka.input_records import INPUT_TOPICS, Prepared, prepare
+from sluice.topology.kafka.local_broker import EmbeddedBroker
 from sluice.topology.settings.settings import Settings
 
 NOW = 1_795_248_000_000  # 2026-11-21T08:00:00Z

@@ -13,10 +13,10 @@ from aiokafka import TopicPartition
 from aiokafka.errors import NodeNotReadyError
 
 from sluice.codecs.errors import UnreachableError
-from sluice.topology.kafka import reader_pool as module
+from sluice.topology.kafka import shared_clients as module
 from sluice.topology.kafka.connect import open_producer
 from sluice.topology.kafka.partition_reader import read_to_end
-from sluice.topology.kafka.reader_pool import ReaderPool
+from sluice.topology.kafka.shared_clients import ReaderPool
 from sluice.topology.settings.settings import Settings
 
 LANES = range(3)

@@ -14,9 +14,9 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import NodeNotReadyError
 
-from sluice.topology.brokers import EmbeddedBroker
 from sluice.topology.kafka import requests
 from sluice.topology.kafka.aiokafka_inside import client_of
+from sluice.topology.kafka.local_broker import EmbeddedBroker
 from sluice.topology.kafka.requests import (
     EARLIEST,
     End,

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
 from sluice.codecs.errors import UsageError
-from sluice.topology.kafka.security import certificate_ends, client_options
+from sluice.topology.kafka.connect import certificate_ends, client_options
 from sluice.topology.settings.settings import Settings
 
 

@@ -12,10 +12,9 @@ from aiokafka.consumer.fetcher import FetchError
 from aiokafka.errors import TopicAuthorizationFailedError
 from fetch_answers import Fetcher, packed
 
-from sluice.topology.kafka import stored_records
-from sluice.topology.kafka.batches import unpacking
-from sluice.topology.kafka.batches.unpacking import UnreadableError
-from sluice.topology.kafka.stored_records import take_stored
+from sluice.topology.kafka import packed_batches, topic_reader
+from sluice.topology.kafka.packed_batches import UnreadableError
+from sluice.topology.kafka.topic_reader import take_stored
 
 LEDGERS = [TopicPartition("ledger", number) for number in range(16)]
 LARGE = packed([500_000] * 30)
@@ -45,7 +44,7 @@ def reader(place: TopicPartition, data: bytes) -> Any:
 def held(consumers: list[Any]) -> int:
     """How many bytes lie unpacked in all of them."""
     records = [one._partition_records for each in consumers for one in each._fetcher._records.values()]
-    return sum(one.unpacked for one in records if isinstance(one, unpacking.Unpacking))
+    return sum(one.unpacked for one in records if isinstance(one, packed_batches.Unpacking))
 
 
 async def read_all(consumers: list[Any], most: int) -> tuple[dict[int, list[int]], int]:
@@ -84,7 +83,7 @@ async def test_one_batch_may_always_be_unpacked():
 
 async def test_a_reader_that_does_not_read_gives_way(monkeypatch: pytest.MonkeyPatch):
     """A standby that nobody lets go on holds no room for ever; it unpacks anew when it reads on."""
-    monkeypatch.setattr(stored_records, "IDLE_SECONDS", 0.1)
+    monkeypatch.setattr(topic_reader, "IDLE_SECONDS", 0.1)
     first, second = reader(LEDGERS[0], LARGE), reader(LEDGERS[1], LARGE)
     begun = await take_stored(first, LEDGERS[0], 0.0, 16_000_000)
     assert held([first]) > 15_000_000
@@ -112,7 +111,7 @@ async def test_a_reader_that_was_closed_holds_nothing():
 
 async def test_a_bomb_is_refused_unread(monkeypatch: pytest.MonkeyPatch):
     """More than one batch may have: no reader of a stored topic unpacks it, whoever wrote it there."""
-    monkeypatch.setattr(unpacking, "MOST_UNPACKED", 2_000_000)
+    monkeypatch.setattr(packed_batches, "MOST_UNPACKED", 2_000_000)
 
     with pytest.raises(UnreadableError) as refused:
         await take_stored(reader(LEDGERS[0], packed([3_000_000])), LEDGERS[0], 0.0)
@@ -136,7 +135,7 @@ async def test_a_reader_without_room_waits_for_room_and_for_no_answer():
     await take_stored(first, LEDGERS[0], 0.5, 16_000_000)
     waiting = asyncio.create_task(take_stored(second, LEDGERS[1], 0.5, 16_000_000))
     for _ in range(5):
-        await asyncio.sleep(stored_records.ROOM_SECONDS)
+        await asyncio.sleep(topic_reader.ROOM_SECONDS)
     assert not waiting.done()
     while first._fetcher._records:
         await take_stored(first, LEDGERS[0], 0.5, 16_000_000)
@@ -172,7 +171,7 @@ async def test_a_reader_that_is_cancelled_gives_up_its_turn():
     first, second, third = (reader(place, LARGE) for place in LEDGERS[:3])
     await take_stored(first, LEDGERS[0], 0.0, 16_000_000)
     waiting = asyncio.create_task(take_stored(second, LEDGERS[1], 0.0, 16_000_000))
-    await asyncio.sleep(3 * stored_records.ROOM_SECONDS)
+    await asyncio.sleep(3 * topic_reader.ROOM_SECONDS)
     waiting.cancel()
     first._fetcher._closed = True
 

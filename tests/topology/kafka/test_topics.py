@@ -5,10 +5,10 @@ from click.testing import CliRunner
 
 from sluice.codecs.blocks import MAX_INPUT_BYTES
 from sluice.codecs.errors import UnreachableError, UsageError
-from sluice.topology.brokers import EmbeddedBroker
 from sluice.topology.cli import main
+from sluice.topology.http.review_rules import MAX_LEASE_SECONDS
+from sluice.topology.kafka.local_broker import EmbeddedBroker
 from sluice.topology.kafka.topics import TOPICS, check_topics, create_topics, declared, differences, topic_name
-from sluice.topology.serve.leases import LONGEST_SECONDS
 from sluice.topology.settings.settings import Settings
 
 INPUTS = {"emissions", "observations", "sightings", "citations", "reviews", "attestations"}
@@ -50,7 +50,7 @@ def test_outputs_outlive_the_longest_validity_by_default():
 
 def test_no_word_on_a_lease_is_compacted_while_the_lease_may_last():
     """The words before the last one tell who was first."""
-    assert int(TOPICS[LEASES].config["min.compaction.lag.ms"]) > 2 * 1000 * LONGEST_SECONDS
+    assert int(TOPICS[LEASES].config["min.compaction.lag.ms"]) > 2 * 1000 * MAX_LEASE_SECONDS
 
 
 def test_the_brokers_clock_stamps_what_lanes_write():

@@ -20,16 +20,22 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from faust.types import TP
 
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.topology.kafka import consumer as consumer_module
+from sluice.topology.engine import app as app_module
+from sluice.topology.engine.app import App, create_app
+from sluice.topology.kafka import transport as consumer_module
 from sluice.topology.kafka import transport as transport_module
-from sluice.topology.kafka.batches.unreadable_batches import Stopped
-from sluice.topology.kafka.consumer import Answered, LaneConsumerThread, LaneFetcher, Poll, Unread
-from sluice.topology.kafka.fetched import HELD_BYTES, Fetched
-from sluice.topology.kafka.polling import Drained
-from sluice.topology.kafka.transport import LaneConsumer, Transport
+from sluice.topology.kafka.packed_batches import Stopped
+from sluice.topology.kafka.polling import HELD_BYTES, Drained, Fetched
+from sluice.topology.kafka.transport import (
+    Answered,
+    LaneConsumer,
+    LaneConsumerThread,
+    LaneFetcher,
+    Poll,
+    Transport,
+    Unread,
+)
 from sluice.topology.settings.settings import Settings
-from sluice.topology.worker import app as app_module
-from sluice.topology.worker.app import App, create_app
 
 EMISSIONS = TopicPartition("emissions", 0)
 
@@ -567,7 +573,7 @@ def test_the_scheme_frames_names_this_driver():
 def test_a_queue_holds_more_than_one_block():
     """With less, a lane would idle through every transaction, or have fewer blocks for one than it may take."""
     from sluice.codecs.blocks import MAX_BYTES
-    from sluice.topology.ledger.ledger import TOGETHER
+    from sluice.topology.engine.ledger import TOGETHER
 
     assert HELD_BYTES > MAX_BYTES
     assert HELD_BYTES >= (TOGETHER + 1) * MAX_BYTES

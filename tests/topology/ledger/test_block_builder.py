@@ -11,8 +11,7 @@ from scripted_lane import ToyFold
 
 from sluice.codecs.blocks import EventKind, Source, outputs_root, unseal
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.topology.ledger.block_builder import BlockBuilder
-from sluice.topology.ledger.chain import ChainHead
+from sluice.topology.engine.chain import BlockBuilder, ChainHead
 
 
 @pytest.fixture

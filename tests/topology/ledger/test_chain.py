@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.codecs import merkle
-from sluice.codecs.adoptions import FORMAT, Adoption, write_adoption
 from sluice.codecs.blocks import Block, Event, EventKind, Header, Output, Source, seal, source_of
 from sluice.codecs.errors import DoesNotHoldError, LaterVersionError
-from sluice.codecs.ledger_identity import LedgerIdentity, identity_event
-from sluice.topology.ledger.chain import ChainHead, demand_version
+from sluice.codecs.ledger_statements import FORMAT, Adoption, LedgerIdentity, identity_event, write_adoption
+from sluice.topology.engine.chain import ChainHead, demand_version
 
 OUTPUTS = [Output("admitted", b"k", b"v", [])]
 

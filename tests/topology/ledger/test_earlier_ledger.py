@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sluice.codecs.errors import UsageError
-from sluice.topology.ledger.earlier_ledger import Left, demand_none, own_topics
-from sluice.topology.ledger.folds import folds
+from sluice.topology.engine.folds import folds
+from sluice.topology.engine.installation import Left, demand_none, own_topics
 
 FOLDER = Path("var/state/ledger")
 

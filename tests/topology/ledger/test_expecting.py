@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from sluice.codecs.errors import UnreachableError
+from sluice.topology.engine import stored_topics
+from sluice.topology.engine.interfaces import Logs
+from sluice.topology.engine.ledger import KafkaLedger
+from sluice.topology.engine.stored_topics import open_logs
 from sluice.topology.kafka import connect
 from sluice.topology.kafka.connect import open_consumer
-from sluice.topology.ledger import log_reader
-from sluice.topology.ledger.interfaces import Logs
-from sluice.topology.ledger.ledger import KafkaLedger
-from sluice.topology.ledger.log_reader import open_logs
 from sluice.topology.settings.settings import Settings
 
 LANE = 2
@@ -59,7 +59,7 @@ def consumers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             finally:
                 open_ones.remove(consumer)
 
-    for module in (log_reader, connect):
+    for module in (stored_topics, connect):
         monkeypatch.setattr(module, "open_consumer", opened)
     return open_ones
 

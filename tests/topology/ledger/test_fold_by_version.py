@@ -7,7 +7,7 @@ import pytest
 from sluice.codecs.blocks import GENESIS, Header
 from sluice.codecs.partition import PARTITIONERS, Partitioner
 from sluice.streams.adjudication.versions import FOLD_VERSIONS, fold_version
-from sluice.topology.ledger.folds import FOLDS, FoldByVersion
+from sluice.topology.engine.folds import FOLDS, FoldByVersion
 
 
 @pytest.fixture(autouse=True)

@@ -15,9 +15,9 @@ from sluice.codecs.partition import PARTITIONERS, Partitioner
 from sluice.streams.adjudication import fold as core
 from sluice.streams.policy.policy import DEFAULT_POLICY
 from sluice.streams.sightings import binding
+from sluice.topology.engine.folds import Adjudicate, Bind, FrameAttestations, folds
+from sluice.topology.engine.interfaces import Fold
 from sluice.topology.kafka.topics import TOPICS
-from sluice.topology.ledger.folds import Adjudicate, Bind, FrameAttestations, folds
-from sluice.topology.ledger.interfaces import Fold
 
 T = 1_800_000_000_000
 CLAIM = "0x" + "ab" * 32

@@ -13,13 +13,13 @@ from aiokafka import TopicPartition
 from msgspec.structs import replace
 
 from sluice.codecs.blocks import Output
-from sluice.codecs.lane_claims import Claim, write_claim
+from sluice.codecs.ledger_statements import Claim, write_claim
 from sluice.codecs.partition import PARTITIONERS
-from sluice.topology.kafka.claiming import Member
+from sluice.topology.engine.folds import Adjudicate, Bind
+from sluice.topology.engine.ledger import KafkaLedger, ledger_of
 from sluice.topology.kafka.connect import open_consumer
+from sluice.topology.kafka.membership import Member
 from sluice.topology.kafka.transactions import BATCH_BYTES, Written
-from sluice.topology.ledger.folds import Adjudicate, Bind
-from sluice.topology.ledger.ledger import KafkaLedger, ledger_of
 from sluice.topology.settings.settings import Settings
 
 

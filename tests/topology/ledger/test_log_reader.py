@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 from search import examples
 
 from sluice.codecs.errors import DoesNotHoldError, UsageError
-from sluice.topology.ledger import export_files
-from sluice.topology.ledger.export import export
-from sluice.topology.ledger.export_files import MANIFEST, Writing, read_batches
-from sluice.topology.ledger.log_reader import (
+from sluice.topology.engine import export_files
+from sluice.topology.engine.export_files import MANIFEST, Writing, read_batches
+from sluice.topology.engine.stored_topics import (
     AUDITED,
     Cut,
     FolderLogs,
     Range,
     Stored,
+    export,
     file_name,
     open_logs,
     read_records,

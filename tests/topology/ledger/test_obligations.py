@@ -7,10 +7,9 @@ from typing import NamedTuple
 import pytest
 
 from sluice.streams.grounded import UngroundedReturn
-from sluice.topology.ledger.folds import Adjudicate, folds
-from sluice.topology.ledger.obligations import Categories, demand_grounded
+from sluice.topology.engine.app import create_app
+from sluice.topology.engine.folds import Adjudicate, Categories, demand_grounded, folds
 from sluice.topology.settings.settings import Settings
-from sluice.topology.worker.app import create_app
 
 YES, NO = {"grounded"}, set[str]()
 

@@ -19,13 +19,12 @@ from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.notes import Signer
 from sluice.codecs.signatures import public_key_of
 from sluice.streams.policy.keys import Key
-from sluice.streams.policy.policy import DEFAULT_POLICY, Policy, PolicyKeys
-from sluice.streams.policy.signed_policies import HEADER, sign
-from sluice.topology.kafka.batches import unpacking
-from sluice.topology.kafka.batches.unpacking import UnreadableError
-from sluice.topology.ledger import policies
-from sluice.topology.ledger.ledger import KafkaLedger
-from sluice.topology.ledger.policies import TOPIC, Applied, PolicyFeed
+from sluice.streams.policy.policy import DEFAULT_POLICY, HEADER, Policy, PolicyKeys, sign
+from sluice.topology.engine import policies
+from sluice.topology.engine.ledger import KafkaLedger
+from sluice.topology.engine.policies import TOPIC, Applied, PolicyFeed
+from sluice.topology.kafka import packed_batches
+from sluice.topology.kafka.packed_batches import UnreadableError
 from sluice.topology.settings.settings import Settings
 
 
@@ -167,7 +166,7 @@ async def followed(settings: Settings, count: int) -> PolicyFeed:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch, broker: str, request: pytest.FixtureRequest) -> Settings:
     """A broker, whose readers take no batch of more than 100 kB, and do not wait before they try again."""
-    monkeypatch.setattr(unpacking, "MOST_UNPACKED", 100_000)
+    monkeypatch.setattr(packed_batches, "MOST_UNPACKED", 100_000)
     monkeypatch.setattr(policies, "RETRY_SECONDS", 0.05)
     return Settings(broker=broker, delivery="at-least-once", topic_prefix=re.sub(r"\W", "-", request.node.name) + ".")
 

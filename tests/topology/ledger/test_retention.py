@@ -10,10 +10,9 @@ from audited_lanes import World
 
 from sluice.topology.audit.checkpoint_check import CheckpointClaims
 from sluice.topology.audit.lane_audit import Task, audit_lane
-from sluice.topology.audit.models import LaneReport, Span
-from sluice.topology.ledger.export import export
-from sluice.topology.ledger.export_files import FolderLogs, Range, Stored
-from sluice.topology.ledger.retention import SKEW, RecordedRetention, may_be_taken
+from sluice.topology.audit.report import LaneReport, Span
+from sluice.topology.engine.export_files import FolderLogs, Range, Stored
+from sluice.topology.engine.stored_topics import SKEW, RecordedRetention, export, may_be_taken
 
 HOUR = 3_600_000
 ORIGINAL = World()

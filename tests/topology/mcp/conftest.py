@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from adapter_view import Filled
 
-from sluice.topology.mcp.readers import Readers
+from sluice.topology.http.kept_view import Readers
 
 
 @pytest.fixture

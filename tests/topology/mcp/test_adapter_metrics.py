@@ -24,13 +24,12 @@ from mcp.shared.exceptions import MCPError
 from ports import free_port
 from prometheus_client.parser import text_string_to_metric_families
 
-from sluice.topology.mcp import view_follower
-from sluice.topology.mcp.adapter import Adapter
-from sluice.topology.mcp.adapter_metrics import AdapterMetrics
-from sluice.topology.mcp.http import Door, application, open_sessions
-from sluice.topology.mcp.readers import Readers
-from sluice.topology.mcp.server import _permit, create_server
-from sluice.topology.mcp.tokens import new_token
+from sluice.topology.http import view_follower
+from sluice.topology.http.adapter import Adapter
+from sluice.topology.http.adapter_process import ListenConfig, adapter_application, open_sessions
+from sluice.topology.http.kept_view import Readers
+from sluice.topology.http.mcp_server import AdapterMetrics, _permit, create_server
+from sluice.topology.http.tokens import new_token
 
 pytestmark = pytest.mark.slow
 
@@ -183,7 +182,7 @@ async def test_whom_the_door_turns_away_is_counted_by_why(server, meter, tmp_pat
     """Host, origin, token, size, rate; and who has come in has a session."""
     file = tmp_path / "tokens.json"
     token, _ = new_token(file, "lab-1", ["ground"], None)
-    app: Any = application(server, Door(tokens=file, rate=0.1, burst=12), meter)
+    app: Any = adapter_application(server, ListenConfig(tokens=file, rate=0.1, burst=12), meter)
     initialize = {
         "jsonrpc": "2.0",
         "id": 1,
@@ -228,8 +227,8 @@ async def test_a_token_that_is_not_for_it_is_a_refusal(meter):
 
 async def test_more_sessions_than_there_may_be_are_a_refusal(server, meter, monkeypatch):
     """The SDK answers 503."""
-    monkeypatch.setattr("sluice.topology.mcp.http.MAX_SESSIONS", 1)
-    app: Any = application(server, Door(), meter)
+    monkeypatch.setattr("sluice.topology.http.adapter_process.MAX_SESSIONS", 1)
+    app: Any = adapter_application(server, ListenConfig(), meter)
     hello = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},'
     hello += '"clientInfo":{"name":"t","version":"1"}}}'
     headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}

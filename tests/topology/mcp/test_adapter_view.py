@@ -8,7 +8,7 @@ from adapter_view import IDENTITY, NOW, Filled, attested, decided
 
 from sluice.codecs.errors import UsageError
 from sluice.codecs.records import CheckCount
-from sluice.topology.mcp.adapter_view import Arrived, Batch, InUse, View, about_view
+from sluice.topology.http.adapter_view import AdapterView, Arrived, Batch, InUse, about_view
 
 
 def rows(path, sql):
@@ -22,7 +22,7 @@ def test_records_and_positions_are_stored_together(filled, path):
     filled.put("admitted", decided("The log has an entry."), partition=3)
     filled.view.close()
 
-    again = View(path, IDENTITY)
+    again = AdapterView(path, IDENTITY)
     assert again.positions() == {("grounded", 0): 2, ("admitted", 3): 1}
     again.close()
     assert rows(path, "SELECT count(*) FROM attestations WHERE standing") == [(2,)]
@@ -46,7 +46,7 @@ def test_nothing_is_stored_where_a_batch_fails(filled, path, monkeypatch):
         calls.append(entry)
         if len(calls) == 2:
             raise RuntimeError("crashed")
-        return View._attest(filled.view, entry)
+        return AdapterView._attest(filled.view, entry)
 
     monkeypatch.setattr(filled.view, "_attest", fail)
     with pytest.raises(RuntimeError, match="crashed"):
@@ -116,10 +116,10 @@ def test_validity_that_has_ended_is_pruned(filled, path):
 def test_only_one_process_writes(filled, path):
     """A second writer is refused while the first one lives."""
     with pytest.raises(InUse):
-        View(path, IDENTITY)
+        AdapterView(path, IDENTITY)
     filled.view.close()
 
-    View(path, IDENTITY).close()
+    AdapterView(path, IDENTITY).close()
 
 
 @pytest.mark.parametrize("why", ["damaged", "another identity", "another version", "empty"])
@@ -140,7 +140,7 @@ def test_a_view_that_is_not_fit_is_made_anew(filled, path, why):
     else:
         path.write_bytes(b"")
 
-    again = View(path, identity)
+    again = AdapterView(path, identity)
 
     assert again.positions() == {}
     again.close()
@@ -161,7 +161,7 @@ def test_what_is_no_view_is_left_alone(path, what):
     before = path.read_bytes() if path.is_file() else None
 
     with pytest.raises(UsageError, match="view"):
-        View(path, IDENTITY)
+        AdapterView(path, IDENTITY)
 
     assert path.is_dir() if before is None else path.read_bytes() == before
 

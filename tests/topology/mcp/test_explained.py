@@ -8,9 +8,9 @@ import pytest
 from exported import BASE, M, S, emission_after, explanation_of, lane_after, observation_after, reviewed_claim
 
 from sluice.streams.sanitise import WARNING
-from sluice.topology.explain.explanation import Assertion, Explanation
-from sluice.topology.mcp.answer_pages import Badly
-from sluice.topology.mcp.explained import framed
+from sluice.topology.audit.explanation import Assertion, Explanation
+from sluice.topology.http.adapter import framed_explanation
+from sluice.topology.http.tool_answers import QuestionError
 
 IDENTIFIER = re.compile(r"[A-Za-z0-9._~:/+=@%#-]{0,2048}")
 NOW = "2026-11-21T09:00:00Z"
@@ -88,7 +88,7 @@ def outside(value):
 
 def test_free_text_stands_in_frames_alone():
     """Also a text of one word, and a class that is of no vocabulary."""
-    answer = msgspec.to_builtins(framed(make_explanation(), 10, None, NOW))
+    answer = msgspec.to_builtins(framed_explanation(make_explanation(), 10, None, NOW))
 
     texts = list(outside(answer))
     assert all(IDENTIFIER.fullmatch(text) for text in texts)
@@ -103,23 +103,23 @@ def test_free_text_stands_in_frames_alone():
 
 def test_the_brokers_address_stays_here():
     """Where the ledger stands is nobody's business out there."""
-    answer = msgspec.to_builtins(framed(make_explanation(), 10, None, NOW))
+    answer = msgspec.to_builtins(framed_explanation(make_explanation(), 10, None, NOW))
 
     assert answer["ledger"] == {"height": 3, "block": "sha256:00", "time": NOW}
 
 
 def test_assertions_come_by_pages():
     """With the inputs that are about them; those about all of them on the first page."""
-    first = msgspec.to_builtins(framed(make_explanation(5), 3, None, NOW))
-    second = msgspec.to_builtins(framed(make_explanation(5), 3, first["next_cursor"], NOW))
+    first = msgspec.to_builtins(framed_explanation(make_explanation(5), 3, None, NOW))
+    second = msgspec.to_builtins(framed_explanation(make_explanation(5), 3, first["next_cursor"], NOW))
 
     assert [one["span_key"] for one in first["assertions"] + second["assertions"]] == [
         f"c:{n}-{n + 1}" for n in range(5)
     ]
     assert (len(first["inputs"]), len(second["inputs"])) == (2, 0)
     assert "next_cursor" not in second
-    with pytest.raises(Badly):
-        framed(make_explanation(5), 3, "nonsense", NOW)
+    with pytest.raises(QuestionError):
+        framed_explanation(make_explanation(5), 3, "nonsense", NOW)
 
 
 HELD = {"index": 0, "holds": None, "reason": "computed", "check": EVIL, "place": {"path": "obey", "commit": "abc1234"}}
@@ -173,7 +173,7 @@ def checked(**fields):
         ],
         list[Assertion],
     )
-    return msgspec.to_builtins(framed(explanation, 10, None, NOW))["assertions"][0]
+    return msgspec.to_builtins(framed_explanation(explanation, 10, None, NOW))["assertions"][0]
 
 
 def test_what_was_verified_stands_first_in_its_frame():
@@ -201,7 +201,10 @@ def test_of_what_was_not_admitted_the_text_is_shown_as_its_record_shows_it():
     """Whole: `[unchecked]` says what an admission does not speak of, and there is none."""
     explanation = make_explanation()
 
-    assert msgspec.to_builtins(framed(explanation, 10, None, NOW))["assertions"][0]["_untrusted_text"]["text"] == EVIL
+    assert (
+        msgspec.to_builtins(framed_explanation(explanation, 10, None, NOW))["assertions"][0]["_untrusted_text"]["text"]
+        == EVIL
+    )
 
 
 def test_members_about_checks_stand_in_frames_whatever_they_hold():
@@ -214,7 +217,7 @@ def test_members_about_checks_stand_in_frames_whatever_they_hold():
 
 def test_names_that_strangers_chose_stand_in_frames():
     """Of the emission, its observers and its emitter; the key of a span that has a pointer, too."""
-    answer = msgspec.to_builtins(framed(make_explanation(), 10, None, NOW))
+    answer = msgspec.to_builtins(framed_explanation(make_explanation(), 10, None, NOW))
 
     assert answer["_untrusted_text"]["emission_id"] == "em-1"
     assert "em-1" not in list(outside(answer))
@@ -246,7 +249,7 @@ async def test_no_word_that_a_stranger_chose_stands_outside_frames(tmp_path):
     reviews = [reviewed_claim("refuse", reviewer=told, reason=told, attempt=1, role=told)]
     second = emission_after(attempt=1, checks=[f"contains({told})"], fields={"emitter": {"system": told}})
     lane = lane_after((0, [first]), (S, [second]), (2 * S, seen), (3 * S, reviews), (11 * M, []))
-    answer = msgspec.to_builtins(framed(await explanation_of(lane, tmp_path), 10, None, NOW))
+    answer = msgspec.to_builtins(framed_explanation(await explanation_of(lane, tmp_path), 10, None, NOW))
 
     assert told in json.dumps(answer)
     assert [text for text in outside(answer) if told in text] == []

@@ -20,12 +20,12 @@ from mcp.shared.exceptions import MCPError
 from ports import free_port
 
 from sluice.codecs.errors import UnreachableError, UsageError
-from sluice.topology.mcp import door, http
-from sluice.topology.mcp.adapter import Adapter
-from sluice.topology.mcp.http import Door, Rates, serve
-from sluice.topology.mcp.readers import Readers
-from sluice.topology.mcp.server import create_server
-from sluice.topology.mcp.tokens import new_token, revoke
+from sluice.topology.http import adapter_process, http_server
+from sluice.topology.http.adapter import Adapter
+from sluice.topology.http.adapter_process import ListenConfig, Rates, serve_adapter
+from sluice.topology.http.kept_view import Readers
+from sluice.topology.http.mcp_server import create_server
+from sluice.topology.http.tokens import new_token, revoke
 
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -46,8 +46,8 @@ def serving(filled, path):
     async def serving(**options):
         port = free_port()
         readers = Readers(path)
-        place = Door(**{"port": port, **options})
-        task = asyncio.create_task(serve(create_server(Adapter(readers, now=lambda: NOW)), place))
+        place = ListenConfig(**{"port": port, **options})
+        task = asyncio.create_task(serve_adapter(create_server(Adapter(readers, now=lambda: NOW)), place))
         try:
             async with asyncio.timeout(60):
                 while True:
@@ -213,8 +213,8 @@ async def test_failed_attempts_take_nothing_from_who_has_a_token(serving, tokens
 def test_rates_are_of_each_client_and_fill_up(monkeypatch):
     """And only so many clients are remembered."""
     now = [0.0]
-    monkeypatch.setattr(door, "monotonic", lambda: now[0])
-    monkeypatch.setattr(door, "CLIENTS", 3)
+    monkeypatch.setattr(http_server, "monotonic", lambda: now[0])
+    monkeypatch.setattr(http_server, "CLIENTS", 3)
     rates = Rates(2.0, 2)
 
     assert [rates.take("a") for _ in range(3)] == [True, True, False]
@@ -240,7 +240,7 @@ async def test_a_body_is_small(serving):
 
 async def test_a_body_comes_at_once(serving, monkeypatch):
     """Who sends a request drop by drop is not waited for."""
-    monkeypatch.setattr(http, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr(adapter_process, "BODY_SECONDS", 0.2)
 
     async def drops():
         for _ in range(20):
@@ -255,16 +255,16 @@ async def test_a_body_comes_at_once(serving, monkeypatch):
 def test_without_tokens_only_this_machine_is_served(host, tmp_path):
     """Also where the address is a name."""
     with pytest.raises(UsageError, match="whoever reaches"):
-        Door(host=host).check()
-    Door(host=host, tokens=tmp_path / "tokens").check()
+        ListenConfig(host=host).check()
+    ListenConfig(host=host, tokens=tmp_path / "tokens").check()
 
 
 def test_the_default_is_loopback():
     """In either family of addresses."""
-    assert Door().is_loopback
-    assert Door(host="::1").is_loopback
-    assert Door(host="localhost").is_loopback
-    Door().check()
+    assert ListenConfig().is_loopback
+    assert ListenConfig(host="::1").is_loopback
+    assert ListenConfig(host="localhost").is_loopback
+    ListenConfig().check()
 
 
 def certificate(folder):
@@ -294,9 +294,9 @@ def certificate(folder):
 def test_a_certificate_needs_its_key(tmp_path):
     """And both have to be there."""
     with pytest.raises(UsageError, match="go together"):
-        Door(certificate=tmp_path / "x").check()
+        ListenConfig(certificate=tmp_path / "x").check()
     with pytest.raises(UsageError, match="no such file"):
-        Door(certificate=tmp_path / "x", key=tmp_path / "y").check()
+        ListenConfig(certificate=tmp_path / "x", key=tmp_path / "y").check()
 
 
 @pytest.mark.parametrize("wrong", ["certificate", "key"])
@@ -305,9 +305,9 @@ def test_a_file_that_tls_cannot_use_is_named_before_anything_runs(tmp_path, wron
     files = certificate(tmp_path)
     (tmp_path / "no.pem").write_text("no PEM\n")
 
-    Door(**files).check()
+    ListenConfig(**files).check()
     with pytest.raises(UsageError, match=r"no\.pem: no .* can be read from it \(expected PEM"):
-        Door(**files | {wrong: tmp_path / "no.pem"}).check()
+        ListenConfig(**files | {wrong: tmp_path / "no.pem"}).check()
 
 
 async def test_tls(serving, tokens, tmp_path):
@@ -329,4 +329,4 @@ async def test_a_port_that_is_taken_is_one_sentence(serving):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         with pytest.raises(UnreachableError, match="cannot be bound"):
-            await serve(create_server(Adapter(Readers("/nowhere"))), Door(port=taken.getsockname()[1]))
+            await serve_adapter(create_server(Adapter(Readers("/nowhere"))), ListenConfig(port=taken.getsockname()[1]))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sluice.topology.mcp.readers import Readers
+from sluice.topology.http.kept_view import Readers
 
 WAIT = 30.0
 

@@ -8,8 +8,8 @@ from adapter_view import DOMAIN, NOW, attested, claim
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sluice.topology.mcp import search, tool_answers
-from sluice.topology.mcp.adapter_view import TOKENIZER
+from sluice.topology.http import kept_view, tool_answers
+from sluice.topology.http.adapter_view import TOKENIZER
 
 
 def ground(db, query):
@@ -79,7 +79,7 @@ def test_words_are_always_a_valid_expression(text):
     db.execute(f"CREATE VIRTUAL TABLE w USING fts5(words, content='', tokenize='{TOKENIZER}')")
     db.execute("INSERT INTO w (rowid, words) VALUES (1, 'an entry')")
 
-    assert set(search.find(db, "w", text, 5)) <= {1}
+    assert set(kept_view.find_rows(db, "w", text, 5)) <= {1}
     db.close()
 
 
@@ -96,7 +96,7 @@ def test_the_better_match_comes_first(filled, db):
 
 def test_common_words_alone_find_the_newest(filled, db, monkeypatch):
     """They say too little to be weighed, and are found all the same; a rare word beside them decides."""
-    monkeypatch.setattr(search, "COMMON", 3)
+    monkeypatch.setattr(kept_view, "COMMON", 3)
     for number in range(6):
         filled.put("grounded", attested(f"The entry {'glacier' if number == 2 else ''}.", about=f"c{number}"))
 

@@ -12,10 +12,10 @@ from mcp.shared.exceptions import MCPError
 
 from sluice.codecs.errors import UnreachableError
 from sluice.streams.policy.policy import Attestations, Policy
-from sluice.topology.mcp import explained
-from sluice.topology.mcp.adapter import Adapter
-from sluice.topology.mcp.readers import Readers
-from sluice.topology.mcp.server import SCOPES, create_server
+from sluice.topology.http import adapter as explained
+from sluice.topology.http.adapter import Adapter
+from sluice.topology.http.kept_view import Readers
+from sluice.topology.http.mcp_server import SCOPES, create_server
 from sluice.topology.settings.settings import Settings
 
 
@@ -173,11 +173,10 @@ async def test_errors_are_plain_and_repeat_nothing(server, mode, tool, arguments
 @pytest.mark.parametrize("text", ["\ud800", "a\udfffb"])
 async def test_a_lone_surrogate_is_an_error(readers, filled, text):
     """It is no text of Unicode."""
-    from sluice.topology.mcp.answer_pages import Badly
-    from sluice.topology.mcp.asked import AskAssertion, AskGround, asked
+    from sluice.topology.http.tool_answers import AskAssertion, AskGround, QuestionError, asked
 
     for kind, name in ((AskGround, "query"), (AskAssertion, "text")):
-        with pytest.raises(Badly):
+        with pytest.raises(QuestionError):
             asked(kind, {name: text})
 
 
@@ -262,14 +261,14 @@ async def test_a_view_that_is_made_anew_is_opened_anew(server, filled, path, mod
     """Readers follow the file, whatever was there before."""
     from adapter_view import IDENTITY
 
-    from sluice.topology.mcp.adapter_view import View
+    from sluice.topology.http.adapter_view import AdapterView
 
     filled.put("grounded", attested("An entry."))
     async with Client(server, mode=mode) as client:
         assert (await client.call_tool("ground", {"query": "entry"})).structured_content["attestations"]
         filled.view.close()
         path.unlink()
-        again = View(path, IDENTITY)
+        again = AdapterView(path, IDENTITY)
         again.tell(caught_up_at=str(NOW))
         assert (await client.call_tool("ground", {"query": "entry"})).structured_content["attestations"] == []
         again.close()

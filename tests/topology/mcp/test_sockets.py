@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 import pytest
 import uvicorn
 
-from sluice.topology.mcp import sockets as sockets_module
-from sluice.topology.mcp.sockets import Sockets, connections_of, network_of
+from sluice.topology.http import http_server as sockets_module
+from sluice.topology.http.http_server import Sockets, connections_of, network_of
 
 ASK = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from sluice.codecs.errors import UsageError
 from sluice.topology.cli import main
-from sluice.topology.mcp.tokens import Tokens, new_token, read_tokens, revoke
+from sluice.topology.http.tokens import Tokens, new_token, read_tokens, revoke
 
 HOUR = 3_600_000
 
@@ -136,7 +136,7 @@ def test_wrong_usage_is_one_sentence(file, arguments, said):
 
 def test_the_command_has_the_scopes_of_the_server():
     """Named twice, so that the command line need not load the SDK."""
-    from sluice.topology.cli import mcp_command
-    from sluice.topology.mcp.server import SCOPES
+    from sluice.topology.cli import serving_commands
+    from sluice.topology.http.mcp_server import SCOPES
 
-    assert mcp_command.SCOPES == SCOPES
+    assert serving_commands.SCOPES == SCOPES

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
 
-from sluice.streams.attestations.composition import CAUTIOUS, Vote, summary
-from sluice.streams.policy.policy import Domain
+from sluice.streams.attestations.framing import CAUTIOUS, Vote, summary
+from sluice.streams.policy.policy import AttestationDomain
 from sluice.streams.sanitise import AttestationRules
-from sluice.topology.mcp import answer_pages, tool_answers
+from sluice.topology.http import tool_answers
+from sluice.topology.http import tool_answers as answer_pages
 
 
 def ground(db, query, domain=DOMAIN, limit=10, cursor=None):
@@ -102,7 +103,7 @@ def test_the_policy_says_how_a_domains_verdicts_come_to_one(filled, db):
     filled.put("grounded", *said)
 
     def primary(**rules):
-        answer = tool_answers.ground(db, "entry", DOMAIN, 10, None, NOW, Domain(**rules)).verdict_summary
+        answer = tool_answers.ground(db, "entry", DOMAIN, 10, None, NOW, AttestationDomain(**rules)).verdict_summary
         assert answer.verdicts == {"VERIFIED": 2, "FALSE": 1}
         return answer.primary_verdict
 
@@ -184,9 +185,9 @@ def test_pages_follow_one_another(filled, db):
     assert (count, len(seen), len(set(seen))) == (5, 23, 23)
     first = ground(db, "entry", limit=5)["next_cursor"]
     for wrong in ("x", "", "ü", first[:-4], "A" * 16):
-        with pytest.raises(answer_pages.Badly):
+        with pytest.raises(answer_pages.QuestionError):
             ground(db, "entry", cursor=wrong)
-    with pytest.raises(answer_pages.Badly):
+    with pytest.raises(answer_pages.QuestionError):
         ground(db, "another", cursor=first)
 
 

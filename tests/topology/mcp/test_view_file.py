@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sluice.codecs.errors import UsageError
-from sluice.topology.mcp import view_file
-from sluice.topology.mcp.view_file import OURS, about_view, opened
+from sluice.topology.http import kept_view
+from sluice.topology.http.kept_view import OURS, about_view, opened
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_a_view_is_never_seen_half_made(path: Path, monkeypatch: pytest.MonkeyPa
         db.set_trace_callback(look)
         return db
 
-    monkeypatch.setattr(view_file.sqlite3, "connect", watched)
+    monkeypatch.setattr(kept_view.sqlite3, "connect", watched)
     db = opened(path, "one")
     monkeypatch.undo()
     look("")

@@ -5,11 +5,11 @@ from typing import ClassVar
 
 from aiokafka import TopicPartition
 
-from sluice.topology.mcp.adapter_view import Batch, View
-from sluice.topology.mcp.view_follower import _seek
+from sluice.topology.http.adapter_view import AdapterView, Batch
+from sluice.topology.http.view_follower import _seek
 
 
-class Tailed(View):
+class Tailed(AdapterView):
     """A view of the end of a topic, and of all of another."""
 
     topics = ("grounded", "admitted")

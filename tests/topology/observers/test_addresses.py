@@ -9,11 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from sluice.codecs.errors import UsageError
-from sluice.topology.observers.addresses import is_public, names_an_address
 from sluice.topology.observers.ask import CannotLook
-from sluice.topology.observers.operator_list import SseChannel, load_access
-from sluice.topology.observers.public_resolver import PRIVATE, NotPublicError, PublicResolver
-from sluice.topology.observers.sse_channel import Channel
+from sluice.topology.observers.operator_list import SseChannel, is_public, load_access, names_an_address
+from sluice.topology.observers.sse_channel import PRIVATE, Channel, NotPublicError, PublicResolver
 
 ADDRESSES = {
     "8.8.8.8": True, "2606:4700::1111": True, "127.0.0.1": False, "127.8.8.8": False, "0.0.0.0": False,

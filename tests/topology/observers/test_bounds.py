@@ -10,13 +10,13 @@ from looking import EMITTED, Repository
 
 from sluice.codecs.decode import normalise_emission
 from sluice.codecs.errors import Fault
+from sluice.codecs.identifiers import Span
 from sluice.codecs.records import Annotation, Assertion, Emission, Observation
-from sluice.codecs.spans import Span
 from sluice.topology.observers import ask as ask_module
 from sluice.topology.observers import look as look_module
 from sluice.topology.observers.ask import CannotLook
-from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import Shares, look
+from sluice.topology.observers.observer_registry import ObserverRegistry
 from sluice.topology.settings.settings import Settings
 
 CHECKS = ("contains(first, path=a.txt)", "contains(second)", "contains(third, path=c.txt)")
@@ -67,7 +67,7 @@ def test_what_is_kept_counts_as_if_it_were_read(files: Repository):
     """Else it would depend on earlier questions which of these are looked at."""
     settings = Settings(emission_bytes=60_000)
     asked = searching_emission(("contains(third, path=b.txt)", "contains(first)", "contains(second)"))
-    with closing(Instruments(settings)) as instruments:
+    with closing(ObserverRegistry(settings)) as instruments:
         for kind in ("contains", "absent"):
             look(searching_emission((f"{kind}(x{kind})",)), Settings(), files.path, instruments=instruments)
         warm = [whys(look(asked, settings, files.path, instruments=instruments)) for _ in range(2)]

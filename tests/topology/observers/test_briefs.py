@@ -10,7 +10,7 @@ import pytest
 from sluice.codecs.canonical import canonical_json
 from sluice.streams.judging.checks import Check, parse_check
 from sluice.streams.judging.documents import verify_json_value
-from sluice.topology.observers.briefs import Brief, brief_of, with_digits
+from sluice.topology.observers.mcp_brief import Brief, brief_of, with_digits
 
 SNOWFLAKE = 1_234_567_890_123_456_789
 

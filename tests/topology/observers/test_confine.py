@@ -14,7 +14,7 @@ from looking import Repository, ask, holds, outcome, reason
 
 from sluice.codecs.errors import UnreachableError
 from sluice.topology.observers.ask import Budget, CannotLook, Missing
-from sluice.topology.observers.confine import Root
+from sluice.topology.observers.roots import Root
 
 TEXT = "The file holds the word `secret`."
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.topology.observers.content import Piece, cut, text_of
+from sluice.topology.observers.file_contents import Piece, cut, text_of
 
 
 def chunked(data: bytes, size: int) -> list[bytes]:

@@ -15,9 +15,9 @@ from looking import ask, holds, reason
 from sluice.topology.observers.ask import Budget, CannotLook
 from sluice.topology.observers.enclosure import IN_QUOTES, LEADS_OUT, NO_FILE, TOO_DEEP, TOO_LONG, Enclosure
 from sluice.topology.observers.git import Git
-from sluice.topology.observers.ground import why_blind
-from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.nameable_files import repositories_of, tracked
+from sluice.topology.observers.observer_registry import ObserverRegistry
+from sluice.topology.observers.root_set import why_blind
 from sluice.topology.observers.roots import Roots
 from sluice.topology.settings.settings import Settings
 from sluice.topology.vet.sources import roots_around
@@ -158,7 +158,7 @@ def test_a_repository_that_leads_out_is_not_looked_at(changelog: Repo, private: 
 
 def shut(repository: Repo, why: str) -> None:
     refused(repository.path, why)
-    with closing(Instruments(Settings())) as instruments:
+    with closing(ObserverRegistry(Settings())) as instruments:
         assert why_blind(Roots.of(str(repository.path)), instruments, Settings()) == why
         assert tracked(str(repository.path), Settings(), instruments) == frozenset()
 
@@ -224,7 +224,7 @@ def test_what_leads_to_another_root_may_be_looked_at(changelog: Repo, private: R
 
 def test_a_way_out_that_is_made_later_is_found(changelog: Repo, private: Repo):
     """What was found to keep to its root is looked at again once anything was written."""
-    with closing(Instruments(Settings())) as instruments:
+    with closing(ObserverRegistry(Settings())) as instruments:
         for way in (alternates, linked_object):
             assert holds(changelog, "code.read", "exists(CHANGELOG.md)", instruments=instruments) is True
             way(changelog, private)
@@ -236,7 +236,7 @@ def test_another_roots_name_opens_nothing_for_who_has_one_root(changelog: Repo, 
     """What was allowed to one observer is not allowed to the next, which shares its instruments."""
     alternates(changelog, private)
     both = {"": changelog.path, "other": private.path}
-    with closing(Instruments(Settings())) as instruments:
+    with closing(ObserverRegistry(Settings())) as instruments:
         assert holds(both, "code.read", "exists(CHANGELOG.md)", instruments=instruments) is True
         assert reason(changelog, "code.read", "x", checks=["missing(a)"], instruments=instruments) == LEADS_OUT
 

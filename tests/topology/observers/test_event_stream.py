@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.topology.observers.event_stream import MAX_EVENT, Event, EventStream, TooLong
+from sluice.topology.observers.sse_channel import MAX_EVENT, Event, EventStream, TooLong
 
 
 def events(*pieces: bytes) -> list[tuple[str, str]]:

@@ -11,16 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.streams.judging.checks import Check, parse_check
-from sluice.streams.judging.code import parse_code
+from sluice.streams.judging.checks import Check, Source, parse_check
 from sluice.streams.judging.documents import parse_document
-from sluice.streams.judging.results import Source
-from sluice.streams.judging.text_checks import find_quote, flat
+from sluice.streams.judging.facts import find_quote, flat
+from sluice.streams.judging.verify import parse_code
 from sluice.topology.observers.file_contents import Contents, Everything, File
-from sluice.topology.observers.kept_looks import Bounded
-from sluice.topology.observers.parsing import Parsed
-from sluice.topology.observers.parsing_process import ParsingProcess
-from sluice.topology.observers.states import State
+from sluice.topology.observers.kept_looks import Bounded, State
+from sluice.topology.observers.parsing import Parsed, ParsingProcess
 
 OLD: State = (1, 1, 1, 1, 1)
 

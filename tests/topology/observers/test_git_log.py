@@ -18,9 +18,9 @@ from looking import TS, Repository, ask, holds, outcome, reason, try_check
 from msgspec.structs import replace
 
 from sluice.topology.observers.ask import Budget, CannotLook
-from sluice.topology.observers.commits import parse_commit
 from sluice.topology.observers.git import Git
-from sluice.topology.observers.instruments import Instruments
+from sluice.topology.observers.observer_registry import ObserverRegistry
+from sluice.topology.observers.repository import parse_commit
 from sluice.topology.settings.settings import Settings
 
 FIVE = "MAX_RETRIES was perhaps set to 5 there."
@@ -355,7 +355,7 @@ def test_history_is_read_once_for_several_searches(repository: Repository, monke
 
     number = itertools.count(1)
 
-    def search(name: str, size: int, instruments: Instruments | None) -> tuple[str, object]:
+    def search(name: str, size: int, instruments: ObserverRegistry | None) -> tuple[str, object]:
         text = f"There is {'so ' * next(number)}{name}."  # of a text that was asked before, an answer may be kept
         seen = ask(repository, "git.log", text, bounds={"look_bytes": size}, instruments=instruments)
         return seen.outcome, (seen.detail or {}).get("reason")
@@ -367,7 +367,7 @@ def test_history_is_read_once_for_several_searches(repository: Repository, monke
         *("terms-present", "absent", "terms-present"),
     ]
     for order in (asked, asked[::-1]):
-        with closing(Instruments(Settings())) as instruments:
+        with closing(ObserverRegistry(Settings())) as instruments:
             assert [search(*one, instruments) for one in order] == [alone[asked.index(one)] for one in order]
             fed.clear()
             assert [search(*one, instruments) for one in asked] == alone

@@ -18,8 +18,8 @@ from search import examples
 from sluice.codecs.decode import decode_observation
 from sluice.codecs.errors import Fault
 from sluice.codecs.records import Annotation, Observation
-from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import look
+from sluice.topology.observers.observer_registry import ObserverRegistry
 from sluice.topology.settings.settings import Settings
 
 SECRET = "hunter2-hunter2"
@@ -65,9 +65,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 @pytest.fixture(scope="module")
-def instruments() -> Iterator[Instruments]:
+def instruments() -> Iterator[ObserverRegistry]:
     """Kept over all examples: what was read before must change nothing."""
-    with closing(Instruments(Settings(look_timeout=30))) as made:
+    with closing(ObserverRegistry(Settings(look_timeout=30))) as made:
         yield made
 
 
@@ -123,7 +123,7 @@ locators = st.fixed_dictionaries(
 )
 def test_there_is_an_answer_by_the_rules_whatever_is_asked(
     place: tuple[Path, str],
-    instruments: Instruments,
+    instruments: ObserverRegistry,
     asked: list[tuple[str, str, str, str]],
     locator: dict[str, Any],
     name: str,
@@ -154,7 +154,7 @@ def test_there_is_an_answer_by_the_rules_whatever_is_asked(
     assert str(path.parent) not in msgspec.json.encode(found.looked_at).decode()
 
 
-def test_looks_at_one_state_agree_cold_and_warm(place: tuple[Path, str], instruments: Instruments):
+def test_looks_at_one_state_agree_cold_and_warm(place: tuple[Path, str], instruments: ObserverRegistry):
     """With what was kept over all the others, and with nothing kept."""
     path, head = place
     for check in CHECKS:

@@ -23,9 +23,9 @@ from looking import Repository, parsed_emission
 from sluice.codecs.decode import decode_observation
 from sluice.codecs.errors import Fault, UsageError
 from sluice.codecs.records import Annotation, Observation
-from sluice.topology.observers.instruments import Instruments
-from sluice.topology.observers.judges import GROUP, JudgeFailed, Judges, Verdict, checked, verdict_of
+from sluice.topology.observers.interface import JUDGE_GROUP, JudgeFailed, Judges, Verdict, checked, verdict_of
 from sluice.topology.observers.look import look
+from sluice.topology.observers.observer_registry import ObserverRegistry
 from sluice.topology.observers.operator_list import load_access
 from sluice.topology.settings.settings import Settings
 
@@ -67,12 +67,12 @@ Look = Callable[..., list[Observation]]
 @pytest.fixture
 def looking(changelog: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Look]]:
     """Opens instruments with a judge called `nli`; everything is closed at the end."""
-    opened: list[Instruments] = []
+    opened: list[ObserverRegistry] = []
 
     def open_(judge: Any, more: str = "") -> Look:
         monkeypatch.setattr(metadata, "entry_points", lambda group: [Point("nli", judge)])
         (tmp_path / "list.toml").write_text(f"[judge.nli]\n{more}\n")
-        instruments = Instruments(Settings(), str(tmp_path / "list.toml"))
+        instruments = ObserverRegistry(Settings(), str(tmp_path / "list.toml"))
         opened.append(instruments)
 
         def ask(text: str = TEXT, name: str = "code.read", checks: Any = None, **locator: Any) -> list[Observation]:
@@ -206,7 +206,7 @@ def test_judges_are_listed_by_name(monkeypatch: pytest.MonkeyPatch):
     assert access.judges["nli"].classes == {"substrate.grep"}
     assert access.judges["other"].entry_point == "other"
     assert len(access.judges["other"].classes) == 4
-    points = [EntryPoint("nli", "builtins:id", GROUP)]
+    points = [EntryPoint("nli", "builtins:id", JUDGE_GROUP)]
     assert Judges({}, Settings(), 1, points).of("substrate.grep") == []
     for wrong in (
         "[judge.checks]\n",
@@ -230,7 +230,7 @@ def test_judges_end_with_the_instruments(looking: Callable[..., Look], tmp_path:
     judge = Scripted()
     monkeypatch.setattr(metadata, "entry_points", lambda group: [Point("nli", judge)])
     (tmp_path / "other.toml").write_text("[judge.nli]\n")
-    with closing(Instruments(Settings(), str(tmp_path / "other.toml"))):
+    with closing(ObserverRegistry(Settings(), str(tmp_path / "other.toml"))):
         assert not judge.closed
     assert judge.closed
 

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from sluice.topology.observers.ask import CannotLook
-from sluice.topology.observers.class_queues import MAX_WAITING, Turns
 from sluice.topology.observers.kept_looks import MAX_BYTES, MAX_KEPT, Kept, Memory, Rest, rest_after
+from sluice.topology.observers.service import MAX_WAITING, Turns
 
 
 class Clock:

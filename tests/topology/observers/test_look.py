@@ -15,11 +15,11 @@ from sluice.codecs.decode import decode_emission, decode_observation
 from sluice.codecs.errors import Fault, UsageError
 from sluice.codecs.records import Annotation, Emission
 from sluice.codecs.signatures import Signing, domain_of, holds
-from sluice.topology.checkpoints.signing import new_signer, save_signer
+from sluice.topology.engine.signing import new_signer, save_signer
 from sluice.topology.observers import look as look_module
-from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import cannot_look, look, written
 from sluice.topology.observers.observation_record import signing_of
+from sluice.topology.observers.observer_registry import ObserverRegistry
 from sluice.topology.settings.settings import Settings
 
 DOMAIN = domain_of("observations", "sluice")
@@ -135,7 +135,7 @@ def test_what_is_too_much_to_look_for_is_unavailable(changelog: Repository):
 def test_another_question_is_another_look(changelog: Repository):
     """The same words with other checks, at another place, or of another kind."""
     settings = Settings()
-    with closing(Instruments(settings)) as instruments:
+    with closing(ObserverRegistry(settings)) as instruments:
 
         def outcome_of(**options: Any) -> str:
             return ask(changelog, "code.read", TEXT, instruments=instruments, path="CHANGELOG.md", **options).outcome

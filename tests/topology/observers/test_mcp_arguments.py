@@ -14,11 +14,10 @@ from looking import parsed_emission, sole
 
 from sluice.codecs.errors import UsageError
 from sluice.codecs.records import Annotation, Observation
-from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import look
-from sluice.topology.observers.mcp_arguments import NOT_ALLOWED, UNLISTED, Arguments
 from sluice.topology.observers.mcp_session import MAY_WRITE
-from sluice.topology.observers.operator_list import load_access
+from sluice.topology.observers.observer_registry import ObserverRegistry
+from sluice.topology.observers.operator_list import NOT_ALLOWED, UNLISTED, Arguments, load_access
 from sluice.topology.settings.settings import Settings
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
@@ -104,7 +103,7 @@ def ask(tmp_path: Path, tools: str, tool: str, arguments: Any, more: str = "", k
     locator = {"server": "tracker", "tool": tool} | ({} if arguments is None else {"arguments": arguments})
     asked = parsed_emission("The issue is closed.", Annotation("substrate.mcp.brief", None, None, locator),
                      checks=["equals(closed, 2026-05-25)"])  # fmt: skip
-    with closing(Instruments(settings, str(tmp_path / "list.toml"))) as instruments:
+    with closing(ObserverRegistry(settings, str(tmp_path / "list.toml"))) as instruments:
         return sole(look(asked, settings, tmp_path, instruments=instruments))
 
 

@@ -21,8 +21,8 @@ from looking import parsed_emission, sole
 from ports import free_port
 
 from sluice.codecs.records import Annotation, Observation
-from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import look
+from sluice.topology.observers.observer_registry import ObserverRegistry
 from sluice.topology.settings.settings import Settings
 
 pytestmark = pytest.mark.slow
@@ -47,7 +47,7 @@ def asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
 
     A look has a minute, unless it is about its time-out: it starts a process, on a busy machine too.
     """
-    opened: list[Instruments] = []
+    opened: list[ObserverRegistry] = []
     monkeypatch.setenv("STARTS", str(tmp_path / "starts"))
     monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
     monkeypatch.setenv("TRACKER_TOKEN", "tok-123")
@@ -58,7 +58,7 @@ def asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
         tools = TOOLS if kind == "stdio" else VOUCHED  # those that misbehave mark nothing
         (tmp_path / "list.toml").write_text(f"[mcp.tracker]\n{lines}\ntools = {tools}\n")
         settings = Settings(**{"look_timeout": 60} | bounds)
-        mine = Instruments(settings, str(tmp_path / "list.toml"))
+        mine = ObserverRegistry(settings, str(tmp_path / "list.toml"))
         opened.append(mine)
 
         def ask(
@@ -265,7 +265,7 @@ def test_no_process_outlives_the_look(tmp_path: Path, monkeypatch: pytest.Monkey
     asked = parsed_emission("It was closed on 2026-05-25.", Annotation("substrate.mcp.brief", None, None, locator),
                      checks=['contains("closed on 2026-05-25")'])  # fmt: skip
     settings = Settings(look_timeout=60)
-    instruments = Instruments(settings, str(tmp_path / "list.toml"))
+    instruments = ObserverRegistry(settings, str(tmp_path / "list.toml"))
     assert sole(look(asked, settings, tmp_path, instruments=instruments)).verified == [0]
     pids = (tmp_path / "starts").read_text().split()
     assert len(pids) == 2

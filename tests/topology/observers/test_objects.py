@@ -16,9 +16,8 @@ from looking import Repository
 
 from sluice.topology.observers import git as git_module
 from sluice.topology.observers.ask import Budget, CannotLook
-from sluice.topology.observers.denied import Denied
-from sluice.topology.observers.git import Git
-from sluice.topology.observers.objects import Objects
+from sluice.topology.observers.git import Git, Objects
+from sluice.topology.observers.listings import Denied
 from sluice.topology.observers.repository import Repository as Kept
 
 

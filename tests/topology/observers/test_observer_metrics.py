@@ -17,8 +17,8 @@ from ports import free_port
 from prometheus_client.parser import text_string_to_metric_families
 
 from sluice.codecs.errors import UsageError
-from sluice.topology.brokers.embedded import EmbeddedBroker
 from sluice.topology.kafka.connect import open_producer
+from sluice.topology.kafka.local_broker import EmbeddedBroker
 from sluice.topology.observers.observer_metrics import ObserverMetrics
 from sluice.topology.observers.service import ObserverService
 from sluice.topology.settings.settings import Settings

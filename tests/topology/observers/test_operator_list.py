@@ -13,7 +13,6 @@ from looking import parsed_emission, sole
 
 from sluice.codecs.errors import UsageError
 from sluice.codecs.records import Annotation, Locator
-from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.interface import (
     GROUP,
     Ask,
@@ -25,6 +24,7 @@ from sluice.topology.observers.interface import (
     words_in,
 )
 from sluice.topology.observers.look import look
+from sluice.topology.observers.observer_registry import ObserverRegistry
 from sluice.topology.observers.operator_list import Access, access_of, load_access
 from sluice.topology.settings.settings import Settings
 
@@ -174,7 +174,7 @@ def test_an_observer_of_ones_own_takes_the_place_of_ours(tmp_path: Path, monkeyp
     made = Acme(Settings())
     monkeypatch.setattr(metadata, "entry_points", lambda group: [_Loaded(made)])
     (tmp_path / "list.toml").write_text('[own.acme]\nclass = "substrate.mcp.brief"\n')
-    instruments = Instruments(Settings(), str(tmp_path / "list.toml"))
+    instruments = ObserverRegistry(Settings(), str(tmp_path / "list.toml"))
 
     def ask(text: str, server: str) -> Any:
         asked = parsed_emission(text, Annotation("substrate.mcp.brief", None, None, {"server": server, "x": 1}))
@@ -201,7 +201,7 @@ def test_an_observer_of_ones_own_may_decide_checks(tmp_path: Path, monkeypatch: 
     """What comes of them is told in the same form, by the same rules."""
     monkeypatch.setattr(metadata, "entry_points", lambda group: [_Loaded(Checking(Settings()))])
     (tmp_path / "list.toml").write_text('[own.acme]\nclass = "substrate.mcp.brief"\n')
-    with closing(Instruments(Settings(), str(tmp_path / "list.toml"))) as instruments:
+    with closing(ObserverRegistry(Settings(), str(tmp_path / "list.toml"))) as instruments:
 
         def ask(text: str, *checks: str) -> Any:
             annotation = Annotation("substrate.mcp.brief", None, None, {"server": "there"})

@@ -16,14 +16,12 @@ import msgspec
 import pytest
 
 from sluice.streams.judging import index as judging_index
-from sluice.streams.judging.code import parse_code
+from sluice.streams.judging.checks import Source
 from sluice.streams.judging.documents import parse_document
 from sluice.streams.judging.index_building import build_index
-from sluice.streams.judging.results import Source
-from sluice.topology.observers import index_cache
-from sluice.topology.observers.index_cache import IndexCache
-from sluice.topology.observers.parsing import Parsed
-from sluice.topology.observers.parsing_process import Limits, ParsingProcess, parsing_process
+from sluice.streams.judging.verify import parse_code
+from sluice.topology.observers import parsing
+from sluice.topology.observers.parsing import IndexCache, Limits, Parsed, ParsingProcess, parsing_process
 
 SMALL = "def f():\n    return g(1)\n"
 LONG = "def f():\n    return g(1, 'a')\n" * 4_000
@@ -170,7 +168,7 @@ def test_a_process_that_stands_still_is_given_up(process: ParsingProcess):
 def test_an_interrupted_request_leaves_no_answer_behind(process: ParsingProcess, monkeypatch: pytest.MonkeyPatch):
     expected = process.ask("code", "b.py", b"x = 1\n")
     with monkeypatch.context() as patched:
-        patched.setattr("sluice.topology.observers.parsing_process._read", _interrupted)
+        patched.setattr("sluice.topology.observers.parsing._read", _interrupted)
         with pytest.raises(KeyboardInterrupt):
             process.ask("code", "a.py", SMALL.encode())
     assert process.ask("code", "b.py", b"x = 1\n") == expected
@@ -247,7 +245,7 @@ def test_a_fork_has_a_process_of_its_own():
 
 _FORKING = """
 import os
-from sluice.topology.observers.parsing_process import LIMITS, parsing_process
+from sluice.topology.observers.parsing import LIMITS, parsing_process
 process = parsing_process(LIMITS)
 process.ask("code", "a.py", b"x = 1")
 before = process._running[0].pid
@@ -284,7 +282,7 @@ def _runs(pid: int) -> bool:
 
 _WAITING = """
 import time
-from sluice.topology.observers.parsing_process import LIMITS, parsing_process
+from sluice.topology.observers.parsing import LIMITS, parsing_process
 process = parsing_process(LIMITS)
 process.ask("code", "a.py", b"x = 1")
 print(process._running[0].pid, flush=True)
@@ -321,10 +319,10 @@ def test_what_was_parsed_is_there_for_the_next_command(cache: Path, parses: list
 
 
 _NEXT = f"""
-from sluice.streams.judging.results import Source
-from sluice.topology.observers.index_cache import IndexCache
+from sluice.streams.judging.checks import Source
+from sluice.topology.observers.parsing import IndexCache
 from sluice.topology.observers.parsing import Parsed
-from sluice.topology.observers.parsing_process import LIMITS, parsing_process
+from sluice.topology.observers.parsing import LIMITS, parsing_process
 parsing_process(LIMITS).close()  # so that nothing can be parsed
 parsed = Parsed(1_000_000, IndexCache(1_000_000))
 for text in ({SMALL!r}, "x = 1"):
@@ -333,7 +331,7 @@ for text in ({SMALL!r}, "x = 1"):
 
 
 def _checked(key: str, data: bytes) -> bytes:
-    return index_cache._checksum(key, data) + data
+    return parsing._checksum(key, data) + data
 
 
 def _linked(entry: Path) -> None:

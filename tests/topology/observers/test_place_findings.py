@@ -10,14 +10,13 @@ from sluice.codecs.decode import decode_observation
 from sluice.codecs.errors import Fault
 from sluice.codecs.records import LookedAt
 from sluice.codecs.times import parse_time
-from sluice.streams.judging.derivation import checks_of
-from sluice.streams.judging.outcomes import checks_of_assertion
-from sluice.streams.judging.results import Held
+from sluice.streams.judging.checks import Held
+from sluice.streams.judging.claim_forms import checks_of
 from sluice.streams.judging.terms import Presence, Terms
+from sluice.streams.judging.verify import checks_of_assertion
 from sluice.topology.observers import deciding as deciding_module
-from sluice.topology.observers.ask import Ask, Budget, CannotLook, Finding
+from sluice.topology.observers.ask import DECIDES, Ask, Budget, CannotLook, Finding, answer, dated, where_from
 from sluice.topology.observers.observation_record import observation, shown_path
-from sluice.topology.observers.place_findings import DECIDES, answer, dated, where_from
 
 TEXT = "`a` contains `b`."
 

@@ -20,15 +20,15 @@ from looking import EMITTED, Repository
 from msgspec.structs import replace
 
 from sluice.codecs.decode import decode_observation
-from sluice.codecs.digests import digest_of
 from sluice.codecs.errors import Fault, UnreachableError, UsageError
+from sluice.codecs.identifiers import digest_of
 from sluice.codecs.partition import PARTITIONERS
 from sluice.codecs.records import Observation
 from sluice.codecs.signatures import domain_of, holds
-from sluice.topology.brokers.embedded import PARTITIONS
-from sluice.topology.checkpoints.signing import new_signer, save_signer
+from sluice.topology.engine.signing import new_signer, save_signer
 from sluice.topology.kafka import connect
 from sluice.topology.kafka.connect import open_consumer, open_producer
+from sluice.topology.kafka.local_broker import PARTITIONS
 from sluice.topology.observers import service as service_module
 from sluice.topology.observers.look import StoppedError, look
 from sluice.topology.observers.service import ObserverService, _DoneOffsets

@@ -16,8 +16,8 @@ from aiohttp import web
 from looking import parsed_emission, sole
 
 from sluice.codecs.records import Annotation, Observation
-from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import look
+from sluice.topology.observers.observer_registry import ObserverRegistry
 from sluice.topology.settings.settings import Settings
 
 CLASS = "substrate.do.sse-count"
@@ -139,7 +139,7 @@ def events(running: Events) -> Events:
 @pytest.fixture
 def asking(events: Events, tmp_path: Path) -> Iterator[Callable[..., Callable[..., Observation]]]:
     """Opens instruments for the server's channels; everything is closed at the end."""
-    opened: list[Instruments] = []
+    opened: list[ObserverRegistry] = []
 
     def open_(more: str = "", **bounds: Any) -> Callable[..., Observation]:
         paths = ("plain", "quiet", "words", "endless", "flood", "away", "enough", "elsewhere", "page")
@@ -147,7 +147,7 @@ def asking(events: Events, tmp_path: Path) -> Iterator[Callable[..., Callable[..
         named = f'url = "{events.url}/presence"\nevent = "presence"\npointer = "/room/subscribers"\n{more}'
         (tmp_path / "list.toml").write_text(f"[sse]\nurls = {urls}\n[sse.presence]\n{named}\n")
         settings = Settings(**bounds)
-        mine = Instruments(settings, str(tmp_path / "list.toml"))
+        mine = ObserverRegistry(settings, str(tmp_path / "list.toml"))
         opened.append(mine)
 
         def ask(

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from looking import Repository
 
-from sluice.topology.observers import states
+from sluice.topology.observers import kept_looks
 from sluice.topology.observers.ask import Budget, CannotLook
-from sluice.topology.observers.denied import Denied
 from sluice.topology.observers.git import Git
+from sluice.topology.observers.listings import Denied
 from sluice.topology.observers.repository import Repository as Kept
 
 Change = Callable[[Repository], object]
@@ -40,7 +40,7 @@ def several(changelog: Repository) -> Repository:
 def known(several: Repository) -> Iterator[Kept]:
     """The repository, once it is old enough to be kept, and asked."""
     with closing(kept(several.path)) as made:
-        time.sleep(states.SETTLED_NS / 1e9 + 0.02)
+        time.sleep(kept_looks.SETTLED_NS / 1e9 + 0.02)
         made.tip(None, Budget(5, 10_000))
         yield made
 
@@ -86,7 +86,7 @@ def test_what_moves_head_is_seen_at_once(known: Kept, several: Repository, chang
     now = several.git("rev-parse", "HEAD")
     assert now != before
     assert known.tip(None, Budget(5, 10_000)).name == now
-    time.sleep(states.SETTLED_NS / 1e9 + 0.02)
+    time.sleep(kept_looks.SETTLED_NS / 1e9 + 0.02)
     assert [known.tip(None, Budget(5, 10_000)).name for _ in range(2)] == [now, now]
     several.git("checkout", "--quiet", "--detach", before)
     assert known.tip(None, Budget(5, 10_000)).name == before
@@ -95,7 +95,7 @@ def test_what_moves_head_is_seen_at_once(known: Kept, several: Repository, chang
 def test_a_branch_that_is_packed_is_kept_too(several: Repository, monkeypatch: pytest.MonkeyPatch):
     """As of a fresh clone, whose branches may stand in one file."""
     several.git("pack-refs", "--all")
-    time.sleep(states.SETTLED_NS / 1e9 + 0.02)
+    time.sleep(kept_looks.SETTLED_NS / 1e9 + 0.02)
     with closing(kept(several.path)) as made:
         made.tip(None, Budget(5, 10_000))
         found = asked(made, monkeypatch)
@@ -108,7 +108,7 @@ def test_a_branch_that_is_packed_is_kept_too(several: Repository, monkeypatch: p
 def test_another_name_of_a_branch_is_asked_for_each_time(several: Repository):
     """The branch that it names moves without a file of HEAD's being written."""
     several.git("symbolic-ref", "refs/heads/main", "refs/heads/other")
-    time.sleep(states.SETTLED_NS / 1e9 + 0.02)
+    time.sleep(kept_looks.SETTLED_NS / 1e9 + 0.02)
     with closing(kept(several.path)) as made:
         made.tip(None, Budget(5, 10_000))
         several.git("update-ref", "refs/heads/other", "refs/heads/other^")
@@ -119,7 +119,7 @@ def test_a_linked_work_tree_has_a_head_of_its_own(several: Repository, tmp_path:
     """Its branch lies with the others, in the main repository."""
     linked = tmp_path / "linked"
     several.git("worktree", "add", "--quiet", str(linked), "other")
-    time.sleep(states.SETTLED_NS / 1e9 + 0.02)
+    time.sleep(kept_looks.SETTLED_NS / 1e9 + 0.02)
     with closing(kept(linked)) as made:
         assert made.tip(None, Budget(5, 10_000)).name == several.git("rev-parse", "other")
         several.git("update-ref", "refs/heads/other", "main")

@@ -14,11 +14,11 @@ from looking import Repository, ask, holds, outcome, reason, try_check
 
 from sluice.codecs.errors import UsageError
 from sluice.streams.judging.checks import parse_check
-from sluice.topology.observers.denied import NAMES, Denied
-from sluice.topology.observers.ground import why_blind
-from sluice.topology.observers.instruments import Instruments
-from sluice.topology.observers.parsing_process import _shared
-from sluice.topology.observers.place_findings import decides
+from sluice.topology.observers.ask import decides
+from sluice.topology.observers.listings import NAMES, Denied
+from sluice.topology.observers.observer_registry import ObserverRegistry
+from sluice.topology.observers.parsing import _shared
+from sluice.topology.observers.root_set import why_blind
 from sluice.topology.observers.roots import Roots
 from sluice.topology.settings.settings import Settings
 
@@ -27,9 +27,9 @@ DENIED = "a file of that name is never looked at"
 
 
 @pytest.fixture
-def instruments() -> Iterator[Instruments]:
+def instruments() -> Iterator[ObserverRegistry]:
     """What is kept between looks."""
-    with closing(Instruments(Settings())) as made:
+    with closing(ObserverRegistry(Settings())) as made:
         yield made
 
 
@@ -200,7 +200,7 @@ def test_the_operator_can_deny_more_names(changelog: Repository):
     assert holds(changelog, "code.read", "missing(notes.txt)", bounds=bounds) is True
     assert reason(changelog, "code.read", "x", checks=["exists(.env)"], bounds=bounds) == DENIED
     with pytest.raises(UsageError, match="denied_names holds a path"):
-        Instruments(Settings(denied_names="a/b"))
+        ObserverRegistry(Settings(denied_names="a/b"))
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_an_empty_root_refutes_nothing(folder: Repository, repository: Repositor
 
 
 def test_an_observer_that_can_see_nothing_is_not_ready(
-    folder: Repository, repository: Repository, instruments: Instruments, tmp_path: Path
+    folder: Repository, repository: Repository, instruments: ObserverRegistry, tmp_path: Path
 ):
     """It says which root, and why; it is ready once there is something."""
     settings = Settings()
@@ -264,7 +264,7 @@ def test_an_observer_that_can_see_nothing_is_not_ready(
 # ---------------------------------------------------------------- what is kept
 
 
-def test_what_is_kept_never_hides_a_change(repository: Repository, instruments: Instruments):
+def test_what_is_kept_never_hides_a_change(repository: Repository, instruments: ObserverRegistry):
     """Of a file, of the index, of HEAD, of a branch: the next look sees what is there then."""
     repository.write("a.txt", "first\n")
     repository.commit("First")
@@ -301,7 +301,7 @@ def test_what_is_kept_never_hides_a_change(repository: Repository, instruments: 
     assert held("missing(b.txt)", ref="main") is True
 
 
-def test_a_file_that_is_rewritten_in_one_instant_is_not_kept(folder: Repository, instruments: Instruments):
+def test_a_file_that_is_rewritten_in_one_instant_is_not_kept(folder: Repository, instruments: ObserverRegistry):
     """Same size, same times: the state does not tell, so what is young is read again."""
     file = folder.write("a.txt", "one\n")
     state = file.stat()
@@ -313,7 +313,7 @@ def test_a_file_that_is_rewritten_in_one_instant_is_not_kept(folder: Repository,
         assert found.verified == [0], content
 
 
-def test_another_repository_in_the_same_place_is_another(repository: Repository, instruments: Instruments):
+def test_another_repository_in_the_same_place_is_another(repository: Repository, instruments: ObserverRegistry):
     """A clone made anew: nothing of the old one is left."""
     repository.write("a.txt", "old\n")
     old = repository.commit("Old")
@@ -328,13 +328,13 @@ def test_another_repository_in_the_same_place_is_another(repository: Repository,
     assert not found.verified
 
 
-def test_the_same_state_gives_the_same_answer_cold_and_warm(changelog: Repository, instruments: Instruments):
+def test_the_same_state_gives_the_same_answer_cold_and_warm(changelog: Repository, instruments: ObserverRegistry):
     """What is kept counts against the bounds as what is read does."""
     changelog.write("big.txt", "x" * 60_000)
     changelog.write("bigger.txt", "x" * 60_000)
     changelog.commit("Big")
     settings = Settings(look_bytes=100_000)
-    with closing(Instruments(settings)) as warm:
+    with closing(ObserverRegistry(settings)) as warm:
         for place in (changelog, changelog.bare()):
             for number in range(3):
                 found = ask(place, "grep", f"x {number}", checks=["absent(nowhere)"], instruments=warm,
@@ -344,7 +344,7 @@ def test_the_same_state_gives_the_same_answer_cold_and_warm(changelog: Repositor
 
 def test_no_process_and_no_descriptor_is_left_open(changelog: Repository):
     """When the instruments are closed."""
-    with closing(Instruments(Settings())) as made:
+    with closing(ObserverRegistry(Settings())) as made:
         ask(changelog, "git.log", "x", checks=["exists(src)"], instruments=made)
         before = len(os.listdir("/proc/self/fd"))
     ask(changelog, "git.log", "x", checks=["exists(src)"])
@@ -368,7 +368,9 @@ def closed_to_us(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     monkeypatch.setattr(os, "open", refusing)
 
 
-def test_a_work_tree_whose_tracked_files_are_all_gone_refutes_nothing(repository: Repository, instruments: Instruments):
+def test_a_work_tree_whose_tracked_files_are_all_gone_refutes_nothing(
+    repository: Repository, instruments: ObserverRegistry
+):
     """Its volume is not mounted, or it was never checked out: nobody deleted every file; git's objects are asked."""
     repository.write("a.txt", "x")
     repository.write("src/b.txt", "y")
@@ -390,7 +392,7 @@ def test_a_work_tree_whose_tracked_files_are_all_gone_refutes_nothing(repository
 
 
 def test_an_observer_whose_files_are_all_closed_to_it_is_not_ready(
-    folder: Repository, repository: Repository, instruments: Instruments, monkeypatch: pytest.MonkeyPatch
+    folder: Repository, repository: Repository, instruments: ObserverRegistry, monkeypatch: pytest.MonkeyPatch
 ):
     """What it may not look at does not count; one file that it can read is enough."""
     for place in (folder, repository):
@@ -409,7 +411,7 @@ def test_an_observer_whose_files_are_all_closed_to_it_is_not_ready(
 
 
 def test_a_root_that_is_closed_to_us_is_unavailable_and_not_ready(
-    folder: Repository, repository: Repository, instruments: Instruments, monkeypatch: pytest.MonkeyPatch
+    folder: Repository, repository: Repository, instruments: ObserverRegistry, monkeypatch: pytest.MonkeyPatch
 ):
     """Which is told apart from one that is not there; the host's path is in neither sentence."""
     folder.write("a.txt", "x")

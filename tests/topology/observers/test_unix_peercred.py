@@ -21,11 +21,11 @@ from looking import parsed_emission, sole
 
 from sluice.codecs.records import Annotation, Observation
 from sluice.codecs.times import format_time
+from sluice.streams.judging.check_texts import render
 from sluice.streams.judging.checks import Check, parse_check
 from sluice.streams.judging.facts import PeerFacts
-from sluice.streams.judging.rendering import render
-from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.look import look
+from sluice.topology.observers.observer_registry import ObserverRegistry
 from sluice.topology.observers.unix_peercred import identifier
 from sluice.topology.settings.settings import Settings
 
@@ -85,12 +85,12 @@ def peers() -> Iterator[Peers]:
 @pytest.fixture
 def asking(tmp_path: Path) -> Iterator[Callable[..., Callable[..., Observation]]]:
     """Opens instruments for some sockets."""
-    opened: list[Instruments] = []
+    opened: list[ObserverRegistry] = []
 
     def open_(*sockets: str, **bounds: Any) -> Callable[..., Observation]:
         (tmp_path / "list.toml").write_text(f"[peercred]\nsockets = {json.dumps(sockets)}\n")
         settings = Settings(**({"privacy_secret": SECRET} | bounds))
-        mine = Instruments(settings, str(tmp_path / "list.toml"))
+        mine = ObserverRegistry(settings, str(tmp_path / "list.toml"))
         opened.append(mine)
 
         def ask(

@@ -17,12 +17,11 @@ from structlog.testing import capture_logs
 
 from sluice.codecs import merkle
 from sluice.codecs.notes import Signer
-from sluice.topology.checkpoints.checkpointing import Checkpoints, Tips, Wanted, read_checkpoint
-from sluice.topology.ledger.replay import Restored
-from sluice.topology.recovery.restore import TooShortError
-from sluice.topology.recovery.snapshot_schedule import HUNG_SECONDS, SnapshotScheduler, SnapshotTurn
-from sluice.topology.recovery.snapshots import SnapshotStore
-from sluice.topology.worker.lane import Lane
+from sluice.topology.engine.checkpointing import Checkpoints, Tips, Wanted, read_checkpoint
+from sluice.topology.engine.lane import Lane
+from sluice.topology.engine.replay import Restored
+from sluice.topology.engine.restore import TooShortError
+from sluice.topology.engine.snapshots import HUNG_SECONDS, SnapshotScheduler, SnapshotStore, SnapshotTurn
 
 
 def nobody() -> None:

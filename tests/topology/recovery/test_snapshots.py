@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.merkle import Frontier
-from sluice.topology.ledger.chain import ChainHead
-from sluice.topology.recovery import snapshots as module
-from sluice.topology.recovery.snapshots import SnapshotStore, read_chunks
+from sluice.topology.engine import snapshots as module
+from sluice.topology.engine.chain import ChainHead
+from sluice.topology.engine.snapshots import SnapshotStore, read_chunks
 
 FOLD = "1 toy"
 CHUNKS = [b"head", b"", b"x" * 70_000] + [bytes([n]) * 10 for n in range(5)]

@@ -12,19 +12,17 @@ from structlog.testing import capture_logs
 from sluice.codecs.blocks import Event, EventKind, Header, Output, seal
 from sluice.codecs.errors import DoesNotHoldError, LaterVersionError
 from sluice.streams.policy.policy import DEFAULT_POLICY
+from sluice.topology.engine import app as supervising
+from sluice.topology.engine import restore as module
+from sluice.topology.engine.app import create_app, supervised
+from sluice.topology.engine.chain import ChainHead
+from sluice.topology.engine.folds import Adjudicate, Bind
+from sluice.topology.engine.interfaces import Fold
+from sluice.topology.engine.ledger import ledger_of
+from sluice.topology.engine.replay import Restored
+from sluice.topology.engine.restore import Standby, Standbys, Start
 from sluice.topology.kafka.topics import create_topics
-from sluice.topology.ledger.chain import ChainHead
-from sluice.topology.ledger.folds import Adjudicate, Bind
-from sluice.topology.ledger.interfaces import Fold
-from sluice.topology.ledger.ledger import ledger_of
-from sluice.topology.ledger.replay import Restored
-from sluice.topology.recovery import standby as module
-from sluice.topology.recovery.restore import Start
-from sluice.topology.recovery.standby import Standby, Standbys
 from sluice.topology.settings.settings import Settings
-from sluice.topology.worker import supervising
-from sluice.topology.worker.app import create_app
-from sluice.topology.worker.supervising import supervised
 
 T = 1_790_000_000_000
 

@@ -8,23 +8,17 @@ import httpx2
 import pytest
 
 from sluice.topology.client import FakeSluice
-from sluice.topology.mcp.door import Door
-from sluice.topology.mcp.kept_view import Arrived, Batch
-from sluice.topology.mcp.readers import Readers
-from sluice.topology.mcp.tokens import Tokens, new_token
-from sluice.topology.serve.access import is_secure
-from sluice.topology.serve.console import Console, console
-from sluice.topology.serve.desk import Desk, reviewing
-from sluice.topology.serve.gate import Gate
-from sluice.topology.serve.hub import Hub
-from sluice.topology.serve.metering import ServiceMetrics
-from sluice.topology.serve.oidc import People
-from sluice.topology.serve.outbox import Outbox
-from sluice.topology.serve.reading import Sight, reading
-from sluice.topology.serve.record_intake import Intake
-from sluice.topology.serve.routes import Parts, routes
-from sluice.topology.serve.sessions import Seal, Sessions
-from sluice.topology.serve.view import ServiceView
+from sluice.topology.http.auth_middleware import AuthMiddleware, ServiceMetrics, is_secure
+from sluice.topology.http.console import Console, console
+from sluice.topology.http.http_server import ListenConfig
+from sluice.topology.http.kept_view import Arrived, Batch, Readers
+from sluice.topology.http.record_intake import Intake, Outbox
+from sluice.topology.http.review_service import ReviewService, reviewing
+from sluice.topology.http.routes import Parts, routes
+from sluice.topology.http.service_view import ServiceView
+from sluice.topology.http.sign_in import OidcClient, Seal, Sessions
+from sluice.topology.http.tokens import Tokens, new_token
+from sluice.topology.http.verdict_streams import Sight, VerdictBroadcaster, reading
 
 
 @pytest.fixture
@@ -138,19 +132,23 @@ def service(fake, view):
             return "" if intake.is_open else intake.why
 
         readers = Readers(view.view.path)
-        hub = Hub(readers)
+        hub = VerdictBroadcaster(readers)
         sight = Sight(readers, hub, meter, lambda: fake.now, streams)
-        door = Door(**named)
+        door = ListenConfig(**named)
         known = None if door.tokens is None else Tokens(door.tokens)
         realm = "" if provider is None else provider.realm
         still = known.is_valid if known else lambda _: False
         sessions = Sessions(b"k" * 32, lambda: fake.now, still, realm, is_secure=is_secure(door))
-        people = None if provider is None else People(provider, Seal(b"k" * 32, "sluice-sign-in/1"), lambda: fake.now)
+        people = (
+            None if provider is None else OidcClient(provider, Seal(b"k" * 32, "sluice-sign-in/1"), lambda: fake.now)
+        )
         outbox = Outbox(intake.take, undo)
-        desk = Desk(sight, intake, outbox, signing, "sluice-serve", lambda: fake.now)
+        desk = ReviewService(sight, intake, outbox, signing, "sluice-serve", lambda: fake.now)
         site = Console(desk, sessions, known, (), people, walks, audit, tips)
         more = [*reading(sight), *reviewing(desk), *console(site)]
-        gate = Gate(routes(Parts(intake, meter, ready, lambda: fake.now), more), door, meter, sessions.of, most)
+        gate = AuthMiddleware(
+            routes(Parts(intake, meter, ready, lambda: fake.now), more), door, meter, sessions.of, most
+        )
         tasks = [asyncio.create_task(intake.run()), asyncio.create_task(hub.run())]
         try:
             for _ in range(1000):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from sluice.topology.mcp.door import Door
-from sluice.topology.serve.access import LOCAL, Places, Principal, is_open, scopes_of
+from sluice.topology.http.auth_middleware import LOCAL, AllowedOrigins, Principal, is_open, scopes_of
+from sluice.topology.http.http_server import ListenConfig
 
-OURS = Places(Door(allowed_hosts=["sluice.example"], allowed_origins=["https://sluice.example"]))
+OURS = AllowedOrigins(ListenConfig(allowed_hosts=["sluice.example"], allowed_origins=["https://sluice.example"]))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.topology.serve.bodies import MAX_RECORDS, Refused, Taken, read_body, refusal_body
+from sluice.topology.http.request_bodies import MAX_RECORDS, RefusedLine, TakenRecord, read_body, refusal_body
 
 NOW = 1_800_000_000_000
 GOOD = {"emission_id": "em-1", "emitted_at": NOW, "text": "It is out. [substrate.git.log]"}
@@ -28,7 +28,7 @@ def test_one_record_may_stand_on_several_lines():
     """People format JSON."""
     (one,) = read_body(json.dumps(GOOD, indent=2).encode(), "application/json", "emissions", NOW)
 
-    assert isinstance(one, Taken)
+    assert isinstance(one, TakenRecord)
 
 
 @pytest.mark.parametrize("media_type", ["application/json", "application/x-ndjson", "application/jsonl"])
@@ -45,7 +45,7 @@ def test_one_bad_line_takes_none():
         body(GOOD, {"emission_id": 7, "text": "x"}, b'{"broken'), "application/x-ndjson", "emissions", NOW
     )
 
-    assert [(one.line, one.reason) for one in found if isinstance(one, Refused)] == [(2, "schema"), (3, "not-json")]
+    assert [(one.line, one.reason) for one in found if isinstance(one, RefusedLine)] == [(2, "schema"), (3, "not-json")]
     told = refusal_body(found)
     assert (told["line"], told["path"], told["refused"]) == (2, "$.emission_id", 2)
     assert told["expected"].startswith("str")
@@ -64,7 +64,7 @@ def test_nothing_is_no_record(nothing):
     """An empty body is a mistake, not an empty batch."""
     (one,) = read_body(nothing, "application/json", "emissions", NOW)
 
-    assert isinstance(one, Refused)
+    assert isinstance(one, RefusedLine)
 
 
 def test_a_refusal_names_the_member_that_is_wrong():
@@ -89,11 +89,11 @@ def test_a_member_that_occurs_twice_is_refused(name: str, old: bytes, new: bytes
     """In any object of a record, however it is spelt: which of the two counts depends on who reads it."""
     value = {"emission_id": "em-1", "text": "It is so.", "assertions": [{"span": {"chars": [0, 9]}}]}
     line = json.dumps(value).encode()
-    assert isinstance(read_body(line, "application/json", "emissions", NOW)[0], Taken)
+    assert isinstance(read_body(line, "application/json", "emissions", NOW)[0], TakenRecord)
 
     (refused,) = read_body(line.replace(old, new, 1), "application/json", "emissions", NOW)
 
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RefusedLine)
     assert refused.sentence == f"line 1: $: expected each member once in an object, got '{name}' twice"
 
 
@@ -101,14 +101,14 @@ def test_a_record_of_another_topic_is_refused():
     """An emission that is posted as an observation would only come back as a dead letter."""
     (one,) = read_body(body(GOOD), "application/json", "observations", NOW)
 
-    assert isinstance(one, Refused)
+    assert isinstance(one, RefusedLine)
 
 
 def test_too_many_records_are_refused_at_once():
     """Whatever they hold."""
     (one,) = read_body(body(*[GOOD] * (MAX_RECORDS + 1)), "application/x-ndjson", "emissions", NOW)
 
-    assert isinstance(one, Refused)
+    assert isinstance(one, RefusedLine)
     assert one.reason == "oversize"
 
 
@@ -129,6 +129,6 @@ def test_an_emission_is_the_same_by_its_id_and_attempt():
 def test_any_bytes_are_taken_or_told_about(raw, media_type):
     """Nothing raises, and every refusal has a path and a line that is there."""
     for one in read_body(raw, media_type, "emissions", NOW):
-        if isinstance(one, Refused):
+        if isinstance(one, RefusedLine):
             assert one.path.startswith("$")
             assert 1 <= one.line <= raw.count(b"\n") + 1

@@ -8,8 +8,7 @@ import signal
 import pytest
 
 from sluice.codecs.errors import UnreachableError
-from sluice.topology.serve.bodies import Refused, Taken
-from sluice.topology.serve.body_reader import LINES_AT_ONCE, READ_AT_ONCE, BodyReader
+from sluice.topology.http.request_bodies import LINES_AT_ONCE, READ_AT_ONCE, BodyReader, RefusedLine, TakenRecord
 
 GOOD = b'{"emission_id": "em-1", "text": "It is out."}'
 LARGE = json.dumps({"emission_id": "em-1", "text": "It is out.", "contexts": {"c": "x" * READ_AT_ONCE}}).encode()
@@ -37,11 +36,11 @@ async def test_a_short_body_needs_no_process(reader):
     """It is read on the event loop."""
     (record,) = await read(reader, GOOD)
 
-    assert isinstance(record, Taken)
+    assert isinstance(record, TakenRecord)
     assert reader._pool is None
 
 
-@pytest.mark.parametrize(("body", "kind", "count"), [(LARGE, Taken, 1), (MANY, Refused, LINES_AT_ONCE + 1)])
+@pytest.mark.parametrize(("body", "kind", "count"), [(LARGE, TakenRecord, 1), (MANY, RefusedLine, LINES_AT_ONCE + 1)])
 async def test_the_event_loop_goes_on_while_a_body_is_read(reader, body, kind, count):
     """A body of many bytes, or of many short lines: its process is stopped here, and the loop is not."""
     reader.start()
@@ -69,5 +68,5 @@ async def test_a_killed_process_fails_its_body_alone(reader):
         await reading
     (record,) = await read(reader, LARGE)
 
-    assert isinstance(record, Taken)
+    assert isinstance(record, TakenRecord)
     assert record.prepared.headers == (("traceparent", b"00"),)

@@ -8,13 +8,12 @@ import pytest
 from adapter_view import attested, claim
 
 from sluice.codecs.canonical import assertion_hash
-from sluice.codecs.checkpoints import NO_CHECKPOINT, Checkpoint, Head
 from sluice.codecs.errors import UnreachableError
-from sluice.codecs.notes import Signer
-from sluice.topology.serve import lane_tips
-from sluice.topology.serve.lane_standings import audit_says, lane_rows
-from sluice.topology.serve.lane_tips import LaneTip, LaneTips
-from sluice.topology.serve.queries import LaneStanding
+from sluice.codecs.notes import NO_CHECKPOINT, Checkpoint, Head, Signer
+from sluice.topology.http import ledger_jobs
+from sluice.topology.http.console_pages import audit_says, lane_rows
+from sluice.topology.http.ledger_jobs import LaneTip, LaneTips
+from sluice.topology.http.queries import LaneStanding
 from sluice.topology.settings.settings import Settings
 
 EVIL = "<script>alert(1)</script>"
@@ -185,10 +184,10 @@ async def test_tips_are_read_once_for_all_who_ask(monkeypatch):
             raise faults.pop()
         return {}
 
-    monkeypatch.setattr(lane_tips, "read_tips", read_tips)
+    monkeypatch.setattr(ledger_jobs, "read_tips", read_tips)
     tips = LaneTips(Settings())
     assert await asyncio.gather(*(tips.now() for _ in range(5))) == [None] * 5
-    monkeypatch.setattr(lane_tips, "KEPT_SECONDS", 0.0)
+    monkeypatch.setattr(ledger_jobs, "KEPT_SECONDS", 0.0)
     assert await tips.now() == {}
     assert len(read) == 2
 

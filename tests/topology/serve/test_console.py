@@ -6,7 +6,7 @@ import time
 import msgspec
 import pytest
 
-from sluice.topology.explain.explanation import Explanation
+from sluice.topology.audit.explanation import Explanation
 
 EVIL = "<script>alert(1)</script>\u202e<img src=x onerror=alert(2)>"
 ORIGIN = {"origin": "http://localhost"}
@@ -144,7 +144,7 @@ async def test_the_cookie_is_for_the_browser_alone(service, tokens):
 
 async def test_ten_thousand_open_requests_are_listed_by_an_index(service, view):
     """The first page asks for as many as it shows; how many there are is counted."""
-    from sluice.topology.mcp.kept_view import Arrived, Batch
+    from sluice.topology.http.kept_view import Arrived, Batch
 
     records = []
     for number in range(10_000):

@@ -9,10 +9,10 @@ from urllib.parse import unquote
 import pytest
 import uvicorn
 
-from sluice.topology.mcp.kept_view import Arrived, Batch
-from sluice.topology.mcp.sockets import connections_of
-from sluice.topology.serve.console import Console, console
-from sluice.topology.serve.verdict_records import event
+from sluice.topology.http.console import Console, console
+from sluice.topology.http.http_server import connections_of
+from sluice.topology.http.kept_view import Arrived, Batch
+from sluice.topology.http.service_view import event
 
 ORIGIN = {"origin": "http://localhost"}
 POSTS = (
@@ -362,7 +362,7 @@ async def test_a_long_query_is_cut_and_a_long_filter_is_refused(service, view):
 
 async def test_a_body_that_comes_slowly_is_told_and_let_go(service, monkeypatch):
     """After its seconds, whatever its length says; its room is free again."""
-    monkeypatch.setattr("sluice.topology.serve.gate.BODY_SECONDS", 0.2)
+    monkeypatch.setattr("sluice.topology.http.auth_middleware.BODY_SECONDS", 0.2)
     head = b"POST /v1/emissions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\n{"
     async with service() as client, over_sockets(client.gate) as port:
         assert (await sent(port, head)).split()[1:2] == [b"408"]

@@ -13,9 +13,9 @@ from hostile_texts import MARK, TEXTS
 from msgspec.structs import replace
 
 from sluice.codecs.errors import DoesNotHoldError, UnreachableError
-from sluice.topology.serve.gate import HEADERS
-from sluice.topology.serve.inert import MOST, UNSEEN
-from sluice.topology.serve.pages import emission_href
+from sluice.topology.http.auth_middleware import HEADERS
+from sluice.topology.http.console_pages import emission_href
+from sluice.topology.http.html_escape import MAX_SHOWN, UNSEEN
 
 ASKED = TEXTS | {"long": "W" * 10_000}
 """What an address can name: clients and servers refuse longer ones."""
@@ -135,7 +135,7 @@ async def test_a_time_line_shows_hostile_words_as_words(service, name):
     plain, hostile = answers
     page = holds(hostile, plain)
     assert (MARK if MARK in TEXTS[name] else "W" * 200) in page.text
-    assert len(page.text) < 100 * MOST
+    assert len(page.text) < 100 * MAX_SHOWN
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -2,14 +2,14 @@
 
 import asyncio
 
-from sluice.topology.mcp.readers import Readers
-from sluice.topology.serve.hub import Hub, Listener
+from sluice.topology.http.kept_view import Readers
+from sluice.topology.http.verdict_streams import Listener, VerdictBroadcaster
 
 
 async def test_news_that_come_with_the_order_to_end_do_not_keep_it(view):
     """What follows the topics may wake it in the very turn of the loop in which the service is told to stop."""
     readers = Readers(view.view.path)
-    hub = Hub(readers)
+    hub = VerdictBroadcaster(readers)
     task = asyncio.create_task(hub.run())
     async with asyncio.timeout(60):
         while hub.at < 0:  # noqa: ASYNC110

@@ -11,13 +11,12 @@ from joserfc import jwt
 from joserfc.jwk import OctKey, RSAKey
 
 from sluice.codecs.errors import UsageError
-from sluice.topology.mcp.door import Door
-from sluice.topology.serve import oidc as oidc_module
-from sluice.topology.serve.access import Principal
-from sluice.topology.serve.oidc import Provider, is_safe
-from sluice.topology.serve.review_decisions import reviewer_of
-from sluice.topology.serve.running import Service
-from sluice.topology.serve.scope_rules import Rule, parse_rule, scopes_allowed
+from sluice.topology.http import sign_in as oidc_module
+from sluice.topology.http.auth_middleware import Principal
+from sluice.topology.http.http_server import ListenConfig
+from sluice.topology.http.review_rules import reviewer_of
+from sluice.topology.http.service_process import Service
+from sluice.topology.http.sign_in import Provider, Rule, is_safe, parse_rule, scopes_allowed
 
 RULES = [Rule("groups", "reviewers", frozenset({"read", "review"})), Rule("email", "*", frozenset({"read"}))]
 ORIGIN = {"origin": "http://localhost"}
@@ -406,7 +405,7 @@ def test_secrets_go_to_safe_addresses_only(url, safe):
 def test_what_is_missing_is_told_at_the_start(tmp_path):
     """In one sentence each."""
     good = Provider("https://login.example", "sluice", "", "https://sluice.example", RULES)
-    door = Door(tokens=tmp_path / "tokens.json")
+    door = ListenConfig(tokens=tmp_path / "tokens.json")
     for wrong in (
         good._replace(issuer="http://login.example"),
         good._replace(public_url="sluice.example"),
@@ -416,7 +415,7 @@ def test_what_is_missing_is_told_at_the_start(tmp_path):
         with pytest.raises(UsageError):
             Service(door, tmp_path / "v", tmp_path / "k", provider=wrong).check()
     with pytest.raises(UsageError, match="file of tokens"):
-        Service(Door(), tmp_path / "v", tmp_path / "k", provider=good).check()
+        Service(ListenConfig(), tmp_path / "v", tmp_path / "k", provider=good).check()
     Service(door, tmp_path / "v", tmp_path / "k", provider=good).check()
 
 
@@ -454,7 +453,7 @@ def test_the_public_url_is_not_what_is_bound_to(monkeypatch):
     from sluice.topology.cli import main
 
     services: list[Service] = []
-    monkeypatch.setattr("sluice.topology.serve.running.run_service", lambda _, service: services.append(service))
+    monkeypatch.setattr("sluice.topology.http.service_process.run_service", lambda _, service: services.append(service))
     result = CliRunner().invoke(main, ["serve", "--host=127.0.0.2", "--public-url=https://sluice.example"])
 
     assert result.exit_code == 0, result.stderr

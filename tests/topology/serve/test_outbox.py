@@ -4,13 +4,12 @@ import asyncio
 
 import pytest
 
+from sluice.topology.http import record_intake as outbox_module
+from sluice.topology.http.record_intake import Away, Busy, Denied, Outbox, Stored
+from sluice.topology.http.request_bodies import TakenRecord
 from sluice.topology.kafka.input_records import Prepared
-from sluice.topology.serve import outbox as outbox_module
-from sluice.topology.serve.bodies import Taken
-from sluice.topology.serve.outbox import Outbox
-from sluice.topology.serve.record_intake import Away, Busy, Denied, Stored
 
-RECORD = Taken("em-1#c:0-10", Prepared("reviews", b"em-1", b'{"signed": "\xff"}'), b"identity \x00", b"digest")
+RECORD = TakenRecord("em-1#c:0-10", Prepared("reviews", b"em-1", b'{"signed": "\xff"}'), b"identity \x00", b"digest")
 
 
 @pytest.fixture(autouse=True)

@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from sluice.topology.serve import hub as hub_module
-from sluice.topology.serve import reading as reading_module
+from sluice.topology.http import verdict_streams as hub_module
+from sluice.topology.http import verdict_streams as reading_module
 
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch):
-    monkeypatch.setattr(hub_module, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(hub_module, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(reading_module, "BEAT_SECONDS", 0.05)
 
 
@@ -282,7 +282,7 @@ async def test_a_text_in_a_verdict_reaches_nobody(service, view):
 
 def test_old_records_leave_the_view_and_the_newest_stay(view, fake):
     """Replaced ones after a day, so that a stream can go on; the hub's ids go up all the same."""
-    from sluice.topology.serve.view import last_change, verdicts_of
+    from sluice.topology.http.service_view import last_change, verdicts_of
 
     view.judge("em-1", "pending", settled=False)
     view.judge("em-1", "admitted")
@@ -335,7 +335,7 @@ async def _heard_by(client, position):
 
 def test_what_was_missed_is_found_without_reading_the_rest(view):
     """By the index: a view with a hundred times the records takes no more steps of SQLite's machine."""
-    from sluice.topology.serve.view import changes_from
+    from sluice.topology.http.service_view import changes_from
 
     def steps(records):
         with view.view._transaction():
@@ -356,7 +356,7 @@ def test_what_was_missed_is_found_without_reading_the_rest(view):
 
 def test_a_page_of_what_was_missed_is_bounded_by_bytes(view, monkeypatch):
     """By at least one record: a great one does not stop the stream."""
-    from sluice.topology.serve import view as view_module
+    from sluice.topology.http import service_view as view_module
 
     monkeypatch.setattr(view_module, "PAGE_BYTES", 1)
     for number in range(3):
@@ -403,7 +403,7 @@ async def test_partitions_that_the_hub_did_not_know_begin_at_their_beginning(ser
 @pytest.mark.parametrize("path", ["/v1/verdicts/events", "/v1/emissions/em-1/events"])
 async def test_a_stream_ends_with_its_token(service, view, tokens, monkeypatch, path):
     """Revoked, it hears nothing more; whoever comes back is refused."""
-    from sluice.topology.mcp.tokens import revoke
+    from sluice.topology.http.tokens import revoke
 
     monkeypatch.setattr(reading_module, "LOOK_SECONDS", 0.02)
     view.judge("em-1", "pending", settled=False)
@@ -445,10 +445,10 @@ async def test_a_stream_ends_as_its_token_does(service, view, tokens, monkeypatc
 
 async def test_one_principal_has_so_many_streams(service, view, tokens):
     """Another one has its own; one that was closed makes room."""
-    from sluice.topology.serve.shares import Shares
+    from sluice.topology.http.auth_middleware import Quota
 
     one, other = ({"authorization": f"Bearer {tokens('read')[0]}"} for _ in range(2))
-    shares = Shares(10, 1)
+    shares = Quota(10, 1)
     async with service(tokens=tokens.file, streams=shares) as client:
         async with stream(client, "/v1/verdicts/events", **one):
             full = await client.get("/v1/verdicts/events", headers=one)
@@ -528,7 +528,7 @@ async def test_a_listener_of_one_emission_or_emitter_is_asked_for_no_other(servi
 async def test_a_view_that_cannot_be_read_is_told(service, view, monkeypatch):
     """503 and when to come again, no failure of the service."""
     from sluice.codecs.errors import UnreachableError
-    from sluice.topology.serve.view import standing_of
+    from sluice.topology.http.service_view import standing_of
 
     view.judge("em-1", "admitted")
     async with service() as client:

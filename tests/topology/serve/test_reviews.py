@@ -7,9 +7,9 @@ import pytest
 
 from sluice.codecs.notes import Signer
 from sluice.codecs.signatures import Signing, domain_of, signed
-from sluice.topology.serve import desk as desk_module
-from sluice.topology.serve.desk import Claims
-from sluice.topology.serve.record_intake import Away
+from sluice.topology.http import review_service as desk_module
+from sluice.topology.http.record_intake import Away
+from sluice.topology.http.review_service import Claims
 
 
 @pytest.fixture

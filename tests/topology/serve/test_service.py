@@ -10,12 +10,11 @@ import pytest
 
 from sluice.codecs.errors import UnreachableError
 from sluice.topology.client import AsyncEmitter, RefusedError
-from sluice.topology.client.ports import Stored
-from sluice.topology.mcp import door
-from sluice.topology.mcp.tokens import revoke
-from sluice.topology.serve import bodies, gate
-from sluice.topology.serve import record_intake as intake_module
-from sluice.topology.serve.shares import Shares
+from sluice.topology.client.ports import StoredAt
+from sluice.topology.http import auth_middleware, http_server, request_bodies
+from sluice.topology.http import record_intake as intake_module
+from sluice.topology.http.auth_middleware import Quota
+from sluice.topology.http.tokens import revoke
 
 GOOD = {"emission_id": "em-1", "text": "It is out. [substrate.git.log]"}
 ATTESTATION = {
@@ -51,7 +50,7 @@ class Outlet:
     def store(self):
         for future in self.waiting:
             if not future.done():
-                future.set_result(Stored(0, 0, 0))
+                future.set_result(StoredAt(0, 0, 0))
 
     def lose(self):
         for future in self.waiting:
@@ -341,7 +340,7 @@ async def test_a_body_of_10_mb_is_refused_in_one_sentence(service, fake):
 
     for answer in (named, unnamed, endless):
         assert answer.status_code == 413
-        assert answer.json()["error"] == f"a request has at most {gate.MAX_BODY:,} bytes: post it in parts"
+        assert answer.json()["error"] == f"a request has at most {auth_middleware.MAX_BODY:,} bytes: post it in parts"
     assert fake.records("emissions") == []
 
 
@@ -372,7 +371,7 @@ async def test_bodies_share_a_budget(service, fake, tokens):
         yield json.dumps(GOOD).encode()
 
     async with service(tokens=tokens.file) as client:
-        client.gate._bodies = budget = Shares(8000, 4000)
+        client.gate._bodies = budget = Quota(8000, 4000)
         slow = asyncio.create_task(client.post("/v1/emissions", content=slowly(), headers=emit))
         await _until(lambda: budget.taken == 3000)
         full = await client.post("/v1/emissions", content=b" " * 3000, headers=emit)
@@ -479,7 +478,7 @@ async def _until(wanted):
 
 def test_a_large_request_pays_for_what_is_in_it():
     """The rate is of bytes and statements: a client that posts much asks less often."""
-    rates = door.Rates(1.0, 4)
+    rates = http_server.Rates(1.0, 4)
     assert rates.take("a")
     rates.charge("a", 10.0)
     assert not rates.take("a")
@@ -518,7 +517,7 @@ async def test_a_refusal_early_in_a_large_request_is_told(service, outlet, by_ha
         if b'"em-0"' in record.value:
             sent.set_exception(RefusedError("the record is too large"))
         else:
-            sent.set_result(Stored(0, 0, 0))
+            sent.set_result(StoredAt(0, 0, 0))
         return sent
 
     outlet.send = refusing
@@ -549,7 +548,7 @@ async def test_a_large_request_lets_others_run():
         async def send(self, record):
             self.handed.append(turns)
             sent = asyncio.get_running_loop().create_future()
-            sent.set_result(Stored(0, 0, 0))
+            sent.set_result(StoredAt(0, 0, 0))
             return sent
 
         async def close(self):
@@ -560,7 +559,7 @@ async def test_a_large_request_lets_others_run():
         intake = intake_module.Intake(lambda: emitter)
         intake._emitter = emitter
         records = [{"emission_id": f"em-{number}", "text": "It is out."} for number in range(1000)]
-        await intake.take(bodies.read_body(lines(*records), "", "emissions", 1_795_000_000_000))
+        await intake.take(request_bodies.read_body(lines(*records), "", "emissions", 1_795_000_000_000))
     others.cancel()
 
     assert len(set(Keeping.handed)) >= 1000 // intake_module.AT_ONCE
@@ -572,7 +571,7 @@ async def test_what_is_stored_is_remembered_without_its_text(service, outlet, by
 
     async def storing(record):
         sent = asyncio.get_running_loop().create_future()
-        sent.set_result(Stored(0, 0, 0))
+        sent.set_result(StoredAt(0, 0, 0))
         return sent
 
     outlet.send = storing

@@ -3,8 +3,8 @@
 import pytest
 
 from sluice.codecs.errors import UsageError
-from sluice.topology.serve.access import Principal
-from sluice.topology.serve.sessions import COOKIE, Sessions, session_key
+from sluice.topology.http.auth_middleware import Principal
+from sluice.topology.http.sign_in import COOKIE, Sessions, session_key
 
 WHO = Principal("abc", "desk", frozenset({"read", "review"}))
 

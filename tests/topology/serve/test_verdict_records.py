@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.topology.serve.verdict_records import (
+from sluice.topology.http.service_view import (
     Filter,
     beat,
     event,

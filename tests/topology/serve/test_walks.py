@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from sluice.codecs.errors import DoesNotHoldError, UnreachableError
-from sluice.topology.serve import walks as walks_module
-from sluice.topology.serve.walks import Walks
+from sluice.topology.http import ledger_jobs as walks_module
+from sluice.topology.http.ledger_jobs import LedgerJobs
 from sluice.topology.settings.settings import Settings
 
 
@@ -42,7 +42,7 @@ def ledger(monkeypatch):
 
 async def test_one_is_read_at_a_time(ledger):
     """Whoever asks meanwhile is told so; whoever comes later has their turn."""
-    walks = Walks(Settings())
+    walks = LedgerJobs(Settings())
     first = asyncio.create_task(walks.story("em-1", None))
     await asyncio.sleep(0.05)
     with pytest.raises(UnreachableError, match="for somebody else"):
@@ -56,7 +56,7 @@ async def test_one_is_read_at_a_time(ledger):
 
 async def test_what_takes_too_long_ends_at_its_next_block(ledger):
     """And the next one waits until its thread has really ended: many that take too long are never many threads."""
-    walks = Walks(Settings(), patience=0.1)
+    walks = LedgerJobs(Settings(), patience=0.1)
     with pytest.raises(UnreachableError, match="longer than can be read here"):
         await walks.story("em-1", None)
     with pytest.raises(UnreachableError, match="for somebody else"):
@@ -68,7 +68,7 @@ async def test_what_takes_too_long_ends_at_its_next_block(ledger):
 
 async def test_whoever_leaves_leaves_no_thread(ledger):
     """A client that closes its connection."""
-    walks = Walks(Settings())
+    walks = LedgerJobs(Settings())
     asked = asyncio.create_task(walks.story("em-1", None))
     await asyncio.sleep(0.05)
     asked.cancel()
@@ -82,4 +82,4 @@ async def test_what_does_not_hold_is_told(ledger):
     """As the command would."""
     ledger.blocks.release(5)
     with pytest.raises(DoesNotHoldError, match="nothing about it"):
-        await Walks(Settings()).story("em-unknown", None)
+        await LedgerJobs(Settings()).story("em-unknown", None)

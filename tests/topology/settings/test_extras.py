@@ -15,7 +15,7 @@ from commands import Done, run_each
 
 from sluice.codecs.errors import UsageError
 from sluice.topology.cli import COMMANDS as SUBCOMMANDS
-from sluice.topology.settings import extras
+from sluice.topology.settings import process
 
 ROOT = Path(__file__).resolve().parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -39,7 +39,7 @@ main()
 def run(*arguments: str, cwd: Path, typed: str = "", script: str = WITHOUT) -> subprocess.CompletedProcess[str]:
     """`sluice` in the small client: without every package that only the extras bring."""
     return subprocess.run(
-        [sys.executable, "-c", script.format(names=set(extras.EXTRAS)), *arguments],
+        [sys.executable, "-c", script.format(names=set(process.EXTRAS)), *arguments],
         cwd=cwd,
         env={key: value for key, value in os.environ.items() if not key.startswith("SLUICE_")},
         input=typed,
@@ -70,7 +70,7 @@ def checkout(tmp_path: Path) -> Path:
 def test_each_package_is_brought_by_the_extras_that_the_table_names() -> None:
     """Directly, or by the official MCP SDK, which brings what it is made of."""
     small = names(PROJECT["dependencies"])
-    for package, bringing in extras.EXTRAS.items():
+    for package, bringing in process.EXTRAS.items():
         assert package not in small
         for extra in bringing:
             own = names(PROJECT["optional-dependencies"][extra])
@@ -80,9 +80,9 @@ def test_each_package_is_brought_by_the_extras_that_the_table_names() -> None:
 
 def test_commands_and_their_extras_are_there() -> None:
     """A renamed command or extra must not leave a dead hint."""
-    assert extras.COMMANDS.keys() <= SUBCOMMANDS.keys()
-    assert set(extras.COMMANDS.values()) <= PROJECT["optional-dependencies"].keys()
-    assert PROJECT["name"] == extras.DISTRIBUTION
+    assert process.COMMANDS.keys() <= SUBCOMMANDS.keys()
+    assert set(process.COMMANDS.values()) <= PROJECT["optional-dependencies"].keys()
+    assert PROJECT["name"] == process.DISTRIBUTION
 
 
 NEEDS_EXTRA = {
@@ -104,7 +104,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], D
     """What these commands said in one small client."""
     commands, folder = (*NEEDS_EXTRA, *NEEDS_BROKER), tmp_path_factory.mktemp("small")
     (folder / "answer.md").write_text("`MAX_RETRIES` is 5 in `limits.py`.\n")
-    prelude = WITHOUT.format(names=set(extras.EXTRAS)).partition("from sluice")[0]
+    prelude = WITHOUT.format(names=set(process.EXTRAS)).partition("from sluice")[0]
     own = {key: value for key, value in os.environ.items() if not key.startswith("SLUICE_")}
     return dict(zip(commands, run_each(commands, folder, prelude=prelude, environment=own), strict=True))
 
@@ -177,20 +177,20 @@ def test_a_list_that_needs_more_says_so_at_once(listed: str, package: str, check
 
 def test_a_package_of_nobody_is_no_missing_extra() -> None:
     """Then something else is broken, and no advice would help."""
-    assert extras.needed("acme_observers") is None
-    assert extras.needed("") is None
+    assert process.needed("acme_observers") is None
+    assert process.needed("") is None
 
 
 def test_without_a_command_the_first_extra_is_named() -> None:
     """A module of a package counts as the package."""
-    error = extras.needed("mcp.client.client")
+    error = process.needed("mcp.client.client")
 
     assert str(error).endswith('run pip install "sluice-verdicts[mcp]"')
 
 
 def test_what_is_there_is_not_complained_about() -> None:
     """And what is not there is said with who needs it."""
-    extras.require("json", "observe", "a test")
+    process.require("json", "observe", "a test")
 
     with pytest.raises(UsageError, match=r"a test needs the package no_such_package, which is not installed"):
-        extras.require("no_such_package", "observe", "a test")
+        process.require("no_such_package", "observe", "a test")

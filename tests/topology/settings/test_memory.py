@@ -6,8 +6,8 @@ import gc
 
 import pytest
 
-from sluice.topology.settings import memory as module
-from sluice.topology.settings.memory import Collector, seldom_collected
+from sluice.topology.settings import process as module
+from sluice.topology.settings.process import Collector, seldom_collected
 
 
 @pytest.fixture

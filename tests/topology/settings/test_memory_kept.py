@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from sluice.topology.settings import memory
+from sluice.topology.settings import process
 
 FAULTS = """
 import resource
-from sluice.topology.settings.memory import keep_freed
+from sluice.topology.settings.process import keep_freed
 {first}
 def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -54,5 +54,5 @@ def test_what_an_operator_says_of_the_allocator_stands(said: dict[str, str]):
 
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch):
     """Without glibc's door there is nothing to do, and nothing fails."""
-    monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: object())
-    assert not memory.keep_freed()
+    monkeypatch.setattr(process.ctypes, "CDLL", lambda name: object())
+    assert not process.keep_freed()

@@ -16,10 +16,9 @@ from sluice.codecs.errors import UsageError
 from sluice.streams.policy.policy import Admissibility, LeastObservers, Policy, PrivacyRules
 from sluice.streams.policy.privacy import Secret, Secrets
 from sluice.topology.cli import main
-from sluice.topology.ledger.folds import Adjudicate
-from sluice.topology.ledger.replay import Restored, beginning, fold_next
-from sluice.topology.settings.secrets import secrets_of
-from sluice.topology.settings.settings import Settings
+from sluice.topology.engine.folds import Adjudicate
+from sluice.topology.engine.replay import Restored, beginning, fold_next
+from sluice.topology.settings.settings import Settings, secrets_of
 
 SECRET, LATER = "correct horse battery staple", "another secret of some length"
 HASHED = Policy(privacy=PrivacyRules(observation_ids="hashed", chain_sources="hashed"))

@@ -16,8 +16,8 @@ from sluice.codecs.records import Annotation, Emission
 from sluice.record.transcripts import open_transcript
 from sluice.streams.judging.checks import Check
 from sluice.streams.policy.policy import DEFAULT_POLICY, Policy
-from sluice.topology.observers.instruments import Instruments
 from sluice.topology.observers.nameable_files import homes
+from sluice.topology.observers.observer_registry import ObserverRegistry
 from sluice.topology.observers.roots import Roots
 from sluice.topology.settings.settings import Settings
 from sluice.topology.vet.at_hand import AtHand, kinds_wanted
@@ -33,12 +33,12 @@ AFTER = SOURCE + "\n\ndef wait():\n    pass\n"
 
 
 @pytest.fixture
-def instruments(repo: Path) -> Iterator[Instruments]:
-    with closing(Instruments(Settings(root=str(repo)))) as made:
+def instruments(repo: Path) -> Iterator[ObserverRegistry]:
+    with closing(ObserverRegistry(Settings(root=str(repo)))) as made:
         yield made
 
 
-def at_hand(repo: Path, instruments: Instruments, policy: Policy = VETTING_POLICY) -> AtHand:
+def at_hand(repo: Path, instruments: ObserverRegistry, policy: Policy = VETTING_POLICY) -> AtHand:
     return AtHand(str(repo), Settings(root=str(repo)), instruments, policy)
 
 
@@ -59,12 +59,12 @@ def kinds(source: Source) -> list[str]:
     return [one.substrate_class.removeprefix("substrate.") for one in annotations(source)]
 
 
-def vetted(source: Source, repo: Path, instruments: Instruments) -> list[Verdict]:
+def vetted(source: Source, repo: Path, instruments: ObserverRegistry) -> list[Verdict]:
     vetter = Vetter(Settings(root=str(repo)), Roots.of(str(repo)), instruments)
     return [verdict for one in source.emissions for verdict in vetter.vet(one)]
 
 
-def test_a_second_kind_that_can_decide_it_looks_too(tmp_path: Path, repo: Path, instruments: Instruments):
+def test_a_second_kind_that_can_decide_it_looks_too(tmp_path: Path, repo: Path, instruments: ObserverRegistry):
     """The agent only read lines of the file: all of it is looked at, and by a second kind as well."""
     true = session(tmp_path, repo, TRUE, at_hand(repo, instruments))
     assert kinds(true) == ["code.read", "code.read", "grep"]
@@ -73,14 +73,14 @@ def test_a_second_kind_that_can_decide_it_looks_too(tmp_path: Path, repo: Path, 
     assert [one.status for one in vetted(false, repo, instruments)] == ["contradicted"]
 
 
-def test_it_speaks_of_the_time_at_which_the_agent_looked(tmp_path: Path, repo: Path, instruments: Instruments):
+def test_it_speaks_of_the_time_at_which_the_agent_looked(tmp_path: Path, repo: Path, instruments: ObserverRegistry):
     """A later time would hold a change between look and answer against the agent; an id is never made up."""
     own, *more = annotations(session(tmp_path, repo, TRUE, at_hand(repo, instruments)))
     assert own.ts is not None
     assert [(one.ts, one.observation_id, one.locator) for one in more] == [(own.ts, None, {"path": "limits.py"})] * 2
 
 
-def test_only_a_kind_that_can_decide_it_is_asked(tmp_path: Path, repo: Path, instruments: Instruments):
+def test_only_a_kind_that_can_decide_it_is_asked(tmp_path: Path, repo: Path, instruments: ObserverRegistry):
     """A search decides no call; history does."""
     (repo / "limits.py").write_text(AFTER.replace("return", "wait()\n    return"))
     git(repo, "commit", "-qam", "wait")
@@ -92,7 +92,7 @@ def test_only_a_kind_that_can_decide_it_is_asked(tmp_path: Path, repo: Path, ins
 
 
 def test_a_policy_that_counts_the_same_bytes_once_has_another_kind(
-    tmp_path: Path, repo: Path, instruments: Instruments
+    tmp_path: Path, repo: Path, instruments: ObserverRegistry
 ):
     """A search and a read of one file are one kind then."""
     assert (kinds_wanted(DEFAULT_POLICY), kinds_wanted(SAME_BYTES)) == (2, 3)
@@ -101,7 +101,7 @@ def test_a_policy_that_counts_the_same_bytes_once_has_another_kind(
 
 
 @pytest.mark.parametrize("said", ["`limits.py` defines `backoff`.", "`MAX_RETRIES` is 5 in `other.py`."])
-def test_what_no_call_bears_on_gets_nothing(tmp_path: Path, repo: Path, instruments: Instruments, said: str):
+def test_what_no_call_bears_on_gets_nothing(tmp_path: Path, repo: Path, instruments: ObserverRegistry, said: str):
     """A name that an agent dropped is no look of its, whatever stands in the checkout; a file that it names is one."""
     (repo / "other.py").write_text("x = 1\n")
     (repo / "hidden.py").write_text("def backoff(): pass\n")
@@ -114,7 +114,7 @@ def test_what_no_call_bears_on_gets_nothing(tmp_path: Path, repo: Path, instrume
 
 @pytest.mark.parametrize("is_session", [True, False])
 def test_a_change_that_is_not_committed_is_not_held_against_what_is_said_of_it(
-    tmp_path: Path, repo: Path, instruments: Instruments, is_session: bool
+    tmp_path: Path, repo: Path, instruments: ObserverRegistry, is_session: bool
 ):
     """History knows the file as it was: it must not contradict what the agent has just written. All that reads the
     agent's own change counts as one kind of evidence; a policy that wants no more admits it."""
@@ -134,14 +134,14 @@ def test_a_change_that_is_not_committed_is_not_held_against_what_is_said_of_it(
     assert {place.path for place in (*new.seen, *old.seen)} == {"limits.py"}
 
 
-def test_what_is_said_of_history_is_asked_of_history(repo: Path, instruments: Instruments):
+def test_what_is_said_of_history_is_asked_of_history(repo: Path, instruments: ObserverRegistry):
     """Also where the file was changed since."""
     (repo / "limits.py").write_text(SOURCE.replace("5", "6"))
     source = of_answer("`limits.py` was last changed before 2099-01-01.", at_hand(repo, instruments))
     assert "git.log" in kinds(source)
 
 
-def test_a_link_out_of_the_checkout_was_never_committed(tmp_path: Path, repo: Path, instruments: Instruments):
+def test_a_link_out_of_the_checkout_was_never_committed(tmp_path: Path, repo: Path, instruments: ObserverRegistry):
     """Nothing beyond the root is read, not even to compare it."""
     outside = tmp_path / "outside.py"
     outside.write_text(SOURCE)
@@ -154,7 +154,7 @@ def test_a_link_out_of_the_checkout_was_never_committed(tmp_path: Path, repo: Pa
 def test_a_folder_without_git_has_no_history(tmp_path: Path):
     """Nothing was committed there."""
     (tmp_path / "limits.py").write_text(SOURCE)
-    with closing(Instruments(Settings(root=str(tmp_path)))) as made:
+    with closing(ObserverRegistry(Settings(root=str(tmp_path)))) as made:
         hand = at_hand(tmp_path, made)
         assert not hand.committed("limits.py")
         assert kinds(of_answer(TRUE, hand)) == ["code.read", "grep"]
@@ -180,7 +180,7 @@ def test_a_symbol_is_at_home_neither_in_its_copies_nor_in_tests():
     ],
 )
 def test_the_home_of_a_symbol_is_found_without_reading_the_other_files(
-    tmp_path: Path, repo: Path, instruments: Instruments, symbol: str, home: str | None
+    tmp_path: Path, repo: Path, instruments: ObserverRegistry, symbol: str, home: str | None
 ):
     """A repository may hold far more than a look may read; the files with the name do not."""
     (tmp_path / "beyond.py").write_text("def beyond():\n    pass\n")
@@ -194,7 +194,7 @@ def test_the_home_of_a_symbol_is_found_without_reading_the_other_files(
     assert hand.home_of(Check("defines", (symbol,))) == home
 
 
-def test_the_search_for_homes_ends_with_the_time_of_its_user(repo: Path, instruments: Instruments):
+def test_the_search_for_homes_ends_with_the_time_of_its_user(repo: Path, instruments: ObserverRegistry):
     """A statement whose file is not found in time is late alone: the others are looked at."""
     hand = AtHand(str(repo), Settings(root=str(repo)), instruments, VETTING_POLICY, until=monotonic() - 1)
     assert hand.home_of(Check("defines", ("retry",))) is None

@@ -15,10 +15,10 @@ from vetted_session import git
 
 from sluice.codecs.records import Session
 from sluice.record.transcripts import open_transcript
-from sluice.topology.observers.instruments import Instruments
+from sluice.topology.observers.observer_registry import ObserverRegistry
 from sluice.topology.observers.roots import Roots
 from sluice.topology.settings.settings import Settings
-from sluice.topology.vet import vetting_view
+from sluice.topology.vet import vetted_assertions
 from sluice.topology.vet.at_hand import AtHand
 from sluice.topology.vet.hook import answer_to, reason_of
 from sluice.topology.vet.sources import of_events
@@ -93,7 +93,7 @@ def transcript(path: Path, root: Path, answer: str, *calls: tuple[str, dict[str,
 
 def vetted(path: Path, root: Path) -> list[Verdict]:
     settings = Settings(root=str(root))
-    with closing(Instruments(settings)) as instruments:
+    with closing(ObserverRegistry(settings)) as instruments:
         at_hand = AtHand(str(root), settings, instruments, VETTING_POLICY)
         source = of_events(open_transcript(path), str(root), conversation="s", at_hand=at_hand)
         vetter = Vetter(settings, Roots.of(str(root)), instruments, VETTING_POLICY)
@@ -111,7 +111,7 @@ def test_claims_after_a_run_that_failed(tmp_path: Path, repo: Path) -> None:
     call = ("Bash", {"command": "python -m pytest -q tests/"}, FAILED, True)
     found = vetted(transcript(tmp_path / "s.jsonl", repo, TESTS, call), repo)
     assert [(one.status, one.reason) for one in found] == [("contradicted", "session-failed")] * 3
-    lines = list(vetting_view.lines(found))
+    lines = list(vetted_assertions.lines(found))
     assert "    session: the last test run, `python -m pytest -q tests/`, failed: 1 of 4" in lines
     reason = reason_of(found)
     assert reason is not None

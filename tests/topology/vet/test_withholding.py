@@ -19,10 +19,18 @@ import pytest
 from sluice.codecs.errors import SluiceError, UsageError
 from sluice.record import ToolCall
 from sluice.topology.vet import answering
-from sluice.topology.vet.answering import AnswerVetter, Vetted
-from sluice.topology.vet.replies import is_unread, replies_of
+from sluice.topology.vet.answering import (
+    AnswerVetter,
+    Rules,
+    Vetted,
+    disarmed,
+    is_unread,
+    marked,
+    outcome_of,
+    replies_of,
+    rules_of,
+)
 from sluice.topology.vet.vetted_assertions import Missing, Verdict
-from sluice.topology.vet.withholding import Rules, disarmed, marked, outcome_of, rules_of
 
 RIGHT = "`MAX_RETRIES` is 5 in `limits.py`."
 WRONG = "`MAX_RETRIES` is 7 in `limits.py`."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sluice.topology.worker import lane
+from sluice.topology.engine import lane
 
 
 @pytest.fixture(autouse=True)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.topology.settings.clock import BrokerTime
-from sluice.topology.worker.clock_fence import LEAST_SKEW, Clock, ClockFence
+from sluice.topology.engine.clocks import LEAST_SKEW, Clock, ClockFence
+from sluice.topology.settings.process import BrokerTime
 
 T = 1_790_000_000_000
 DAY = 86_400_000

@@ -11,11 +11,10 @@ from scripted_lane import World
 
 from sluice.codecs.blocks import Output
 from sluice.codecs.errors import DoesNotHoldError
+from sluice.topology.engine import clocks as module
+from sluice.topology.engine.clocks import ClockFence, Clocks
 from sluice.topology.kafka.transactions import Written
-from sluice.topology.settings.clock import BrokerTime
-from sluice.topology.worker import clocks as module
-from sluice.topology.worker.clock_fence import ClockFence
-from sluice.topology.worker.clocks import Clocks
+from sluice.topology.settings.process import BrokerTime
 
 T = 1_790_000_000_000
 DAY = 86_400_000

@@ -10,10 +10,10 @@ from structlog.testing import capture_logs
 
 from sluice.streams.policy.keys import Key
 from sluice.streams.policy.policy import DEFAULT_POLICY, Policy, Reviewers
-from sluice.streams.policy.toml_reader import load_policy
+from sluice.streams.policy.policy_toml import load_policy
 from sluice.topology.cli.policy_command import policy_text
-from sluice.topology.ledger.folds import folds
-from sluice.topology.worker.exposures import Exposures
+from sluice.topology.engine.folds import folds
+from sluice.topology.engine.policies import Exposures
 
 OTHER = replace(DEFAULT_POLICY, require_signatures=True)
 

@@ -20,22 +20,20 @@ from structlog.testing import capture_logs
 
 from sluice.codecs.blocks import MAX_EVENTS, EventKind, Output
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.topology.kafka import (
-    consumer as fetching,
-)
+from sluice.topology.engine import intake, lane_control
+from sluice.topology.engine import lanes as lanes_module
+from sluice.topology.engine.app import create_app
+from sluice.topology.engine.lanes import Lanes
 from sluice.topology.kafka import (
     partition_reader,
     transactions,
 )
-from sluice.topology.kafka.consumer import LaneConsumerThread
+from sluice.topology.kafka import transport as fetching
 from sluice.topology.kafka.partition_reader import HangsError, read_to_end
 from sluice.topology.kafka.requests import End
 from sluice.topology.kafka.transactions import LaneProducer, TooLargeError
+from sluice.topology.kafka.transport import LaneConsumerThread
 from sluice.topology.settings.settings import Settings
-from sluice.topology.worker import intake, retry
-from sluice.topology.worker import lanes as lanes_module
-from sluice.topology.worker.app import create_app
-from sluice.topology.worker.lanes import Lanes
 
 PARTITION = TopicPartition("ledger", 0)
 
@@ -43,8 +41,8 @@ PARTITION = TopicPartition("ledger", 0)
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """What failed comes back at once."""
-    monkeypatch.setattr(retry, "RETRY_SECONDS", (0.01, 0.01))
-    monkeypatch.setattr(retry, "FENCED_SECONDS", 0.3)
+    monkeypatch.setattr(lane_control, "RETRY_SECONDS", (0.01, 0.01))
+    monkeypatch.setattr(lane_control, "FENCED_SECONDS", 0.3)
     monkeypatch.setattr(partition_reader, "EMPTY_SECONDS", 0.05)
 
 
@@ -525,7 +523,7 @@ async def test_faust_532_a_fetch_answer_that_never_comes(monkeypatch: pytest.Mon
 
     Here: an idle lane is one whose broker keeps saying so; silence counts as no progress.
     """
-    monkeypatch.setattr("sluice.topology.worker.liveness.QUIET_SECONDS", 0.05)
+    monkeypatch.setattr("sluice.topology.engine.lane_control.QUIET_SECONDS", 0.05)
     group = _Group(World())
     world, time = group.world, 0
     group.lanes.assign([0])
@@ -688,7 +686,7 @@ async def test_a_record_that_is_refused_among_several_blocks_is_found(monkeypatc
 
 async def test_blocks_grow_again_after_a_while(monkeypatch: pytest.MonkeyPatch):
     """A refusal is not for ever: with nothing refused any more, blocks are as large as before."""
-    monkeypatch.setattr(retry, "RELAX_SECONDS", 0.0)
+    monkeypatch.setattr(lane_control, "RELAX_SECONDS", 0.0)
     world = _narrow()
     async with world.running():
         world.inputs.send("emissions", *[b"x"] * 40)

@@ -11,9 +11,9 @@ from scripted_lane import INPUTS, fetched
 
 from sluice.codecs import compiled_core
 from sluice.codecs.blocks import MAX_BYTES, MAX_EVENTS, Event, EventKind
-from sluice.topology.kafka.fetched import HELD_BYTES, Fetched
-from sluice.topology.worker import intake as module
-from sluice.topology.worker.intake import Intake
+from sluice.topology.engine import intake as module
+from sluice.topology.engine.intake import Intake
+from sluice.topology.kafka.polling import HELD_BYTES, Fetched
 
 
 def intake(**positions: int) -> Intake:

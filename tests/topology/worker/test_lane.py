@@ -18,29 +18,27 @@ from scripted_lane import INPUTS, POLICY, Log, ToyFold, World, fetched
 from search import examples
 from structlog.testing import capture_logs
 
-from sluice.codecs.blocks import MAX_EVENTS, EventKind, Header, outputs_root, seal
+from sluice.codecs.blocks import MAX_EVENTS, EventKind, Header, outputs_root, quarantine, seal
 from sluice.codecs.errors import DoesNotHoldError, SluiceError
-from sluice.codecs.lane_claims import claim_hash, read_claim
-from sluice.codecs.ledger_identity import LedgerIdentity, identity_in
-from sluice.codecs.quarantine import quarantine
+from sluice.codecs.ledger_statements import LedgerIdentity, claim_hash, identity_in, read_claim
 from sluice.streams.adjudication.state import MAX_TIMERS
 from sluice.streams.policy.policy import Admissibility, Policy
-from sluice.topology.kafka.claiming import Member, NotAMemberError
-from sluice.topology.kafka.fetched import Fetched
-from sluice.topology.recovery import restore as restoring
-from sluice.topology.recovery.restore import TooShortError
-from sluice.topology.worker import intake as intake_module
-from sluice.topology.worker import lane, lane_turns, retry
-from sluice.topology.worker.claimant import Claimant
-from sluice.topology.worker.interfaces import Committed
-from sluice.topology.worker.lane_turns import Turns
+from sluice.topology.engine import intake as intake_module
+from sluice.topology.engine import lane, lane_control
+from sluice.topology.engine import restore as restoring
+from sluice.topology.engine.installation import Claimant
+from sluice.topology.engine.interfaces import Committed
+from sluice.topology.engine.lane_control import ConcurrencyLimiter
+from sluice.topology.engine.restore import TooShortError
+from sluice.topology.kafka.membership import Member, NotAMemberError
+from sluice.topology.kafka.polling import Fetched
 
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """A lane that failed comes back at once."""
-    monkeypatch.setattr(retry, "RETRY_SECONDS", (0.01, 0.01))
-    monkeypatch.setattr(retry, "FENCED_SECONDS", 0.05)
+    monkeypatch.setattr(lane_control, "RETRY_SECONDS", (0.01, 0.01))
+    monkeypatch.setattr(lane_control, "FENCED_SECONDS", 0.05)
 
 
 class TestBlocks:
@@ -1018,9 +1016,9 @@ def _plain(source: object) -> tuple[str, int, int]:
 # ---------------------------------------------------------------- turns at being taken over
 
 
-def taken(since: float = inf) -> Turns:
+def taken(since: float = inf) -> ConcurrencyLimiter:
     """Turns of which other lanes have all, since then."""
-    turns = Turns()
+    turns = ConcurrencyLimiter()
     for other in range(turns.at_a_time):
         assert turns.ask(other, lambda: None, since)
     return turns
@@ -1051,7 +1049,7 @@ async def test_an_input_that_is_never_read_to_its_end_lags_from_the_take_over_on
 
 async def test_a_take_over_that_takes_long_holds_up_no_other(monkeypatch: pytest.MonkeyPatch):
     """A lane that is restored from the beginning takes minutes; its turn counts for a second."""
-    monkeypatch.setattr(lane_turns, "LATE_SECONDS", 0.05)
+    monkeypatch.setattr(lane_control, "LATE_SECONDS", 0.05)
     monkeypatch.setattr(lane, "LATE_SECONDS", 0.05)
     world = World()
     world.make(take_overs=taken(monotonic()))
@@ -1097,7 +1095,7 @@ async def test_a_lane_that_waits_for_its_turn_does_not_stall(monkeypatch: pytest
 async def test_a_take_over_that_fails_says_nothing_of_how_many_there_may_be():
     """It took no time: beside it every other would seem to wait."""
     world, learned = World(), list[float | None]()
-    turns = Turns()
+    turns = ConcurrencyLimiter()
     end = turns.end
     turns.end = lambda who, now, seconds=None: (learned.append(seconds), end(who, now, seconds))[1]  # type: ignore[method-assign]
     world.ledger.foreign_claims = 1

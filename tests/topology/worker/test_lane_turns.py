@@ -1,4 +1,4 @@
-"""Lanes take turns at making blocks: `topology/worker/lane_turns.py`."""
+"""Lanes take turns at making blocks: `topology/engine/lane_control.py`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.topology.worker.lane_turns import FIRST, LATE_SECONDS, LEAST, WINDOW_SECONDS, Turns
+from sluice.topology.engine.lane_control import (
+    INITIAL_LIMIT,
+    LATE_SECONDS,
+    MIN_LIMIT,
+    WINDOW_SECONDS,
+    ConcurrencyLimiter,
+)
 
 
 def no_news() -> None:
@@ -16,14 +22,14 @@ def no_news() -> None:
 
 
 def test_who_asks_while_there_is_room_begins_at_once() -> None:
-    turns = Turns()
-    assert all(turns.ask(lane, no_news, 0.0) for lane in range(int(FIRST)))
+    turns = ConcurrencyLimiter()
+    assert all(turns.ask(lane, no_news, 0.0) for lane in range(int(INITIAL_LIMIT)))
     assert not turns.ask("one more", no_news, 0.0)
     assert turns.waiting == 1
 
 
 def test_turns_are_given_in_the_order_in_which_they_were_asked_for() -> None:
-    turns, woken = Turns(), list[str]()
+    turns, woken = ConcurrencyLimiter(), list[str]()
     for lane in range(turns.at_a_time):
         turns.ask(lane, no_news, 0.0)
     for name in ("first", "second", "third"):
@@ -37,7 +43,7 @@ def test_turns_are_given_in_the_order_in_which_they_were_asked_for() -> None:
 
 
 def test_who_has_nothing_to_do_any_more_gives_its_place_up() -> None:
-    turns, woken = Turns(), list[str]()
+    turns, woken = ConcurrencyLimiter(), list[str]()
     for lane in range(turns.at_a_time):
         turns.ask(lane, no_news, 0.0)
     turns.ask("suspended", lambda: woken.append("suspended"), 0.0)
@@ -48,7 +54,7 @@ def test_who_has_nothing_to_do_any_more_gives_its_place_up() -> None:
 
 
 def test_a_lane_whose_broker_is_away_holds_nobody_up() -> None:
-    turns = Turns()
+    turns = ConcurrencyLimiter()
     for lane in range(turns.at_a_time):
         assert turns.ask(lane, no_news, 0.0)
     assert not turns.ask("healthy", no_news, LATE_SECONDS / 2)
@@ -57,7 +63,7 @@ def test_a_lane_whose_broker_is_away_holds_nobody_up() -> None:
     assert turns.ask("another", no_news, LATE_SECONDS + 0.01)
 
 
-def run_lanes(turns: Turns, lanes: int, seconds_at: Callable[[int], float], rounds: int) -> None:
+def run_lanes(turns: ConcurrencyLimiter, lanes: int, seconds_at: Callable[[int], float], rounds: int) -> None:
     """So many lanes always have something to do; `seconds_at` says what a turn takes among so many."""
     now, at_it = 0.0, deque[int]()
     waiting = deque(range(lanes))
@@ -74,34 +80,34 @@ def run_lanes(turns: Turns, lanes: int, seconds_at: Callable[[int], float], roun
 
 
 def test_where_turns_wait_for_one_another_there_are_few_at_a_time() -> None:
-    turns = Turns()
+    turns = ConcurrencyLimiter()
     run_lanes(turns, 1, lambda _: 0.006, 3)  # what one takes alone
     run_lanes(turns, 64, lambda at_once: 0.006 * at_once, 2_000)
-    assert LEAST <= turns.at_a_time <= 8
+    assert MIN_LIMIT <= turns.at_a_time <= 8
 
 
 def test_a_broker_that_is_far_away_gets_all_of_them() -> None:
-    turns = Turns()
+    turns = ConcurrencyLimiter()
     run_lanes(turns, 64, lambda _: 0.05, 5_000)
     assert turns.at_a_time >= 60
 
 
 def test_the_shortest_turn_of_long_ago_is_forgotten() -> None:
-    turns = Turns()
+    turns = ConcurrencyLimiter()
     run_lanes(turns, 1, lambda _: 0.001, 3)
-    run_lanes(turns, 64, lambda _: 0.05, int(3 * WINDOW_SECONDS / 0.05 * LEAST))
+    run_lanes(turns, 64, lambda _: 0.05, int(3 * WINDOW_SECONDS / 0.05 * MIN_LIMIT))
     assert turns.at_a_time > 30, "a broker that moved far away is served as any other there"
 
 
 def test_without_anybody_waiting_nothing_is_learned_of_more_turns() -> None:
-    turns = Turns()
+    turns = ConcurrencyLimiter()
     run_lanes(turns, 2, lambda _: 0.01, 1_000)
-    assert turns.at_a_time == int(FIRST)
+    assert turns.at_a_time == int(INITIAL_LIMIT)
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.sampled_from(["ask", "end", "done"]), st.floats(0, 2)), max_size=200))
 def test_whoever_waits_gets_its_turn_once_the_others_are_done(steps: list[tuple[int, str, float]]) -> None:
-    turns, now, asked = Turns(), 0.0, set[int]()
+    turns, now, asked = ConcurrencyLimiter(), 0.0, set[int]()
     for lane, what, seconds in steps:
         now += seconds / 10
         if what == "ask":

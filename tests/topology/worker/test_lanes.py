@@ -11,10 +11,10 @@ from scripted_lane import World
 from structlog.testing import capture_logs
 
 from sluice.codecs.errors import DoesNotHoldError, LaterVersionError, UsageError
-from sluice.topology.worker import lanes as module
-from sluice.topology.worker.clocks import WrongClockError
-from sluice.topology.worker.lanes import Lanes
-from sluice.topology.worker.retry import StoppedError
+from sluice.topology.engine import lanes as module
+from sluice.topology.engine.clocks import WrongClockError
+from sluice.topology.engine.lane_control import StoppedError
+from sluice.topology.engine.lanes import Lanes
 
 BROKEN = DoesNotHoldError("the chain of blocks is broken", path="ledger of lane 1, block 0")
 
@@ -149,7 +149,7 @@ async def test_a_lane_that_has_left_is_not_tried_again_here(group: Group):
 async def stalling(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Group]:
     """A group whose lanes stall after half a second, of which lane 1 has a commit that does not end."""
     monkeypatch.setattr(module, "FAILED_SECONDS", 300.0)
-    monkeypatch.setattr("sluice.topology.worker.liveness.QUIET_SECONDS", 300.0)  # nobody answers fetches here
+    monkeypatch.setattr("sluice.topology.engine.lane_control.QUIET_SECONDS", 300.0)  # nobody answers fetches here
     found = Group(stall_seconds=0.5)
     found.lanes.assign([0, 1])
     await found.until("running", "running")
@@ -248,7 +248,7 @@ async def test_a_bug_in_one_lanes_task_leaves_the_other_running(group: Group, mo
 
     group.lanes.assign([0])
     await group.until("running")
-    monkeypatch.setattr("sluice.topology.worker.lane.Lane.run", run)
+    monkeypatch.setattr("sluice.topology.engine.lane.Lane.run", run)
     group.lanes.assign([0, 1])
 
     await group.until("running", "failed")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sluice.topology.worker.liveness import QUIET_SECONDS, LaneProgress
+from sluice.topology.engine.lane_control import QUIET_SECONDS, LaneProgress
 
 
 class Clock:

@@ -12,12 +12,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from sluice.codecs.blocks import Event, EventKind, Output
 from sluice.streams.policy.policy import INADMISSIBLE, Policy
+from sluice.topology.engine.folds import FoldFilter
+from sluice.topology.engine.interfaces import PHASES, Committed, LaneStatus
+from sluice.topology.engine.telemetry import Metrics, Watch
 from sluice.topology.kafka.requests import TopicNow
 from sluice.topology.kafka.transactions import FencedError
-from sluice.topology.ledger.fold_filter import FoldFilter
-from sluice.topology.worker.interfaces import PHASES, Committed, LaneStatus
-from sluice.topology.worker.metrics import Metrics
-from sluice.topology.worker.watching import Watch
 
 T = 1_800_000_000_000
 STATUS = LaneStatus(

@@ -9,13 +9,13 @@ import pytest
 from msgspec.structs import astuple
 from scripted_lane import World
 
-from sluice.codecs.adoptions import FORMAT, Adoption, write_adoption
 from sluice.codecs.blocks import EventKind
 from sluice.codecs.errors import DoesNotHoldError
-from sluice.topology.kafka.fetched import Bounds
-from sluice.topology.ledger.policies import Applied, PolicyFeed
+from sluice.codecs.ledger_statements import FORMAT, Adoption, write_adoption
+from sluice.topology.engine import lane as lanes
+from sluice.topology.engine.policies import Applied, PolicyFeed
+from sluice.topology.kafka.polling import Bounds
 from sluice.topology.settings.settings import Settings
-from sluice.topology.worker import lane as lanes
 
 OLD, NEW, LAST = "A" * 22, "B" * 22, "C" * 22
 OTHER = "observations-topic-id-"

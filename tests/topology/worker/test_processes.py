@@ -13,7 +13,7 @@ from sluice.codecs.errors import DoesNotHoldError, UnreachableError
 from sluice.streams.policy.policy import DEFAULT_POLICY
 from sluice.topology.cli import main
 from sluice.topology.settings.settings import Settings
-from sluice.topology.worker import processes
+from sluice.topology.engine import worker as processes
 
 class Worker:
     def __init__(self, *given, **named): pass
@@ -52,7 +52,7 @@ ENDS = """
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.streams.policy.policy import DEFAULT_POLICY
 from sluice.topology.settings.settings import Settings
-from sluice.topology.worker import processes
+from sluice.topology.engine import worker as processes
 
 def fails(*_): raise DoesNotHoldError("a name of a stranger's: \x1b[2J")
 

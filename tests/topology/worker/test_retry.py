@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sluice.codecs.blocks import MAX_EVENTS
-from sluice.topology.worker.retry import FOLD_SECONDS, BlockSizer
+from sluice.topology.engine.lane_control import FOLD_SECONDS, BlockSizer
 
 
 @pytest.mark.parametrize(

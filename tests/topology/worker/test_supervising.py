@@ -11,13 +11,12 @@ from structlog.testing import capture_logs
 
 from sluice.codecs.errors import UnreachableError
 from sluice.codecs.notes import Signer
-from sluice.topology.checkpoints.checkpointing import Tips
-from sluice.topology.ledger.policies import PolicyFeed
+from sluice.topology.engine import app as app_module
+from sluice.topology.engine import app as supervising
+from sluice.topology.engine.app import create_app, supervised
+from sluice.topology.engine.checkpointing import Tips
+from sluice.topology.engine.policies import PolicyFeed
 from sluice.topology.settings.settings import Settings
-from sluice.topology.worker import app as app_module
-from sluice.topology.worker import supervising
-from sluice.topology.worker.app import create_app
-from sluice.topology.worker.supervising import supervised
 
 
 async def until(true: Callable[[], object]) -> None:

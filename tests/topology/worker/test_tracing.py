@@ -8,8 +8,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from sluice.codecs.blocks import Event, EventKind, Output
-from sluice.topology.worker.interfaces import Committed
-from sluice.topology.worker.tracing import Traces, provider_of
+from sluice.topology.engine.interfaces import Committed
+from sluice.topology.engine.telemetry import Traces, provider_of
 
 T = 1_800_000_000_000
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"

@@ -19,25 +19,22 @@ from sluice.streams.adjudication import fold as core
 from sluice.streams.adjudication.versions import FOLD_VERSIONS, fold_version, newest, next_number
 from sluice.streams.policy.policy import DEFAULT_POLICY, Floor
 from sluice.streams.sightings import binding
+from sluice.topology.audit.proving import Outputs
 from sluice.topology.audit.report import Report
 from sluice.topology.audit.run import AuditRequest, audit
-from sluice.topology.brokers import EmbeddedBroker
-from sluice.topology.checkpoints.seeking import Outputs
-from sluice.topology.client.lane_replay import replay
-from sluice.topology.explain.what_if import what_if
-from sluice.topology.explain.what_if_compare import Comparison
+from sluice.topology.audit.what_if import Comparison, what_if
+from sluice.topology.client.auditing import replay
+from sluice.topology.engine import worker
+from sluice.topology.engine.chain import ChainHead
+from sluice.topology.engine.folds import FOLDS, Adjudicate, Bind, folds
+from sluice.topology.engine.ledger import ledger_of
+from sluice.topology.engine.replay import Restored
+from sluice.topology.engine.restore import Standby, Start, restore
+from sluice.topology.engine.stored_topics import FolderLogs
+from sluice.topology.engine.worker import Worker, demand_ledgers
+from sluice.topology.kafka.local_broker import EmbeddedBroker
 from sluice.topology.kafka.topics import create_topics
-from sluice.topology.ledger.chain import ChainHead
-from sluice.topology.ledger.folds import FOLDS, Adjudicate, Bind, folds
-from sluice.topology.ledger.ledger import ledger_of
-from sluice.topology.ledger.log_reader import FolderLogs
-from sluice.topology.ledger.replay import Restored
-from sluice.topology.recovery.restore import Start, restore
-from sluice.topology.recovery.standby import Standby
 from sluice.topology.settings.settings import Settings
-from sluice.topology.worker import worker
-from sluice.topology.worker.upgrading import demand_ledgers
-from sluice.topology.worker.worker import Worker
 
 NEWEST = newest()
 NEXT = NEWEST + 1

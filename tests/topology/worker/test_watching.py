@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from sluice.topology.engine.folds import folds
+from sluice.topology.engine.telemetry import Watch, group_topics, sentence_of
 from sluice.topology.kafka.requests import TopicNow
-from sluice.topology.ledger.folds import folds
 from sluice.topology.settings.settings import Settings
-from sluice.topology.worker.watching import Watch, group_topics, sentence_of
 
 AS_THEY_ARE = {"emissions": TopicNow(4, "e"), "admitted": TopicNow(4, "a"), "ledger": TopicNow(4, "l")}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.topology.worker.watermark import InputMarks, Watermark
+from sluice.topology.engine.intake import InputMarks, Watermark
 
 
 class TestOneInput:

@@ -7,7 +7,7 @@ import pytest
 from ports import free_port
 
 from sluice.codecs.errors import UsageError
-from sluice.topology.worker.web import Web
+from sluice.topology.engine.probe_server import Web
 
 
 @pytest.fixture

@@ -15,15 +15,15 @@ from yarl import URL
 
 from sluice.codecs.errors import DoesNotHoldError, UnreachableError, UsageError
 from sluice.codecs.times import format_time
+from sluice.topology.engine import app
+from sluice.topology.engine import worker as module
+from sluice.topology.engine.interfaces import LaneStatus
+from sluice.topology.engine.worker import Worker
 from sluice.topology.kafka import connect
 from sluice.topology.kafka.connect import open_consumer
-from sluice.topology.kafka.consumer import LaneConsumerThread
-from sluice.topology.settings.clock import now_ms
+from sluice.topology.kafka.transport import LaneConsumerThread
+from sluice.topology.settings.process import now_ms
 from sluice.topology.settings.settings import Settings, bootstrap
-from sluice.topology.worker import app
-from sluice.topology.worker import worker as module
-from sluice.topology.worker.interfaces import LaneStatus
-from sluice.topology.worker.worker import Worker
 
 
 async def test_a_broker_that_does_not_answer_is_reported_in_one_sentence(monkeypatch: pytest.MonkeyPatch):

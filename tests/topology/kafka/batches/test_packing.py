@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sluice.codecs import compiled_core
 from sluice.codecs.blocks import Output
-from sluice.topology.kafka.batches.packing import Packed, crc32c, packed
+from sluice.topology.kafka.packed_batches import Packed, crc32c, packed
 
 
 def outputs(count: int, value: bytes = b"{}") -> list[Output]:

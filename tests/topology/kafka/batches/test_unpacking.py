@@ -28,14 +28,9 @@ from hypothesis import strategies as st
 from sluice.codecs.blocks import Event, EventKind
 from sluice.codecs.record_batches import batches
 from sluice.streams.adjudication.fold import event_for
+from sluice.topology.kafka import packed_batches as unpacking_module
 from sluice.topology.kafka.aiokafka_inside import KeptRecords
-from sluice.topology.kafka.batches import unpacking as unpacking_module
-from sluice.topology.kafka.batches.unpacking import (
-    EventDecoder,
-    RecordDecoder,
-    UnreadableError,
-    unpacking,
-)
+from sluice.topology.kafka.packed_batches import EventDecoder, RecordDecoder, UnreadableError, unpacking
 
 PARTITION = TopicPartition("emissions", 0)
 CONTROL, TRANSACTIONAL = 0x20, 0x10

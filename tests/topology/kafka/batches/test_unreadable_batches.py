@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 from aiokafka import TopicPartition
 
-from sluice.codecs.blocks import EventKind
-from sluice.codecs.quarantine import UnreadableReason, read_quarantine
-from sluice.topology.kafka.batches.unpacking import UnreadableError
-from sluice.topology.kafka.batches.unreadable_batches import FetchAgainError, Refusals
+from sluice.codecs.blocks import EventKind, UnreadableReason, read_quarantine
+from sluice.topology.kafka.packed_batches import FetchAgainError, Refusals, UnreadableError
 
 PLACE, OTHER = TopicPartition("emissions", 0), TopicPartition("emissions", 1)
 

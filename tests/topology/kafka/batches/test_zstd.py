@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.topology.kafka.batches import zstd
+from sluice.topology.kafka import packed_batches
 
 TEXT = b"CHANGELOG.md has an entry dated 2026-05-25. " * 500
 
@@ -24,17 +24,17 @@ def unsized(raw: bytes) -> bytes:
 @given(st.binary(max_size=3000), st.integers(1, 3))
 def test_what_is_packed_is_unpacked(raw: bytes, level: int) -> None:
     """By ourselves, and by another implementation's hands."""
-    packed = zstd.compress(raw, level)
+    packed = packed_batches.compress(raw, level)
 
-    assert zstd.decompress(packed, len(raw)) == raw
+    assert packed_batches.decompress(packed, len(raw)) == raw
     assert bytes(cramjam.zstd.decompress(packed)) == raw
 
 
 def test_no_more_room_is_made_than_there_may_be() -> None:
-    packed = zstd.compress(TEXT, 1)
+    packed = packed_batches.compress(TEXT, 1)
 
-    assert zstd.decompress(packed, len(TEXT)) == TEXT
-    assert zstd.decompress(packed, len(TEXT) - 1) is None
+    assert packed_batches.decompress(packed, len(TEXT)) == TEXT
+    assert packed_batches.decompress(packed, len(TEXT) - 1) is None
 
 
 @pytest.mark.parametrize(
@@ -43,20 +43,20 @@ def test_no_more_room_is_made_than_there_may_be() -> None:
         pytest.param(b"", id="nothing"),
         pytest.param(b"no frame", id="no frame"),
         pytest.param(unsized(TEXT), id="no size"),
-        pytest.param(zstd.compress(TEXT, 1) * 2, id="two frames"),
-        pytest.param(zstd.compress(TEXT, 1) + b"x", id="something behind it"),
-        pytest.param(zstd.compress(TEXT, 1)[:-1], id="cut"),
+        pytest.param(packed_batches.compress(TEXT, 1) * 2, id="two frames"),
+        pytest.param(packed_batches.compress(TEXT, 1) + b"x", id="something behind it"),
+        pytest.param(packed_batches.compress(TEXT, 1)[:-1], id="cut"),
         pytest.param(b"\x28\xb5\x2f\xfd\xe0" + (100_000_000).to_bytes(8, "little"), id="a lie"),
     ],
 )
 def test_anything_else_is_declined(raw: bytes) -> None:
-    assert zstd.decompress(raw, 128_000_000) is None
+    assert packed_batches.decompress(raw, 128_000_000) is None
 
 
 def test_each_thread_has_its_own_contexts() -> None:
     """They are not to be used by two at once, and the interpreter is let go of while they work."""
     texts = [TEXT + b"%d" % number for number in range(200)]
     with ThreadPoolExecutor(8) as pool:
-        packed = list(pool.map(lambda text: zstd.compress(text, 1), texts))
-        unpacked = list(pool.map(lambda raw: zstd.decompress(raw, 10**6), packed))
+        packed = list(pool.map(lambda text: packed_batches.compress(text, 1), texts))
+        unpacked = list(pool.map(lambda raw: packed_batches.decompress(raw, 10**6), packed))
     assert unpacked == texts

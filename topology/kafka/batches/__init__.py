@@ -1,3 +1,0 @@
-"""Whole batches of one partition: unpacked, packed, compressed."""
-
-__all__ = ["unpacking"]
