@@ -1,7 +1,7 @@
 """Whatever goes wrong, and whenever: nothing is lost, nothing comes twice, and outputs are what the ledger folds to.
 
 The first 200 worlds are run one by one, and also show that everything happens that can go wrong. `SEEDS` in the
-environment says how many more are run, on all cores (default 60), `FIRST_SEED` where those begin; each commit runs other
+environment says how many more are run, on all cores (default 60), `FIRST_SEED` where those begin; each commit has other
 ones (`search.SEED`). Each planted mistake is among the first 75 (test_mutations.py). `make soak` runs 100,000.
 """
 
