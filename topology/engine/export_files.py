@@ -91,9 +91,6 @@ class Manifest(msgspec.Struct, kw_only=True):
     """What an export says of itself.
 
     Attributes:
-        ended_at: when all of it had been read; empty: about when it began, `exported_at`.
-        ranges: what is kept, by logical topic, a pair for each lane.
-        settled: as in `Cut`; a topic that is not named is settled to its end.
         files: SHA-256 of each file, 64 hex digits, by its name; of a file that is not named nothing is known.
     """
 
@@ -103,9 +100,9 @@ class Manifest(msgspec.Struct, kw_only=True):
     ledger: str
     lanes: int
     exported_at: str
-    ended_at: str = ""
-    ranges: dict[str, list[tuple[int, int]]]
-    settled: dict[str, list[int]] = {}
+    ended_at: str = ""  # when all of it had been read; empty: about when it began, `exported_at`
+    ranges: dict[str, list[tuple[int, int]]]  # what is kept, by logical topic, a pair for each lane
+    settled: dict[str, list[int]] = {}  # as in `Cut`; a topic that is not named is settled to its end
     files: dict[str, str] = {}
 
 
@@ -244,16 +241,6 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Stored).decode
 
 
-def read_records(file: BinaryIO) -> Iterator[Stored]:
-    """The records of an export's file.
-
-    Raises:
-        DoesNotHoldError: it is cut short or damaged.
-    """
-    for batch in _batches(file, file.name, lambda _: None):
-        yield from batch
-
-
 def read_batches(path: Path, digest: str | None = None) -> Iterator[list[Stored]]:
     """The records of an export's file, some `BATCH_BYTES` at a time; none where there is no file.
 
@@ -336,18 +323,13 @@ class Writing:
 
     def write(self, records: list[Stored]) -> None:
         """Appends records."""
-        for part in _framed(records):
+        for part in framed(records):
             self._hash.update(part)
             self._file.write(part)
 
 
-def _framed(records: list[Stored]) -> Iterator[bytes]:
+def framed(records: list[Stored]) -> Iterator[bytes]:
+    """The bytes of records in an export's file, some at a time."""
     for first in range(0, len(records), 256):
         packed = [_encode(record) for record in islice(records, first, first + 256)]
         yield b"".join([part for one in packed for part in (_LENGTH.pack(len(one)), one)])
-
-
-def write_record(file: BinaryIO, record: Stored) -> None:
-    """Appends a record to an export's file."""
-    raw = _encode(record)
-    file.write(_LENGTH.pack(len(raw)) + raw)
