@@ -118,11 +118,7 @@ class OwnershipCheck:
         self._by_hash[signed.hash] = own
 
     def _signers(self, signed: SignedClaim, at: int) -> Sequence[Verifier]:
-        """Of the keys that were named, those that signed a claim; empty where it is signed by others only.
-
-        Raises:
-            DoesNotHoldError: a signature under a named key does not hold, or that key did not count then.
-        """
+        """The named keys that signed a claim; raises where a signature does not hold, or its key did not count then."""
         if signed.note is None:
             return ()
         named = [one for one in signed.note.signatures if (one.name, one.key_id) in self._known]

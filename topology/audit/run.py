@@ -235,10 +235,7 @@ class _Crew(NamedTuple):
 
 @asynccontextmanager
 async def _crew(question: AuditRequest, lanes: Sequence[int]) -> AsyncIterator[_Crew | None]:
-    """The processes, where there are to be several.
-
-    They start up and ask for a lane each while the cut is taken and the claims are read.
-    """
+    """The processes, where there are to be several: each starts and asks for a lane while the cut is taken."""
     count = min(question.processes, len(lanes))
     if count < 2:
         yield None
@@ -270,9 +267,7 @@ async def _crew(question: AuditRequest, lanes: Sequence[int]) -> AsyncIterator[_
 async def _in_processes(
     tasks: Sequence[Task], later: Awaitable[Sequence[Task]], callback: OnProgress, crew: _Crew
 ) -> list[LaneReport]:
-    """Audits lanes, each process one after the other: `tasks` (one or more for each process), then `later`, which may
-    take a while.
-    """
+    """Audits lanes, each process one after the other: `tasks` (one or more for each process), then `later`."""
     queues = crew.queues
     for queue, task in zip(queues.firsts, tasks, strict=False):
         queue.put(task)

@@ -111,10 +111,7 @@ def _no_export(folder: Path, why: str) -> UsageError:
 
 
 def _unfit(manifest: Manifest) -> str:
-    """Why the numbers of a manifest name no export, or empty: what is read is sized by them, and anybody may write one.
-
-    So there are as many lanes as the manifest has ranges, and memory grows with the file that is there.
-    """
+    """Why the numbers of a manifest name no export, or empty: they size what is read, and anybody may write one."""
     lanes = manifest.lanes
     if len(manifest.ranges.get("ledger", ())) != lanes:
         return f"names {lanes} lanes, and ranges of the ledger for {len(manifest.ranges.get('ledger', ()))}"
@@ -138,12 +135,7 @@ class NotRegularError(Exception):
 
 
 def _open(path: Path) -> FileIO:
-    """A regular file, for reading. To open a pipe would wait for who writes to it: so nothing is waited for.
-
-    Raises:
-        NotRegularError: it is none.
-        OSError: it cannot be opened.
-    """
+    """Opens a regular file for reading, or raises NotRegularError; to open a pipe would wait for who writes to it."""
     try:
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
@@ -184,11 +176,7 @@ class FolderLogs:
         self._demand_files()
 
     def _demand_files(self) -> None:
-        """Refuses at once what would keep a reader waiting, or has no end; what is not there is told when it is read.
-
-        Raises:
-            UsageError: one of the files is no regular file.
-        """
+        """Refuses at once a file that is no regular one; what is not there is told when it is read."""
         lanes = range(self.lanes)
         for name in (file_name(topic, lane) for lane in lanes for topic in (*AUDITED, *LATER)):
             try:

@@ -97,8 +97,8 @@ def _categories(topics: Sequence[str], grounded: str) -> Categories:
 
 
 class _Keyed:
-    """What the folds (`interfaces.Fold`) have in common: one partitioner, which their version names, checks their
-    inputs' keys.
+    """What the folds (`interfaces.Fold`) have in common: the partitioner of their inputs' keys, which their version
+    names.
     """
 
     layout = ""

@@ -99,11 +99,7 @@ async def demand_no_earlier(
 
 
 async def _written(settings: Settings, consumer: AIOKafkaConsumer, topics: Collection[str]) -> Sequence[TopicPartition]:
-    """The partitions of topics that have ever had a record, whatever retention has left of them.
-
-    Raises:
-        KafkaTimeoutError: not all leaders say it.
-    """
+    """The partitions of topics that have ever had a record, whatever retention has left of them."""
     places = [
         TopicPartition(topic, number) for topic in topics for number in await partitions_of(consumer, settings, topic)
     ]

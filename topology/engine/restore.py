@@ -153,11 +153,8 @@ class _Reading:
             self._held = KnownHeight(height, by)
 
     async def to_end(self, at: Restored, *, waits: bool = True) -> Restored:
-        """Folds on from there to the end, as soon as that is not below what was held, or until `stopping`.
-
-        Raises:
-            TooShortError: it stays below for longer than the lane has patience.
-            DoesNotHoldError: the ledger does not hold, or has no block where it is gone on from, and nobody `waits`.
+        """Folds on to the end, as soon as that is not below what was held, or until `stopping`; else raises
+        TooShortError.
         """
         clock = asyncio.get_running_loop().time
         while True:

@@ -117,9 +117,7 @@ async def _beyond(
 
 
 def _group(settings: Settings) -> str:
-    """The group that keeps how far partitions were drained, under the prefix of the workers' group; also the
-    transactional id.
-    """
+    """The group that keeps how far partitions were drained, by the workers' group; also the transactional id."""
     return f"{group_of(settings)}drain"
 
 

@@ -81,9 +81,8 @@ async def demand_ledgers(settings: Settings, folds: Sequence[Fold]) -> None:
 async def _read_tails(
     consumer: AIOKafkaConsumer, places: list[TopicPartition], newest: dict[TopicPartition, Any], most_unpacked: int
 ) -> None:
-    """Puts the last record of each partition into `newest`, as far as what is committed goes.
-
-    A batch that cannot be read is its lane's business.
+    """Puts the last committed record of each partition into `newest`; a batch that cannot be read is its lane's
+    business.
     """
     consumer.assign(places)
     firsts, ends = await consumer.beginning_offsets(places), await consumer.end_offsets(places)
@@ -268,10 +267,8 @@ class Worker:
 
 
 def _demand_counts(settings: Settings, counts: Mapping[str, int], left: Mapping[str, int]) -> None:
-    """Demands that each topic has the partitions of `settings`, and that no records are `left` where no lane reads
-    them.
-
-    `counts` are the partitions, `left` the records beyond, by logical name.
+    """Demands that each topic has the partitions of `settings`, and that no records are `left` in others; by logical
+    name.
     """
     numbers = {topic: count for topic, count in counts.items() if count != settings.partitions}
     if len(set(counts.values())) == 1 and numbers:
@@ -370,9 +367,7 @@ async def _run(worker: Worker) -> None:
 
 
 def _end_for_sure(why: BaseException | None) -> None:
-    """Ends the process after `STOP_SECONDS` with what it failed by, even where a thread waits for a broker that does
-    not answer.
-    """
+    """Ends the process after `STOP_SECONDS`, with `why` it failed, even where a thread waits for a silent broker."""
 
     def end() -> None:
         if isinstance(why, SluiceError):
