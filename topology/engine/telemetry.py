@@ -296,7 +296,8 @@ def _age(since: int | None, now: int) -> float | None:
 
 _GAUGES: Sequence[tuple[str, str, Callable[[LaneStatus, int], float | None]]] = (
     (
-        *("sluice_overdue_seconds", "Age of the oldest due timer that is not committed"),
+        "sluice_overdue_seconds",
+        "Age of the oldest due timer that is not committed",
         lambda lane, now: _age(lane.due, now) or 0,
     ),
     (
