@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, Final
+from urllib.parse import quote
 
 from .analysis import Report
 from .findings import RULES, Finding, RuleText
@@ -96,10 +97,6 @@ def _location(finding: Finding) -> dict[str, Any]:
     return {"physicalLocation": {"artifactLocation": {"uri": _uri(finding.path)}, "region": region}}
 
 
-_UNRESERVED: Final = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/")
-
-
 def _uri(path: str) -> str:
     """A path as a relative or absolute reference: all that is not plain is escaped."""
-    text = path.replace("\\", "/").encode("utf-8", "surrogateescape")
-    return "".join(chr(byte) if byte in _UNRESERVED else f"%{byte:02X}" for byte in text)
+    return quote(path.replace("\\", "/").encode("utf-8", "surrogateescape"))
