@@ -202,16 +202,11 @@ def is_by_word(treatment: Treatment) -> bool:
     return treatment in ("replace-in-words", "flag-in-words")
 
 
-_BY_WORD: Final[dict[Confusables, Treatment]] = {
-    "reject": "replace-in-words",
-    "replace": "replace-in-words",
-    "flag": "flag-in-words",
-}
-
-
 def treatment_of(confusables: Confusables, by: By) -> Treatment:
     """What becomes of look-alikes under a policy's rule; what `reject` refuses is replaced wherever it is shown."""
-    return _BY_WORD[confusables] if by == "word" else "replace" if confusables == "reject" else confusables
+    if confusables == "flag":
+        return "flag-in-words" if by == "word" else "flag"
+    return "replace-in-words" if by == "word" else "replace"
 
 
 def strip(text: str, field: str, trace: Trace, among: dict[int, str]) -> str:
@@ -241,12 +236,9 @@ def settle_markup(text: str, field: str, treatment: Treatment, trace: Trace) -> 
     ):
         text = resettle(blunt(text, field, trace), field, treatment, trace)
     # Without `<` and `]` only roles and schemes can come to light, and each round takes a colon away.
-    while True:
-        before = text
-        text = strip_schemes(neutralise(text, field, trace), field, trace)
-        if text == before:
-            return text
-        text = resettle(text, field, treatment, trace)
+    while (plain := strip_schemes(neutralise(text, field, trace), field, trace)) != text:
+        text = resettle(plain, field, treatment, trace)
+    return text
 
 
 def strip_schemes(text: str, field: str, trace: Trace) -> str:
@@ -257,19 +249,12 @@ def strip_schemes(text: str, field: str, trace: Trace) -> str:
     for start, end, refusal in bare_uris(text):
         pieces.append(Piece(start, end, "scheme"))
         trace.reject_uri(field, refusal)
-    if not pieces:
-        return text
-    trace.markup(field, pieces)
-    return _without(text, pieces)
+    return _without(text, field, pieces, trace)
 
 
 def neutralise(text: str, field: str, trace: Trace) -> str:
-    """The delimiters of chat markers go, and the colons behind roles; the words stay (`_chat.py`)."""
-    pieces = find_markers(text)
-    if not pieces:
-        return text
-    trace.markup(field, pieces)
-    return _without(text, pieces)
+    """The delimiters of chat markers go, and the colons behind roles; the words stay."""
+    return _without(text, field, find_markers(text), trace)
 
 
 def resettle(text: str, field: str, treatment: Treatment, trace: Trace) -> str:
@@ -283,16 +268,14 @@ def resettle(text: str, field: str, treatment: Treatment, trace: Trace) -> str:
 
 def strip_html(text: str, field: str, trace: Trace) -> str:
     """4.6: tags, comments and doctypes go, the text between them stays, character references stay literal."""
-    if not may_be_html(text):
-        return text
-    pieces = find_html(text)
+    return _without(text, field, find_html(text), trace) if may_be_html(text) else text
+
+
+def _without(text: str, field: str, pieces: list[Piece], trace: Trace) -> str:
+    """The text without pieces, which are recorded."""
     if not pieces:
         return text
     trace.markup(field, pieces)
-    return _without(text, pieces)
-
-
-def _without(text: str, pieces: list[Piece]) -> str:
     kept: list[str] = []
     end = 0
     for piece in pieces:
@@ -328,8 +311,7 @@ def blunt(text: str, field: str, trace: Trace) -> str:
     """Takes every `<` and `]` out, and what is read as one: the end of a text that hides markup behind markup behind
     markup."""
     pieces = [Piece(position, position + 1, "delimiter") for position in find_delimiters(text)]
-    trace.markup(field, pieces)
-    return _without(text, pieces)
+    return _without(text, field, pieces, trace)
 
 
 def unexpected_confusables(text: str, cap: int | None = None, by: By = "letter") -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
-from ipaddress import AddressValueError, IPv6Address
+from ipaddress import AddressValueError, IPv4Network, IPv6Address
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import unquote, unquote_to_bytes
 
@@ -27,17 +27,15 @@ _HOST: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*+\.?")
 _NUMBER: Final = re.compile(r"0[xX][0-9A-Fa-f]*|[0-9]+")
 
 
-def _range(first: str, bits: int) -> tuple[int, int]:
-    low = 0
-    for part in first.split("."):
-        low = low << 8 | int(part)
-    return low, low | ((1 << 32 - bits) - 1)
-
-
-_PRIVATE: Final = (
-    *(_range("0.0.0.0", 8), _range("10.0.0.0", 8), _range("100.64.0.0", 10), _range("127.0.0.0", 8)),
-    *(_range("169.254.0.0", 16), _range("172.16.0.0", 12), _range("192.0.0.0", 24), _range("192.168.0.0", 16)),
-    *(_range("198.18.0.0", 15), _range("224.0.0.0", 4), _range("240.0.0.0", 4)),
+_PRIVATE: Final = tuple(
+    (int(network[0]), int(network[-1]))
+    for network in map(
+        IPv4Network,
+        (
+            *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+            *("192.0.0.0/24", "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/4", "240.0.0.0/4"),
+        ),
+    )
 )
 """This host, private, shared, loopback, link-local, protocols, benchmarks, multicast, reserved (RFC 6890)."""
 _PRIVATE_6: Final = ((0xFC00, 7), (0xFE80, 10), (0xFEC0, 10), (0xFF00, 8))
@@ -74,7 +72,7 @@ def _readings(host: str) -> set[int]:
     parts = host.split(".")
     if len(parts) > 4 or not all(_NUMBER.fullmatch(part) and len(part) <= 20 for part in parts):
         return set()
-    found: set[int] = set()
+    addresses: set[int] = set()
     for octal in (True, False):
         try:
             numbers = [_number(part, octal) for part in parts]
@@ -82,11 +80,8 @@ def _readings(host: str) -> set[int]:
             continue
         *front, last = numbers
         if all(number < 256 for number in front) and last < 256 ** (5 - len(parts)):
-            address = last
-            for place, number in enumerate(front):
-                address += number << 8 * (3 - place)
-            found.add(address)
-    return found
+            addresses.add(last + sum(number << 8 * (3 - place) for place, number in enumerate(front)))
+    return addresses
 
 
 def _number(part: str, octal: bool) -> int:
