@@ -156,9 +156,7 @@ def test_an_earlier_attempt_never_speaks_over_the_newer_one_s_word():
     lines = [emission(0, fields=NEXT), observation(0, GREP, attempt=1), observation(0, GIT, attempt=1)]
     lines += [observation(1, GREP), observation(1, GIT), emission(5)]
 
-    outputs = adjudicate(lines)
-
-    assert [(word["attempt"], word["status"]) for word in outputs.on("admitted")] == [(1, "admitted")]
+    assert [(word["attempt"], word["status"]) for word in adjudicate(lines).on("admitted")] == [(1, "admitted")]
 
 
 def test_evidence_waits_for_the_attempt_that_it_speaks_of():
@@ -265,9 +263,7 @@ def test_evidence_for_an_earlier_life_that_ended_changes_nothing():
     lines += [observation(11, GREP, attempt=1), observation(12, GIT, attempt=1)]
     late = [observation(20, GREP), observation(20, GIT), observation(21, GREP, "contradicts")]
 
-    outputs = adjudicate([*lines, *late])
-
-    assert outputs.words == [ADMITTED, ADMITTED]
+    assert adjudicate([*lines, *late]).words == [ADMITTED, ADMITTED]
 
 
 def test_evidence_renews_an_earlier_life_while_it_lives_on():
@@ -297,8 +293,7 @@ def test_a_refusal_by_policy_of_the_newer_attempt_is_a_word_of_its_own():
 
     outputs = adjudicate([*lines, observation(6, GREP, attempt=1), {"at": at(700)}], policy, until=HOUR + 1)
 
-    decided = [(word["attempt"], word["status"]) for word in outputs.on("admitted")]
-    assert decided == [(0, "admitted"), (1, "refused")]
+    assert [(word["attempt"], word["status"]) for word in outputs.on("admitted")] == [(0, "admitted"), (1, "refused")]
 
 
 def test_another_span_s_word_does_not_end_the_earlier_life():

@@ -180,9 +180,7 @@ def test_a_disposition_may_differ_by_effect(effect, topics):
     policy = disposition_policy("below-floor", '{ internal = "discard", external = "review" }')
     lines = [emission(0, provenance=None, fields={"effect": effect}), observation(1, GREP)]
 
-    outputs = adjudicate(lines, policy, until=600.001)
-
-    assert outputs.about_assertions == topics
+    assert adjudicate(lines, policy, until=600.001).about_assertions == topics
 
 
 def test_a_disposition_of_one_status_leaves_the_others_alone():
@@ -355,9 +353,7 @@ def test_evidence_changes_nothing_about_a_refusal():
         observation(3, GREP, "contradicts"),
     ]
 
-    outputs = adjudicate(lines, until=7200)
-
-    assert [word[:2] for word in outputs.words] == [("admitted", "refused")]
+    assert [word[:2] for word in adjudicate(lines, until=7200).words] == [("admitted", "refused")]
 
 
 def test_a_denial_is_admitted_like_an_assertion():

@@ -190,16 +190,12 @@ def test_evidence_below_the_floor_of_confidence_is_not_counted(confidence, words
 @pytest.mark.parametrize(("seen", "words"), [(-HOUR, [CONTRADICTED]), (-HOUR - 0.001, [])])
 def test_a_contradiction_not_older_than_the_window_counts(seen, words):
     """A negative ages like evidence: `t - W` is the oldest that counts."""
-    lines = [emission(0), observation(1, GREP, "contradicts", seen=seen)]
-
-    assert adjudicate(lines, until=600).words == words
+    assert adjudicate([emission(0), observation(1, GREP, "contradicts", seen=seen)], until=600).words == words
 
 
 def test_a_contradiction_has_no_upper_bound():
     """A contradiction from after the horizon counts as long as the assertion waits."""
-    lines = [emission(60, emitted=0), observation(650, GREP, "contradicts")]
-
-    assert adjudicate(lines).words == [CONTRADICTED]
+    assert adjudicate([emission(60, emitted=0), observation(650, GREP, "contradicts")]).words == [CONTRADICTED]
 
 
 @pytest.mark.parametrize(("seen", "words"), [(-HOUR, [FABRICATED]), (-HOUR - 0.001, [])])
@@ -308,27 +304,21 @@ def test_a_fabrication_found_after_admission_takes_it_back():
         observation(100, CODE, "unknown-observation", observation_id="sha256:aa"),
     ]
 
-    outputs = adjudicate(lines, until=2 * HOUR)
-
-    assert outputs.words == [ADMITTED, ("admitted", "rejected", "fabricated-annotation")]
+    assert adjudicate(lines, until=2 * HOUR).words == [ADMITTED, ("admitted", "rejected", "fabricated-annotation")]
 
 
 def test_a_refusal_by_a_reviewer_after_admission_takes_it_back():
     """A reviewer may refuse what evidence admitted; the closing word is on `admitted`."""
     lines = [emission(0), observation(0, GREP), observation(0, GIT), review(100, "refuse")]
 
-    outputs = adjudicate(lines, until=2 * HOUR)
-
-    assert outputs.words == [ADMITTED, ("admitted", "rejected", "review")]
+    assert adjudicate(lines, until=2 * HOUR).words == [ADMITTED, ("admitted", "rejected", "review")]
 
 
 def test_a_contradiction_takes_a_reviewer_s_admission_back():
     """What a person admitted is admitted like anything else, and a contradiction closes it."""
     lines = [emission(0), {"at": at(601)}, review(602), observation(603, GREP, "contradicts")]
 
-    outputs = adjudicate(lines, nothing_discarded)
-
-    assert outputs.words[-2:] == [ADMITTED, ("admitted", "contradicted", "contradicted")]
+    assert adjudicate(lines, nothing_discarded).words[-2:] == [ADMITTED, ("admitted", "contradicted", "contradicted")]
 
 
 def test_a_stalled_observer_s_old_contradiction_takes_no_admission_back():
@@ -375,9 +365,7 @@ def test_an_annotation_without_a_time_does_not_count():
 @pytest.mark.parametrize(("seen", "words"), [(-HOUR, [ADMITTED]), (-HOUR - 0.001, [])])
 def test_a_declared_time_is_within_w_that_instant_included(seen, words):
     """An annotation exactly W old counts, a millisecond more does not."""
-    provenance = [annotation(GREP, -1), annotation(GIT, seen)]
-
-    assert adjudicate([emission(0, provenance=provenance)], DECLARED).words == words
+    assert adjudicate([emission(0, provenance=[annotation(GREP, -1), annotation(GIT, seen)])], DECLARED).words == words
 
 
 def test_a_contradiction_is_held_against_what_was_observed_not_declared():

@@ -37,9 +37,7 @@ def test_a_review_admits_what_is_up_for_review():
 
 def test_a_review_refuses_what_is_pending():
     """A reviewer's refusal rejects, for the reason `review`."""
-    outputs = adjudicate([emission(0), review(100, "refuse")])
-
-    assert outputs.words == [("inadmissible", "rejected", "review")]
+    assert adjudicate([emission(0), review(100, "refuse")]).words == [("inadmissible", "rejected", "review")]
 
 
 def test_a_review_of_another_span_decides_nothing():
@@ -54,9 +52,7 @@ def test_a_review_goes_before_a_declared_terminal():
     """A person may admit even what its own emitter declared unverified."""
     lines = [emission(0, provenance=annotation("unverified-inference")), review(100)]
 
-    outputs = adjudicate(lines, nothing_discarded)
-
-    assert outputs.words == [
+    assert adjudicate(lines, nothing_discarded).words == [
         ("inadmissible", "unverified-inference", "declared-terminal"),
         ("admitted", "admitted", None),
     ]
@@ -145,9 +141,7 @@ def test_a_bare_class_is_of_the_vocabulary_that_the_emission_names():
     """A bare class of a vocabulary that is not loaded is unknown, even where ours has the same name."""
     line = emission(0, provenance=annotation(GREP), fields={"vocabulary": "2.0"})
 
-    outputs = adjudicate([line], nothing_discarded)
-
-    assert outputs.words == [("inadmissible", "unverified-inference", "unknown-class")]
+    assert adjudicate([line], nothing_discarded).words == [("inadmissible", "unverified-inference", "unknown-class")]
 
 
 @pytest.mark.parametrize("vocabulary", ["1.0", "2.0"])
@@ -155,9 +149,7 @@ def test_an_anchored_class_of_a_loaded_version_is_known(vocabulary):
     """The anchor as the leading element names the version, whatever the emission's vocabulary is [S §4]."""
     line = emission(0, provenance=annotation("1.0.substrate.grep"), fields={"vocabulary": vocabulary})
 
-    outputs = adjudicate([line], nothing_discarded, until=600)
-
-    assert outputs.words == []
+    assert adjudicate([line], nothing_discarded, until=600).words == []
 
 
 # ---------------------------------------------------------------- grounding [C §2, §3]
@@ -176,18 +168,14 @@ def test_an_anchored_class_of_a_loaded_version_is_known(vocabulary):
 )
 def test_a_claim_to_be_grounded_needs_an_unsevered_retrieval(chain):
     """A chain that claims grounding without a retrieval, or with a severed step, rejects the assertion."""
-    outputs = adjudicate([emission(0, grounded=True, chain=chain)])
-
-    assert outputs.words == [("inadmissible", "rejected", "ungrounded")]
+    assert adjudicate([emission(0, grounded=True, chain=chain)]).words == [("inadmissible", "rejected", "ungrounded")]
 
 
 def test_a_step_severed_inside_a_derived_one_severs_the_chain():
     """A `derived` step keeps both chains, so what was severed in either is severed still."""
     chain = [{"step": "derived", "operator": "+", "left": [RETRIEVAL], "right": [SEVERED]}]
 
-    outputs = adjudicate([emission(0, grounded=True, chain=chain)])
-
-    assert outputs.words == [("inadmissible", "rejected", "ungrounded")]
+    assert adjudicate([emission(0, grounded=True, chain=chain)]).words == [("inadmissible", "rejected", "ungrounded")]
 
 
 @pytest.mark.parametrize(
@@ -203,9 +191,7 @@ def test_a_step_severed_inside_a_derived_one_severs_the_chain():
 )
 def test_what_is_grounded_or_does_not_claim_it_stays_pending(grounded, chain):
     """A retrieval anywhere in the chain grounds it, and who claims nothing has nothing to show."""
-    outputs = adjudicate([emission(0, grounded=grounded, chain=chain)], until=600)
-
-    assert outputs.words == []
+    assert adjudicate([emission(0, grounded=grounded, chain=chain)], until=600).words == []
 
 
 # ---------------------------------------------------------------- strict citations [C §4]
@@ -224,18 +210,14 @@ def test_a_quote_that_is_not_in_its_context_is_a_violation(context):
     """A strictly cited quote stands in its context character for character, or the assertion is rejected."""
     line = emission(0, text=QUOTING, cites=STRICT, fields={"contexts": {"ctx-1": context}})
 
-    outputs = adjudicate([line])
-
-    assert outputs.words == [("inadmissible", "rejected", "citation-violation")]
+    assert adjudicate([line]).words == [("inadmissible", "rejected", "citation-violation")]
 
 
 def test_a_quote_of_a_context_that_is_not_there_is_a_violation():
     """A context that the emission does not carry holds no quote."""
     line = emission(0, text=QUOTING, cites=STRICT, fields={"contexts": {"ctx-2": "released by hand"}})
 
-    outputs = adjudicate([line])
-
-    assert outputs.words == [("inadmissible", "rejected", "citation-violation")]
+    assert adjudicate([line]).words == [("inadmissible", "rejected", "citation-violation")]
 
 
 def test_every_quote_has_to_be_in_the_context():
@@ -243,9 +225,7 @@ def test_every_quote_has_to_be_in_the_context():
     text = 'It says "released by hand" and "signed by nobody" as well.'
     line = emission(0, text=text, cites=STRICT, fields={"contexts": {"ctx-1": "It was released by hand."}})
 
-    outputs = adjudicate([line])
-
-    assert outputs.words == [("inadmissible", "rejected", "citation-violation")]
+    assert adjudicate([line]).words == [("inadmissible", "rejected", "citation-violation")]
 
 
 @pytest.mark.parametrize(
@@ -260,9 +240,7 @@ def test_a_verbatim_or_a_loose_citation_stays_pending(strictly, context):
     cites = {"context": "ctx-1", "strictly": strictly}
     line = emission(0, text=QUOTING, cites=cites, fields={"contexts": {"ctx-1": context}})
 
-    outputs = adjudicate([line], until=600)
-
-    assert outputs.words == []
+    assert adjudicate([line], until=600).words == []
 
 
 # ---------------------------------------------------------------- confidence [C §7]
@@ -282,9 +260,7 @@ def test_a_verbatim_or_a_loose_citation_stays_pending(strictly, context):
 )
 def test_confidence_below_the_floor_rejects(fields):
     """The assertion's own confidence, and its chain's weakest step, are held against the policy's floor."""
-    outputs = adjudicate([emission(0, **fields)], CHOOSY)
-
-    assert outputs.words == [("inadmissible", "rejected", "low-confidence")]
+    assert adjudicate([emission(0, **fields)], CHOOSY).words == [("inadmissible", "rejected", "low-confidence")]
 
 
 @pytest.mark.parametrize(
@@ -297,16 +273,12 @@ def test_confidence_below_the_floor_rejects(fields):
 )
 def test_confidence_at_the_floor_or_unstated_stays_pending(fields):
     """The floor itself is not below the floor."""
-    outputs = adjudicate([emission(0, **fields)], CHOOSY, until=600)
-
-    assert outputs.words == []
+    assert adjudicate([emission(0, **fields)], CHOOSY, until=600).words == []
 
 
 def test_without_a_floor_no_confidence_is_too_low():
     """The default floor is 0."""
-    outputs = adjudicate([emission(0, confidence=0.0)], until=600)
-
-    assert outputs.words == []
+    assert adjudicate([emission(0, confidence=0.0)], until=600).words == []
 
 
 # ---------------------------------------------------------------- confusable text [V §4.3]
@@ -329,9 +301,7 @@ def test_confusable_text_rejects_where_the_effect_is_external():
 )
 def test_text_that_is_not_confusable_for_its_effect_stays_pending(effect, text):
     """Only a letter or digit of another script, under `reject`, rejects."""
-    outputs = adjudicate([emission(0, text=text, fields={"effect": effect})], until=600)
-
-    assert outputs.words == []
+    assert adjudicate([emission(0, text=text, fields={"effect": effect})], until=600).words == []
 
 
 def test_confusables_are_what_the_policy_makes_of_them():
@@ -380,9 +350,7 @@ def test_not_finding_something_is_not_finding_its_opposite(outcome):
     """`absent` and `unavailable` count for nothing, neither against the assertion nor for it."""
     lines = [emission(0), observation(1, GREP, outcome), observation(2, GREP), observation(3, GIT)]
 
-    outputs = adjudicate(lines)
-
-    assert outputs.words == [("admitted", "admitted", None)]
+    assert adjudicate(lines).words == [("admitted", "admitted", None)]
 
 
 # ---------------------------------------------------------------- admission
@@ -399,9 +367,7 @@ def test_two_distinct_fresh_classes_admit_an_internal_effect():
 
 def test_one_class_does_not_admit():
     """One class is below the floor, and the assertion waits for another one."""
-    outputs = adjudicate([emission(0), observation(1, GREP)], until=600)
-
-    assert outputs.words == []
+    assert adjudicate([emission(0), observation(1, GREP)], until=600).words == []
 
 
 def test_an_external_effect_needs_three_classes():
@@ -476,9 +442,7 @@ def test_a_newer_attempt_supersedes_what_is_pending():
 
 def test_another_emission_supersedes_nothing():
     """Only an attempt of the same emission is a newer attempt."""
-    outputs = adjudicate([emission(0), emission(5, "em-2", fields={"attempt": 1})], until=600)
-
-    assert outputs.words == []
+    assert adjudicate([emission(0), emission(5, "em-2", fields={"attempt": 1})], until=600).words == []
 
 
 def test_too_few_fresh_classes_end_below_the_floor():
@@ -572,9 +536,7 @@ def test_confusable_text_goes_before_a_fabrication():
         emission(1, text=CYRILLIC, provenance=annotation(CODE, -20, "sha256:aa"), fields={"effect": "external"}),
     ]
 
-    outputs = adjudicate(lines)
-
-    assert outputs.words == [("inadmissible", "rejected", "confusable-text")]
+    assert adjudicate(lines).words == [("inadmissible", "rejected", "confusable-text")]
 
 
 @pytest.mark.parametrize("first", ["unknown-observation", "contradicts"])
@@ -595,9 +557,7 @@ def test_a_contradiction_goes_before_admission():
     """Enough classes lay ready, and one contradiction of another class undoes them."""
     lines = [observation(0, GREP), observation(0, GIT), observation(0, CODE, "contradicts"), emission(1)]
 
-    outputs = adjudicate(lines)
-
-    assert outputs.words == [("inadmissible", "contradicted", "contradicted")]
+    assert adjudicate(lines).words == [("inadmissible", "contradicted", "contradicted")]
 
 
 @pytest.mark.parametrize(
@@ -624,9 +584,7 @@ def test_admission_goes_before_being_superseded():
     """An admitted assertion is not pending any more: a newer attempt does not reject it."""
     lines = [emission(0), observation(1, GREP), observation(2, GIT), emission(5, fields={"attempt": 1})]
 
-    outputs = adjudicate(lines)
-
-    assert outputs.words == [("admitted", "admitted", None)]
+    assert adjudicate(lines).words == [("admitted", "admitted", None)]
 
 
 def test_being_superseded_goes_before_the_end_of_the_pending_time():
@@ -646,9 +604,7 @@ def test_below_the_floor_goes_before_aged_out():
     """One fresh class beside aged ones is too few, not too old."""
     lines = [emission(0), observation(1, GREP, seen=-7200), observation(2, GIT)]
 
-    outputs = adjudicate(lines, until=PENDING_ENDS)
-
-    assert outputs.words == [("inadmissible", "below-floor", "below-floor")]
+    assert adjudicate(lines, until=PENDING_ENDS).words == [("inadmissible", "below-floor", "below-floor")]
 
 
 def test_aged_out_goes_before_no_corroboration():

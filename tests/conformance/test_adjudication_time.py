@@ -30,9 +30,7 @@ NO_CORROBORATION = ("inadmissible", "unverified-inference", "not-looked-at")
 @pytest.mark.parametrize(("seen", "verdict"), [(-HOUR, BELOW_FLOOR), (-HOUR - 0.001, AGED_OUT)])
 def test_evidence_is_fresh_from_w_before_emission_that_instant_included(seen, verdict):
     """What was seen exactly W before emission is fresh, and a millisecond earlier it has aged."""
-    outputs = adjudicate([emission(0), observation(1, GREP, seen=seen)], until=600.001)
-
-    assert outputs.words == [verdict]
+    assert adjudicate([emission(0), observation(1, GREP, seen=seen)], until=600.001).words == [verdict]
 
 
 def test_freshness_is_judged_at_emission_not_at_arrival():
@@ -49,18 +47,14 @@ def test_evidence_is_fresh_until_the_horizon_after_emission_that_instant_include
     """What was seen exactly one horizon after emission counts."""
     lines = [emission(60, emitted=0), observation(61, GREP), observation(650, GIT, seen=600)]
 
-    outputs = adjudicate(lines)
-
-    assert outputs.words == [ADMITTED]
+    assert adjudicate(lines).words == [ADMITTED]
 
 
 def test_evidence_from_after_the_late_horizon_does_not_admit():
     """What was seen a millisecond later than both horizons after emission does not count."""
     lines = [emission(60, emitted=0), observation(61, GREP), observation(650, GIT, seen=630.001)]
 
-    outputs = adjudicate(lines, '[admissibility]\nlate_horizon = "30s"\n', until=660.001)
-
-    assert outputs.words == [BELOW_FLOOR]
+    assert adjudicate(lines, '[admissibility]\nlate_horizon = "30s"\n', until=660.001).words == [BELOW_FLOOR]
 
 
 def test_each_class_has_its_own_window():
@@ -79,9 +73,7 @@ def test_the_default_window_is_the_policy_s():
     policy = '[admissibility.window]\ndefault = "2h"\n"substrate.fs.mtime" = "10m"\n'
 
     for seen, verdict in ((-2 * HOUR, BELOW_FLOOR), (-2 * HOUR - 0.001, AGED_OUT)):
-        outputs = adjudicate([emission(0), observation(1, GREP, seen=seen)], policy, until=600.001)
-
-        assert outputs.words == [verdict]
+        assert adjudicate([emission(0), observation(1, GREP, seen=seen)], policy, until=600.001).words == [verdict]
 
 
 def test_evidence_that_is_not_fresh_does_not_hide_what_is():
@@ -117,9 +109,7 @@ def test_the_pending_time_counts_from_arrival():
 
 def test_evidence_in_the_last_instant_of_the_pending_time_counts():
     """Evidence that arrives exactly when the horizon ends still admits."""
-    outputs = adjudicate([emission(0), observation(1, GREP), observation(600, GIT, seen=599)])
-
-    assert outputs.words == [ADMITTED]
+    assert adjudicate([emission(0), observation(1, GREP), observation(600, GIT, seen=599)]).words == [ADMITTED]
 
 
 def test_evidence_after_the_pending_time_is_late_and_changes_nothing():
@@ -302,9 +292,7 @@ def test_a_decayed_assertion_does_not_come_back():
     """Evidence for an assertion already closed changes nothing."""
     lines = [emission(0), observation(0, GREP), observation(0, GIT), {"at": at(HOUR + 1)}]
 
-    outputs = adjudicate([*lines, observation(HOUR + 2, GREP), observation(HOUR + 3, GIT)])
-
-    assert outputs.words == [ADMITTED, DECAYED]
+    assert adjudicate([*lines, observation(HOUR + 2, GREP), observation(HOUR + 3, GIT)]).words == [ADMITTED, DECAYED]
 
 
 def test_a_validity_already_past_does_not_admit():
@@ -412,9 +400,7 @@ def test_evidence_from_long_after_emission_renews():
     for seconds in (3000, 6000, 9000, 12_000, 15_000):
         lines += [observation(seconds, GREP), observation(seconds, GIT)]
 
-    outputs = adjudicate(lines, until=15_000 + HOUR)
-
-    assert outputs.words == [ADMITTED] + [RENEWED] * 5
+    assert adjudicate(lines, until=15_000 + HOUR).words == [ADMITTED] + [RENEWED] * 5
 
 
 @pytest.mark.parametrize("seen", [0, -1, -3599])
@@ -428,9 +414,7 @@ def test_evidence_that_is_not_newer_renews_nothing(seen):
         observation(11, GIT, seen=seen, observer="observer-2"),
     ]
 
-    outputs = adjudicate(lines, until=HOUR + 0.001)
-
-    assert outputs.words == [ADMITTED, DECAYED]
+    assert adjudicate(lines, until=HOUR + 0.001).words == [ADMITTED, DECAYED]
 
 
 def test_a_renewal_moves_the_decay():
@@ -467,9 +451,7 @@ def test_evidence_in_the_block_after_the_end_comes_too_late_to_renew():
 @pytest.mark.parametrize(("emitted", "dead"), [(-DAY, []), (-DAY - 0.001, ["too-old"])])
 def test_an_emission_older_than_max_validity_is_a_dead_letter(emitted, dead):
     """An emission exactly `max_validity` old is taken, a millisecond more is too old."""
-    outputs = adjudicate([emission(0, emitted=emitted)])
-
-    assert outputs.dead == dead
+    assert adjudicate([emission(0, emitted=emitted)]).dead == dead
 
 
 def test_too_old_follows_the_policy_s_max_validity():
@@ -483,9 +465,7 @@ def test_too_old_follows_the_policy_s_max_validity():
 @pytest.mark.parametrize(("ahead", "dead"), [(30, []), (30.001, ["clock-skew"])])
 def test_an_emission_from_the_future_is_refused(ahead, dead):
     """`max_skew` ahead of block time is taken for a clock's error, more is refused."""
-    outputs = adjudicate([emission(0, emitted=ahead)])
-
-    assert outputs.dead == dead
+    assert adjudicate([emission(0, emitted=ahead)]).dead == dead
 
 
 @pytest.mark.parametrize(("ahead", "words", "dead"), [(30, [ADMITTED], []), (30.001, [], ["clock-skew"])])

@@ -80,9 +80,7 @@ def test_a_refusal_may_always_come(when: float):
 
 def test_an_admission_that_was_asked_for_counts():
     """After the horizon, where the disposition is review."""
-    outputs = adjudicate([emission(0), {"at": at(SOON)}, review(SOON + 5)], TO_REVIEW)
-
-    assert outputs.words[-1] == ADMITTED_BY_REVIEW
+    assert adjudicate([emission(0), {"at": at(SOON)}, review(SOON + 5)], TO_REVIEW).words[-1] == ADMITTED_BY_REVIEW
 
 
 def test_a_strangers_review_admits_nothing_where_signatures_are_required():
@@ -119,8 +117,7 @@ def test_two_reviewers_are_two_names():
     )
 
     assert adjudicate([emission(0), {"at": at(SOON)}, ann, again], policy).on("admitted") == []
-    outputs = adjudicate([emission(0), {"at": at(SOON)}, ann, again, bob], policy)
-    assert outputs.words[-1] == ADMITTED_BY_REVIEW
+    assert adjudicate([emission(0), {"at": at(SOON)}, ann, again, bob], policy).words[-1] == ADMITTED_BY_REVIEW
 
 
 def test_one_refusal_is_enough_where_two_have_to_admit():
@@ -262,8 +259,7 @@ def test_an_old_review_admits_no_new_words():
 
     assert outputs.dead == ["unrequested-review"]
     assert outputs.words[-1] == ("inadmissible", "unverified-inference", "not-looked-at")
-    unsigned = adjudicate(_unsigned([*lines, again]), TO_REVIEW)
-    assert unsigned.dead == ["unrequested-review"]
+    assert adjudicate(_unsigned([*lines, again]), TO_REVIEW).dead == ["unrequested-review"]
     fresh = signed(ANN, review(REUSED + SOON + 1, reviewer="ann"))
     assert adjudicate([*lines, fresh], reviewers(ann=ANN)).words[-1] == ADMITTED_BY_REVIEW
 
@@ -295,9 +291,7 @@ def test_a_signed_admission_is_not_older_than_its_request(decided: float | None,
     when = None if decided is None else at(decided)
     admits = signed(ANN, review(SOON, reviewer="ann", decided_at=when))
 
-    outputs = adjudicate([*lines, admits], reviewers(ann=ANN))
-
-    assert outputs.dead == ([] if reason is None else [reason])
+    assert adjudicate([*lines, admits], reviewers(ann=ANN)).dead == ([] if reason is None else [reason])
 
 
 def test_an_old_refusal_closes_nothing_new():
@@ -317,9 +311,7 @@ def test_an_emitter_with_a_key_signs():
     """Unsigned, or with a stranger's signature, nothing is emitted in its name."""
     lines = [emission(0, fields=system("bot")), signed(STRANGER, emission(1, fields=system("bot")))]
 
-    outputs = adjudicate(lines, emitters(bot=ANN))
-
-    assert outputs.dead == ["unauthorised-emitter"] * 2
+    assert adjudicate(lines, emitters(bot=ANN)).dead == ["unauthorised-emitter"] * 2
     assert adjudicate([signed(ANN, emission(0, fields=system("bot")))], emitters(bot=ANN)).dead == []
 
 
@@ -351,9 +343,7 @@ def test_a_repetition_costs_no_look_at_its_signature(monkeypatch: pytest.MonkeyP
     checked = keys.is_signed_by_any
     monkeypatch.setattr(keys, "is_signed_by_any", lambda *given: (checks.append(given[2]), checked(*given))[1])
 
-    outputs = adjudicate([line] * 3, emitters("require_signatures = true\n", bot=ANN))
-
-    assert (outputs.dead, len(checks)) == ([], 1)
+    assert (adjudicate([line] * 3, emitters("require_signatures = true\n", bot=ANN)).dead, len(checks)) == ([], 1)
 
 
 def test_a_record_is_read_once_for_all_keys(monkeypatch: pytest.MonkeyPatch):

@@ -40,9 +40,7 @@ def test_a_value_that_is_no_object_is_quarantined(topic):
 @pytest.mark.parametrize("topic", ["emissions", "observations", "reviews"])
 def test_an_empty_record_is_not_json(topic):
     """A record without a value, as Kafka allows it, holds no JSON."""
-    letter = dead_letter(raw(0, topic, None))
-
-    assert letter["headers"]["sluice-reason"] == "not-json"
+    assert dead_letter(raw(0, topic, None))["headers"]["sluice-reason"] == "not-json"
 
 
 @pytest.mark.parametrize("topic", ["emissions", "observations", "reviews"])
@@ -131,9 +129,7 @@ def test_a_decision_outside_the_list_is_a_schema_fault():
 @pytest.mark.parametrize("identifier", ["", "two words", "em\u202e1", "x" * 257])
 def test_an_identifier_outside_its_characters_is_a_schema_fault(identifier):
     """Identifiers are 1 to 256 plain characters, so that they may stand outside the frame."""
-    letter = dead_letter(emission(0, identifier))
-
-    assert letter["headers"]["sluice-reason"] == "schema"
+    assert dead_letter(emission(0, identifier))["headers"]["sluice-reason"] == "schema"
 
 
 def test_an_emission_holds_at_most_a_thousand_assertions():
@@ -141,9 +137,7 @@ def test_an_emission_holds_at_most_a_thousand_assertions():
     text = "x" * 1001
     claims = [claim("x", start) for start in range(1001)]
 
-    letter = dead_letter(emission(0, text=text, claims=claims))
-
-    assert letter["headers"]["sluice-reason"] == "too-many-annotations"
+    assert dead_letter(emission(0, text=text, claims=claims))["headers"]["sluice-reason"] == "too-many-annotations"
     assert adjudicate([emission(0, text=text, claims=claims[:1000])]).dead == []
 
 
@@ -165,9 +159,7 @@ def test_fields_that_nobody_knows_are_ignored():
 )
 def test_a_span_outside_the_text_is_out_of_range(chars):
     """Offsets are half open and lie inside the text."""
-    letter = dead_letter(emission(0, span={"chars": chars}))
-
-    assert letter["headers"]["sluice-reason"] == "span-out-of-range"
+    assert dead_letter(emission(0, span={"chars": chars}))["headers"]["sluice-reason"] == "span-out-of-range"
 
 
 def test_the_whole_text_is_in_range():
@@ -286,9 +278,7 @@ def test_the_raw_value_is_untouched():
         0, text="a\u202eb <script>x</script> \u0430", fields={"effect": "cosmic", "unknown": {"z": 1, "a": [None]}}
     )
 
-    letter = dead_letter(line)
-
-    assert json.dumps(letter["value"]) == json.dumps(line["value"])
+    assert json.dumps(dead_letter(line)["value"]) == json.dumps(line["value"])
 
 
 def test_the_headers_say_reason_detail_and_source():

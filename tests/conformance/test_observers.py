@@ -102,9 +102,7 @@ def test_a_class_outside_an_observer_s_own_is_refused():
     policy = keyed("a", more='classes = ["substrate.grep"]\n')
     lines = [sign(observation(1, GIT, observer="a"), "a"), sign(observation(1, GREP, observer="a"), "a")]
 
-    outputs = adjudicate(lines, policy)
-
-    assert outputs.dead == ["unauthorised-observer"]
+    assert adjudicate(lines, policy).dead == ["unauthorised-observer"]
 
 
 def test_evidence_that_waited_is_not_asked_for_its_signature_again():

@@ -171,9 +171,7 @@ def test_the_attempt_and_the_span_are_part_of_the_id():
     claims = [claim("It is there.", kind="refusal"), claim("It is new.", 13, kind="refusal")]
     lines = [emission(0, text=text, claims=claims), emission(1, text=text, claims=claims, fields={"attempt": 1})]
 
-    decided = {(word["attempt"], word["span"]["chars"][0]): word["id"] for word in adjudicate(lines).on("admitted")}
-
-    assert decided == {
+    assert {(word["attempt"], word["span"]["chars"][0]): word["id"] for word in adjudicate(lines).on("admitted")} == {
         (attempt, start): sha256(f"em-1\x1f{attempt}\x1fc:{start}-{end}\x1frefused\x1f1".encode()).hexdigest()[:32]
         for attempt in (0, 1)
         for start, end in ((0, 12), (13, 23))
@@ -357,8 +355,7 @@ def test_free_text_stands_nowhere_but_in_the_frame():
     (word,) = adjudicate(lines).on("admitted")
 
     assert "IGNORE" in word["_untrusted_text"]["assertion"]
-    outside = {name: value for name, value in word.items() if name != "_untrusted_text"}
-    assert "IGNORE" not in json.dumps(outside)
+    assert "IGNORE" not in json.dumps({name: value for name, value in word.items() if name != "_untrusted_text"})
 
 
 def test_text_is_sanitised_and_every_change_is_reported():
@@ -604,11 +601,8 @@ def test_spans_are_bounded_together():
     """A thousand assertions over one long text would be a thousand copies of it in the state."""
     text = "word " * 60_000
     spans = [{"chars": [n, len(text) - n]} for n in range(20)]
-    lines = [emission(0, text=text, claims=[claim(span=span) for span in spans])]
-    outputs = adjudicate(lines)
-    assert outputs.dead == ["schema"]
-    few = [emission(0, text=text, claims=[claim(span=span) for span in spans[:10]])]
-    assert adjudicate(few).dead == []
+    assert adjudicate([emission(0, text=text, claims=[claim(span=span) for span in spans])]).dead == ["schema"]
+    assert adjudicate([emission(0, text=text, claims=[claim(span=span) for span in spans[:10]])]).dead == []
 
 
 def test_what_is_strictly_cited_is_bounded_together():

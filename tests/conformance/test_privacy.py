@@ -174,9 +174,7 @@ def test_the_policy_says_what_else_is_refused(refuse: str, name: str):
     lines = [emission(0, "em-1", fields={"emitter": {"system": name}})]
     lines += [emission(0, "em-2", fields={"emitter": {"system": "alice@example.com"}})]
 
-    outputs = adjudicate(lines, policy)
-
-    assert [line["key"] for line in outputs.lines_on("dead-letters")] == ["em-1"]
+    assert [line["key"] for line in adjudicate(lines, policy).lines_on("dead-letters")] == ["em-1"]
 
 
 def test_an_empty_list_refuses_nobody():

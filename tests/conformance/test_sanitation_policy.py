@@ -79,8 +79,7 @@ def test_flag_admits_as_it_stands_and_tells(effect):
 @pytest.mark.parametrize("effect", ["internal", "external"])
 def test_reject_admits_nothing(effect):
     """The assertion is rejected on arrival, whatever evidence comes."""
-    outputs = stated(effect, "reject")
-    assert outputs.words == [("inadmissible", "rejected", "confusable-text")]
+    assert stated(effect, "reject").words == [("inadmissible", "rejected", "confusable-text")]
 
 
 @pytest.mark.parametrize("effect", ["internal", "external"])
@@ -88,8 +87,7 @@ def test_reject_admits_nothing(effect):
 def test_the_hash_of_an_assertion_does_not_depend_on_the_rule(effect, rule):
     """It is that of the text as it was said, settled [V §7]."""
     hashes = {line["value"]["canonical_hash"] for line in stated(effect, rule).lines_on("admitted", "inadmissible")}
-    plain = {line["value"]["canonical_hash"] for line in stated("internal", "replace").lines_on("admitted")}
-    assert hashes == plain
+    assert hashes == {line["value"]["canonical_hash"] for line in stated("internal", "replace").lines_on("admitted")}
 
 
 def test_a_domain_without_a_table_replaces():

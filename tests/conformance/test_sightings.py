@@ -119,9 +119,7 @@ def test_nothing_is_cited_unless_the_policy_names_the_class():
 @pytest.mark.parametrize("name", ["unverified-inference", "decayed-to-uncertainty", "substrate.nowhere"])
 def test_a_terminal_or_an_unknown_class_is_never_cited(name: str):
     """[S §5, §11.2]: the assertion is decided already."""
-    provenance = [annotation(READ, observation_id=CITED), annotation(name, observation_id=CITED)]
-
-    assert cited(provenance=provenance) == []
+    assert cited(provenance=[annotation(READ, observation_id=CITED), annotation(name, observation_id=CITED)]) == []
 
 
 def test_a_refusal_is_never_cited():

@@ -168,5 +168,4 @@ def test_json_explains_each_finding(report: Report):
 
 def test_text_is_one_line_and_hides_nothing():
     """What no reader sees is shown as an escape, a line end as a space."""
-    one = Finding("a\u202e.py", 3, 4, "coercion", "two\nlines")
-    assert one.text() == "a\\u202e.py:3:4: coercion two lines"
+    assert Finding("a\u202e.py", 3, 4, "coercion", "two\nlines").text() == "a\\u202e.py:3:4: coercion two lines"

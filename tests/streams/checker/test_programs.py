@@ -105,8 +105,7 @@ def test_a_comment_silences_only_the_rules_that_it_names():
     assert len(checked(program.format("# sluice: ignore[coercion]")).findings) == 1
     assert len(checked(program.format("# sluice: ignore")).findings) == 1
     assert not checked(program.format("# sluice: ignore[coercion,ungrounded-return]")).findings
-    text = program.format("").replace('"x"', '"# sluice: ignore[ungrounded-return]"')
-    assert len(checked(text).findings) == 1
+    assert len(checked(program.format("").replace('"x"', '"# sluice: ignore[ungrounded-return]"')).findings) == 1
 
 
 def test_outside_of_pure_functions_sites_are_notes():
