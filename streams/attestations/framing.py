@@ -46,7 +46,7 @@ class Validators(NamedTuple):
         rules: the policy's table `attestations`.
         max_skew: how far ahead of the block's time a word may have been issued, milliseconds.
         origin: the deployment's, for which keys are succeeded.
-        memory: bytes for the newest words of validators that the policy does not list (framing_state.py).
+        memory: bytes for the newest words of validators that the policy does not list.
     """
 
     rules: Attestations = Attestations()

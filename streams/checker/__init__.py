@@ -1,7 +1,7 @@
 """The static checker of grounded values: proves, before anything runs, what the library enforces [C §2, §6, §7, §9].
 
 `check` takes sources and gives findings; it imports nothing that it checks and does no I/O. An abstract interpreter
-follows every function over a small lattice (`value_lattice.py`), each construct of Python by a row of a table.
+follows every function over a small lattice (`model.py`), each construct of Python by a row of a table.
 """
 
 from .analysis import Report, Source, check

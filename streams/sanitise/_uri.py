@@ -173,8 +173,8 @@ def _reader() -> Callable[[str], URIReference | None]:
 def harden_uri(uri: str) -> tuple[str, None] | tuple[None, UriRefusal]:
     """`[hostname] → URI` and None, or None and why the URI may not stand in the output.
 
-    Nobody is named before the host, and the host is none of the reader's own network (`_host.py`). It is that of the
-    real authority; a URI without an authority has its scheme in the brackets.
+    Nobody is named before the host, and the host is none of the reader's own network. It is that of the real
+    authority; a URI without an authority has its scheme in the brackets.
     """
     if len(uri) <= MAX_BYTES:
         plain = _PLAIN.fullmatch(uri) or _PLAIN_NAME.fullmatch(uri)
