@@ -4,16 +4,7 @@
 follows every function over a small lattice (`model.py`), each construct of Python by a row of a table.
 """
 
-from .analysis import Report, Source, check
-from .findings import RULES, SITES, Finding
+from .analysis import Source, check
+from .findings import RULES, SITES, Finding, Report, as_json, as_sarif
 
-# pyright: reportUnsupportedDunderAll=false
-__all__ = [
-    "RULES",
-    "SITES",
-    "Finding",
-    "Report",
-    "Source",
-    "check",
-    "formats",
-]
+__all__ = ["RULES", "SITES", "Finding", "Report", "Source", "as_json", "as_sarif", "check"]

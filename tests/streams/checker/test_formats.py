@@ -8,8 +8,7 @@ import jsonschema
 import pytest
 from checked_programs import under_pure
 
-from sluice.streams.checker import RULES, SITES, Finding, Report, Source, check
-from sluice.streams.checker.formats import as_json, as_sarif
+from sluice.streams.checker import RULES, SITES, Finding, Report, Source, as_json, as_sarif, check
 
 PLACE = {
     "type": "object",
