@@ -49,7 +49,7 @@ from .model import (
     settled,
     union,
 )
-from .signatures import annotated, collect, inside, is_generator, is_stub, meet, parameters, promise_of, stranger
+from .signatures import annotated, call_unknown, collect, inside, is_generator, is_stub, meet, parameters, promise_of
 from .standard_library import Partial, builtin, decorate, library, standard
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def construct(machine: Machine, env: Environment, klass: Klass, given: Arguments
         return made
     fields = klass.slots()
     if not fields and klass.kind != "typed":
-        stranger(machine, env, given, klass.name)
+        call_unknown(machine, env, given, klass.name)
         return made
     names = list(fields)
     pairs = [(names[place], one) for place, one in enumerate(given.positional) if place < len(names)]
@@ -114,7 +114,7 @@ def _keeps(one: Any) -> bool:
 
 
 def callbacks(machine: Machine, env: Environment, node: Any, value: Value) -> None:
-    """A function that is passed as a value may be called by whoever gets it [C §9.4]."""
+    """A function that is passed as a value may be called by the function that gets it [C §9.4]."""
     if not env.origin or not value.refs:
         return
     refs = [*value.refs, *(ref for cell in cells(value) if cell.kind != "instance" for ref in cell.elements().refs)]
@@ -134,7 +134,7 @@ def _purity(machine: Machine, env: Environment, node: Any, function: Function, h
 def call_value(machine: Machine, env: Environment, function: Value, given: Arguments) -> Value:
     """Calls whatever a value may be."""
     if not function.refs:
-        return stranger(machine, env, given, "an unknown function")
+        return call_unknown(machine, env, given, "an unknown function")
     return union(_call_one(machine, env, one, given) for one in function.refs)
 
 
@@ -163,7 +163,7 @@ def _call_one(machine: Machine, env: Environment, one: Any, given: Arguments) ->
         member = of_class(one.klass, "__call__", of(one), True)
         if member.refs:
             return call_value(machine, env, member, given)
-    return stranger(machine, env, given, "an unknown function")
+    return call_unknown(machine, env, given, "an unknown function")
 
 
 def call_function(machine: Machine, env: Environment, function: Function, given: Arguments) -> Value:

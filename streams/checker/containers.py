@@ -259,6 +259,6 @@ def comprehension(
 
 
 def awaited(value: Value) -> Value:
-    """What awaiting gives: the result of a coroutine, or what nobody knows."""
+    """What awaiting gives: the result of a coroutine, or an unknown value."""
     found = union(one.elements() if one.kind == "coroutine" else ANYTHING for one in cells(value))
     return found if found.kinds else ANYTHING

@@ -149,7 +149,7 @@ def ignores(text: str) -> dict[int, frozenset[str]]:
             if token.type == tokenize.COMMENT and (match := _IGNORE.search(token.string)):
                 found[token.start[0]] = frozenset(one.strip() for one in match[1].split(","))
     except (tokenize.TokenError, SyntaxError):
-        pass  # the parser has told already
+        pass  # the parser has reported it
     return found
 
 

@@ -38,7 +38,7 @@ from .model import (
     of,
     union,
 )
-from .signatures import inside, stranger
+from .signatures import call_unknown, inside
 from .standard_library import replaced
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ _KEEPS: Final = frozenset(
 
 
 def escapes(machine: Machine, callback: Value) -> str:
-    """How a callback lets its input out, in words; empty where it does not, or nobody can call it one."""
+    """How a callback lets its input out, in words; empty where it does not, or its function is not known."""
     ways = (_escape_of(machine, one, _DEPTH) for one in callback.refs)
     return next(filter(None, ways), "")
 
@@ -311,7 +311,7 @@ def _of_object(machine: Machine, env: Environment, receiver: Value, name: str, g
     if receiver.kinds & UNKNOWN or cells(receiver):
         if name == "create_task" and given.positional and cells(given.value(0)):
             return given.value(0)
-        stranger(machine, env, given, f".{name}()")
+        call_unknown(machine, env, given, f".{name}()")
         return ANYTHING
     site = "formatting" if name in ("format", "join", "format_map") else "argument"
     for one in given.each():

@@ -320,7 +320,7 @@ class Cell:
         self.read = False
 
     def elements(self) -> Value:
-        """Any one of its values. Mixed ones count as grounded only: which one it is, nobody can say."""
+        """Any one of its values. Mixed ones count as grounded only, since it is not known which one it is."""
         self.read = True
         return settled(union([self.rest, *self.items.values()]))
 

@@ -100,7 +100,7 @@ def collect(machine: Machine, env: Environment, node: ast.Call, keeps: bool = Fa
     """Evaluates the arguments of a call; a grounded value behind a `*` or `**` is taken apart.
 
     Args:
-        keeps: whoever is called keeps the sources of what lies in a list that is written out here.
+        keeps: the function that is called keeps the sources of what lies in a list that is written out here.
     """
     found = Arguments(node)
     if keeps:
@@ -189,7 +189,7 @@ def _passed(machine: Machine, env: Environment, function: Function, parameter: a
         if not slot.accepts & ACCEPTS_GROUNDED:
             machine.coerced(env, given.node, "argument", f"{parameter.arg!r} of {function.name}")
             if env.origin:
-                # It has lost its wrapper here; what becomes of it further on is the same fault, told once.
+                # It has lost its wrapper here; what becomes of it further on is the same fault, reported once.
                 value = msgspec.structs.replace(value, kinds=UNKNOWN)
     else:
         machine.flow(env, given.node, value, slot, "argument", f"{parameter.arg!r} of {function.name}")
@@ -235,7 +235,7 @@ def _declared_rest(machine: Machine, function: Function, parameter: ast.arg, kin
     return of(cell)
 
 
-def stranger(machine: Machine, env: Environment, given: Arguments, name: str, inert: bool = False) -> Value:
+def call_unknown(machine: Machine, env: Environment, given: Arguments, name: str, inert: bool = False) -> Value:
     """A call that leads out of sight: nothing grounded may go there [C §9.3], anything may come back."""
     for one in given.each():
         machine.flow_anywhere(env, one.node, one.value, "argument", name)

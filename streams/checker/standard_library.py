@@ -35,7 +35,7 @@ from .model import (
     of,
     union,
 )
-from .signatures import inside, stranger
+from .signatures import call_unknown, inside
 
 if TYPE_CHECKING:
     from .machine import Machine
@@ -253,14 +253,14 @@ def standard(machine: Machine, env: Environment, name: str, given: Arguments) ->
             found = elements(found)
         kind = "list" if last == "deque" or head == "itertools" else "dict"
         return machine.holding((given.node, name), kind, found)
-    stranger(machine, env, given, name, head in _INERT)
+    call_unknown(machine, env, given, name, head in _INERT)
     if name in ("sys.exit", "os._exit", "os.abort", "pytest.fail", "pytest.skip", "typing.assert_never"):
         env.live = False
     return Value(PLAIN, note=f"what {name}() gives") if head in _PLAIN_RESULTS else ANYTHING
 
 
 def _probe(machine: Machine, env: Environment, function: Value, given: Arguments) -> None:
-    """Which parameter a partial argument meets, told at the `partial`."""
+    """Reports at the `partial` which parameter a partial argument meets."""
     if not any(type(one) is Function and one.role.kind for one in function.refs):
         machine.call(env, function, given)
 

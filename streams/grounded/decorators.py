@@ -183,7 +183,7 @@ class Agent(Boundary):
         return AgentHandoff(confidence=answers.least(answer.confidence), data=data or None, agent_name=self.name)
 
     def _plain(self, call: Call, value: Any) -> Any:
-        """A plain result: whoever called learns what was let go."""
+        """A plain result; the caller's scope gets what was discarded."""
         outer = scope.current()
         outer.data |= call.scope.data
         outer.discards.extend(call.scope.discards)

@@ -97,7 +97,7 @@ class MissingDataCategory(GroundedError):
 
 
 class UndeclaredDiscard(GroundedError, TypeError):
-    """Python would turn a grounded value into a plain one, and nobody declared that the sources may go [C §9.3].
+    """Python would turn a grounded value into a plain one, and it is not declared that the sources may go [C §9.3].
 
     Attributes:
         operation: what was tried: `str`, `format`, `int`, …

@@ -421,7 +421,7 @@ class Operators(Carrier[T_co]):
 class Grounded(Operators[T_co]):
     """A value and its provenance chain. Invariant: never changes.
 
-    Tools make grounded values (`@tool(data="grounded")`); whoever makes one by hand claims that its chain bears it.
+    Tools make grounded values (`@tool(data="grounded")`); a program that makes one claims that its chain bears it.
     Not hashable: sets and dictionaries would compare by `==`, and discard its answer's sources without a word.
 
     Args:

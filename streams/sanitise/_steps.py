@@ -45,7 +45,7 @@ def clean(
 
     Args:
         text: typed already, at least leniently: it holds no lone surrogates.
-        field: what the trace calls the text, `evidence[0].quote`. It stands outside the frame, so never a stranger's.
+        field: what the trace calls the text, `evidence[0].quote`. It stands outside the frame: no third party's text.
         cap: in bytes of UTF-8, without the mark of truncation.
         treatment: `flag` leaves look-alikes and says that there are some; else they give way to ASCII. Whether
             `reject` refuses the text is the caller's to ask (`unexpected_confusables`).
@@ -124,7 +124,7 @@ def settle_first(text: str, field: str, treatment: Treatment, trace: Trace) -> s
 
 
 NARROW: Final = "\u202f"
-"""The narrow no-break space, which [V §4.4] strips; 4.2 has made it a blank by then, and its place is told before."""
+"""The narrow no-break space, which [V §4.4] strips; 4.2 makes it a blank, so its place is recorded before."""
 
 
 def replace_unknown(text: str, field: str, trace: Trace) -> str:
@@ -171,7 +171,7 @@ def normalise(text: str, field: str, trace: Trace, others: str | None = None) ->
 
 
 def replace(text: str, field: str, treatment: Treatment, trace: Trace, among: dict[int, str]) -> str:
-    """4.3: the look-alikes among the suspects give way to ASCII, or are only told of (`flag`)."""
+    """4.3: the look-alikes among the suspects give way to ASCII, or are only recorded (`flag`)."""
     by_word = is_by_word(treatment)
     instead = {} if by_word else unicode_text.look_alikes(among)
     places = (
@@ -332,8 +332,8 @@ def unexpected_confusables(text: str, cap: int | None = None, by: By = "letter")
     # What stands in one word is known once controls and markup are gone: the pipeline itself tells what it replaces.
     trace = Trace()
     clean(text, "text", len(text.encode()) if cap is None else cap, "replace-in-words", trace)
-    told = (replaced["character"] for replaced in trace.confusables_replaced if "character" in replaced)
-    return any(unicode_text.has_unexpected(chr(int(character[2:], 16))) for character in told)
+    characters = (replaced["character"] for replaced in trace.confusables_replaced if "character" in replaced)
+    return any(unicode_text.has_unexpected(chr(int(character[2:], 16))) for character in characters)
 
 
 def _has_letters(text: str, cap: int | None) -> bool:
@@ -362,7 +362,7 @@ _OURS: Final = frozenset(
         *("reason", "right", "rule", "source", "step", "timestamp", "tokens", "where"),
     }
 )
-"""Member names of a chain's steps (records.py), which a field's path may show. Any other name is a stranger's text and
+"""Member names of a chain's steps (records.py), which a field's path may show. Any other name is a third party's text and
 must not stand outside the frame: the path then has the member's number."""
 
 

@@ -136,7 +136,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _URN_NAMESPACES: Final = frozenset({"doi", "isbn", "pmid"})
 _DID = re.compile(r"did:[a-z0-9]+:(?:[A-Za-z0-9._%-]*:)*[A-Za-z0-9._%-]+(?=[/?#]|\Z)", re.IGNORECASE)
 _CHARACTERS = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*+")
-_NOBODY = re.compile(r"https://@", re.IGNORECASE)
+_EMPTY_USERINFO = re.compile(r"https://@", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 # Most URIs are as plain as these, a small part of RFC 3986 that needs no parser: 0.6 us instead of 20.
 _PLAIN = re.compile(
@@ -173,7 +173,7 @@ def _reader() -> Callable[[str], URIReference | None]:
 def harden_uri(uri: str) -> tuple[str, None] | tuple[None, UriRefusal]:
     """`[hostname] → URI` and None, or None and why the URI may not stand in the output.
 
-    Nobody is named before the host, and the host is none of the reader's own network. It is that of the real
+    No user is named before the host, and the host is none of the reader's own network. It is that of the real
     authority; a URI without an authority has its scheme in the brackets.
     """
     if len(uri) <= MAX_BYTES:
@@ -192,7 +192,7 @@ def harden_uri(uri: str) -> tuple[str, None] | tuple[None, UriRefusal]:
     # The characters first: the library lets a line feed at the end of a host pass.
     parsed = _parse(uri) if _CHARACTERS.fullmatch(uri) else None
     if parsed is None:
-        return None, "host" if _is_valid_for_nobody(uri) else "not-rfc3986"
+        return None, "host" if _has_empty_userinfo(uri) else "not-rfc3986"
     refusal = _refuse_scheme(uri, parsed) or (_refuse_encoded(uri) if "%" in uri else None)
     if refusal is None:
         refusal = _refuse_host(uri, parsed)
@@ -209,14 +209,14 @@ def _parse(uri: str) -> URIReference | None:
     return parsed if parsed is not None and parsed.unsplit() == uri else None
 
 
-def _is_valid_for_nobody(uri: str) -> bool:
-    """Whether an `@` with nobody before it is all that the library minds.
+def _has_empty_userinfo(uri: str) -> bool:
+    """Whether an `@` with no name before it is all that the library refuses.
 
     RFC 3986 3.2.1 lets user information be empty, and the library drops it; refused all the same, since all that such
     an `@` is good for is to make two readers see two hosts.
     """
-    nobody = _NOBODY.match(uri)
-    return nobody is not None and _CHARACTERS.fullmatch(uri) is not None and _parse(uri.replace("@", "", 1)) is not None
+    at = _EMPTY_USERINFO.match(uri)
+    return at is not None and _CHARACTERS.fullmatch(uri) is not None and _parse(uri.replace("@", "", 1)) is not None
 
 
 def _refuse_scheme(uri: str, parsed: URIReference) -> UriRefusal | None:
