@@ -45,7 +45,7 @@ def clean(
 
     Args:
         text: typed already, at least leniently: it holds no lone surrogates.
-        field: what the trace calls the text, `evidence[0].quote`. It stands outside the frame: no third party's text.
+        field: what the trace calls the text, `evidence[0].quote`. It stands outside the frame.
         cap: in bytes of UTF-8, without the mark of truncation.
         treatment: `flag` leaves look-alikes and says that there are some; else they give way to ASCII. Whether
             `reject` refuses the text is the caller's to ask (`unexpected_confusables`).
