@@ -362,8 +362,8 @@ _OURS: Final = frozenset(
         *("reason", "right", "rule", "source", "step", "timestamp", "tokens", "where"),
     }
 )
-"""Member names of a chain's steps (records.py), which a field's path may show. Any other name is a third party's text and
-must not stand outside the frame: the path then has the member's number."""
+"""Member names of a chain's steps (records.py), which a field's path may show. Any other name is a third party's text,
+which must not stand outside the frame: the path then has the member's number."""
 
 
 def clean_tree(value: Any, field: str, cap: int, treatment: Treatment, trace: Trace) -> Any:
