@@ -176,7 +176,7 @@ def test_s5_six_states_stay_distinct() -> None:
         span | {"provenance": {"substrate_class": "decayed-to-uncertainty"}},
         span,
     ]
-    assert len(set([json.dumps(parsed(text=SENTENCE, assertions=[state])) for state in states])) == 6
+    assert len({json.dumps(parsed(text=SENTENCE, assertions=[state])) for state in states}) == 6
 
 
 # ---------------------------------------------------------------- section 6
