@@ -86,12 +86,34 @@ class Trace:
 
     def meta(self) -> SanitationMeta:
         """The `_meta` block of the record. Not to be changed: records without a change share one."""
-        lists = (*_KINDS, "normalised", "scripts", "confusables_present", "unknown_members", "attestations_rejected")
-        if not any(getattr(self, name) for name in lists):
+        if not (
+            self.truncated
+            or self.normalised
+            or self.confusables_replaced
+            or self.stripped_positions
+            or self.markup_stripped
+            or self.uris_rejected
+            or self.scripts
+            or self.confusables_present
+            or self.unknown_members
+            or self.attestations_rejected
+        ):
             return _NOTHING
-        changes = self.as_dict()
-        changes["attestations_rejected"] = self.attestations_rejected or UNSET
-        return SanitationMeta(**changes)
+        return SanitationMeta(
+            sanitation_version=SANITATION_VERSION,
+            unicode_version=UNICODE_VERSION,
+            truncated=self.truncated,
+            confusables_replaced=self.confusables_replaced,
+            stripped_positions=self.stripped_positions,
+            markup_stripped=self.markup_stripped,
+            uris_rejected=self.uris_rejected,
+            normalised=self.normalised,
+            scripts=sorted(self.scripts),
+            confusables_present=self.confusables_present,
+            unknown_members=self.unknown_members or UNSET,
+            attestations_rejected=self.attestations_rejected or UNSET,
+            sanitation_revision=SANITATION_REVISION,
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """`meta` as a plain dictionary, for a trace that records nothing more: the lists are the trace's own.
