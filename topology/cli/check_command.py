@@ -136,7 +136,7 @@ def _in_a_deep_thread(sources: list[Source]) -> Report:
 
 
 def _write(report: Report, form: str, verbose: bool) -> None:
-    from ...streams.checker.formats import as_json, as_sarif
+    from ...streams.checker import as_json, as_sarif
     from ..settings.process import version
 
     if form == "sarif":

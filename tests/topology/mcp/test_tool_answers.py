@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from collections import Counter
 
 import msgspec
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
 
-from sluice.streams.attestations.framing import CAUTIOUS, Vote, summary
+from sluice.streams.attestations.framing import CAUTIOUS, compose
 from sluice.streams.policy.policy import AttestationDomain
 from sluice.streams.sanitise import AttestationRules
 from sluice.topology.http import tool_answers
@@ -202,26 +203,22 @@ def test_the_view_counts_as_composition_does(tmp_path_factory, spoken):
     from adapter_view import Filled
 
     path = tmp_path_factory.mktemp("view") / "v.sqlite"
-    filled, words = Filled(path), []
+    filled, known, latest = Filled(path), set(), {}
     flag = AttestationRules(confusables_default="flag")
     for by, verdict, number, flagged in spoken:
         record = attested(f"entry {number}{' ж' if flagged else ''}", by=by, verdict=verdict, rules=flag)
         value = json.loads(record)
-        words.append(
-            Vote(
-                validator_did=value["attestations"][0]["validator_did"],
-                verdict=verdict,
-                canonical_hash=value["canonical_hash"],
-                counts=not value["_meta"]["confusables_present"],
-            )
-        )
+        if value["canonical_hash"] not in known:  # what is sent again changes nothing
+            known.add(value["canonical_hash"])
+            did = value["attestations"][0]["validator_did"]
+            latest[did] = None if value["_meta"]["confusables_present"] else verdict
         filled.put("grounded", record)
     filled.view.close()
     with sqlite3.connect(path) as db:
         found = ground(db, claim("claim"))["verdict_summary"]
     db.close()
 
-    expected = msgspec.to_builtins(summary(words))
+    expected = msgspec.to_builtins(compose(Counter(filter(None, latest.values()))))
     assert {name: found[name] for name in expected} == expected
 
 

@@ -12,9 +12,9 @@ import json
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from tempfile import NamedTemporaryFile
 from typing import Any
 
-import pytest
 from builders import assertion_value, emission_value, observation_value, present, review_value, span_of
 from click.testing import CliRunner, Result
 
@@ -70,7 +70,8 @@ class Outputs(list[Line]):
         return [line["headers"]["sluice-reason"] for line in self.lines_on("dead-letters")]
 
 
-def _at(seconds: float) -> str:
+def at(seconds: float) -> str:
+    """The RFC 3339 time so many seconds after the base time; `{"at": at(5)}` lets time pass."""
     milliseconds = round(seconds * 1000)
     moment = BASE + timedelta(milliseconds=milliseconds)
     fraction = f".{milliseconds % 1000:03}" if milliseconds % 1000 else ""
@@ -90,20 +91,16 @@ def _ended_at_once(policy: str) -> str:
 class Adjudicator:
     """`sluice fold` in this process; nothing of the result is interpreted beyond JSON."""
 
-    def __init__(self, folder: Any) -> None:
-        self._folder = folder
-
     def run(self, lines: Iterable[Line | str], policy: str | None = None, until: float | None = None) -> Result:
         """The raw result. A `str` among the lines goes in as it stands."""
         from sluice.topology.cli import main
 
-        path = self._folder / "policy.toml"
-        path.write_text(_ended_at_once(policy or ""), encoding="utf-8")
-        arguments = ["fold", "--policy", str(path)]
-        if until is not None:
-            arguments += ["--until", _at(until)]
         text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
-        result = CliRunner().invoke(main, arguments, input=text)
+        with NamedTemporaryFile("w", suffix=".toml", encoding="utf-8") as file:
+            file.write(_ended_at_once(policy or ""))
+            file.flush()
+            ends = [] if until is None else ["--until", at(until)]
+            result = CliRunner().invoke(main, ["fold", "--policy", file.name, *ends], input=text)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         answered_a_bad_line = result.exit_code == 1 and '"error"' in result.stdout
@@ -118,44 +115,29 @@ class Adjudicator:
         return outputs
 
 
-@pytest.fixture(scope="session")
-def adjudicate(tmp_path_factory):
-    """`adjudicate(lines, policy=None, until=None)`: runs `sluice fold`; `policy` is TOML text, `until` seconds."""
-    return Adjudicator(tmp_path_factory.mktemp("fold"))
+adjudicate = Adjudicator()
+"""`adjudicate(lines, policy=None, until=None)`: runs `sluice fold`; `policy` is TOML text, `until` seconds."""
 
 
-@pytest.fixture(scope="session")
-def at():
-    """`at(seconds)`: the RFC 3339 time so many seconds after the base time; `{"at": at(5)}` lets time pass."""
-    return _at
+def seconds_of(text: str) -> float:
+    """An output's RFC 3339 time as seconds after the base time."""
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", text), text
+    return (datetime.fromisoformat(text) - BASE) / timedelta(milliseconds=1) / 1000
 
 
-@pytest.fixture(scope="session")
-def seconds_of():
-    """`seconds_of(time)`: an output's RFC 3339 time as seconds after the base time."""
-
-    def read(text: str) -> float:
-        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", text), text
-        return (datetime.fromisoformat(text) - BASE) / timedelta(milliseconds=1) / 1000
-
-    return read
+def annotation(substrate_class: str, seen: float | None = None, observation_id: str | None = None) -> Line:
+    """What an emitter declares of one assertion."""
+    ts = None if seen is None else at(seen)
+    return present({"substrate_class": substrate_class, "observation_id": observation_id, "ts": ts})
 
 
-def _declared(substrate_class: str, seen: float | None = None, observation_id: str | None = None) -> Line:
-    annotation: Line = {"substrate_class": substrate_class}
-    if observation_id is not None:
-        annotation["observation_id"] = observation_id
-    if seen is not None:
-        annotation["ts"] = _at(seen)
-    return annotation
-
-
-def _claim(text: str = TEXT, start: int = 0, **fields: Any) -> Line:
-    note = _declared("substrate.code.read", observation_id=DECLARED_ID)
+def claim(text: str = TEXT, start: int = 0, **fields: Any) -> Line:
+    """One assertion over `text`, annotated with one class; None removes a field."""
+    note = annotation("substrate.code.read", observation_id=DECLARED_ID)
     return present(assertion_value(text, note, **{"span": span_of(text, start), **fields}))
 
 
-def _emission_line(
+def emission(
     when: float = 0,
     emission_id: str = "em-1",
     *,
@@ -165,15 +147,19 @@ def _emission_line(
     key: str | None = None,
     headers: dict[str, str] | None = None,
     fields: Line | None = None,
-    **claim: Any,
+    **of_claim: Any,
 ) -> Line:
-    value = emission_value(emission_id, text, at=_at(when if emitted is None else emitted))
-    value |= {"assertions": [_claim(text, **claim)] if claims is None else claims, **(fields or {})}
-    line: Line = {"at": _at(when), "topic": "emissions", "key": emission_id if key is None else key, "value": value}
+    """A line with an emission of one assertion (or of `claims`).
+
+    Keywords that are not the emission's own become fields of the assertion; `fields` overrides the emission's.
+    """
+    value = emission_value(emission_id, text, at=at(when if emitted is None else emitted))
+    value |= {"assertions": [claim(text, **of_claim)] if claims is None else claims, **(fields or {})}
+    line: Line = {"at": at(when), "topic": "emissions", "key": emission_id if key is None else key, "value": value}
     return line if headers is None else line | {"headers": headers}
 
 
-def _observation_line(
+def observation(
     when: float,
     substrate_class: str,
     outcome: str = "corroborates",
@@ -185,19 +171,20 @@ def _observation_line(
     key: str | None = None,
     **fields: Any,
 ) -> Line:
+    """A line with what an observer saw at `seen`."""
     value = observation_value(
         substrate_class,
         outcome,
         emission_id=emission_id,
         span=span or span_of(TEXT),
-        at=_at(when if seen is None else seen),
+        at=at(when if seen is None else seen),
         observation_id=observation_id or "seen:" + substrate_class,
         **fields,
     )
-    return {"at": _at(when), "topic": "observations", "key": emission_id if key is None else key, "value": value}
+    return {"at": at(when), "topic": "observations", "key": emission_id if key is None else key, "value": value}
 
 
-def _review_line(
+def review(
     when: float,
     decision: str = "admit",
     *,
@@ -207,49 +194,14 @@ def _review_line(
     key: str | None = None,
     **fields: Any,
 ) -> Line:
-    fields = {"decided_at": _at(when), **fields}
+    """A line with a person's decision."""
+    fields = {"decided_at": at(when), **fields}
     value = review_value(decision, emission_id=emission_id, span=span or span_of(TEXT), **present(fields))
     value |= present({"attempt": attempt})
-    return {"at": _at(when), "topic": "reviews", "key": emission_id if key is None else key, "value": value}
+    return {"at": at(when), "topic": "reviews", "key": emission_id if key is None else key, "value": value}
 
 
-@pytest.fixture(scope="session")
-def annotation():
-    """`annotation(substrate_class, seen=None, observation_id=None)`: what an emitter declares of one assertion."""
-    return _declared
-
-
-@pytest.fixture(scope="session")
-def claim():
-    """`claim(text, start=0, **fields)`: one assertion over `text`, annotated with one class; None removes a field."""
-    return _claim
-
-
-@pytest.fixture(scope="session")
-def emission():
-    """`emission(when, emission_id, …)`: a line with an emission of one assertion (or of `claims`).
-
-    Keywords that are not the emission's own become fields of the assertion; `fields` overrides the emission's.
-    """
-    return _emission_line
-
-
-@pytest.fixture(scope="session")
-def observation():
-    """`observation(when, substrate_class, outcome="corroborates", …)`: a line with what an observer saw at `seen`."""
-    return _observation_line
-
-
-@pytest.fixture(scope="session")
-def review():
-    """`review(when, decision="admit", …)`: a line with a person's decision."""
-    return _review_line
-
-
-@pytest.fixture(scope="session")
-def nothing_discarded():
-    """A policy that sends every inadmissible assertion to review, so that each verdict can be seen."""
-    return """
+nothing_discarded = """
 [disposition]
 unverified-inference = "review"
 unannotated = "review"
@@ -258,3 +210,4 @@ decayed-to-uncertainty = "review"
 contradicted = "review"
 rejected = "review"
 """
+"""A policy that sends every inadmissible assertion to review, so that each verdict can be seen."""
