@@ -16,7 +16,7 @@ from typing import Any, Final, get_args
 import msgspec
 
 from ...codecs.json_text import decoder_of
-from ...codecs.records import AnyStep, Basis, CoverageLevel, Disposition, Effect, Kind, Reason
+from ...codecs.records import AnyStep, Basis, CoverageLevel, Disposition, Effect, Kind, Outcome, Reason
 from ...codecs.vocabulary import CLASSES_1_0
 from .timers import TIME, WATERMARK
 
@@ -130,6 +130,10 @@ REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
 DISPOSITIONS: Final[tuple[Disposition, ...]] = ("discard", "review", "re-emit", "refuse")
 """Dispositions by number; -1 for none."""
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+OUTCOMES: Final[tuple[Outcome, ...]] = (
+    *("absent", "terms-present", "unavailable", "contradicts", "unknown-observation", "corroborates"),
+)
+"""Outcomes by number. The last, in a look: some checks hold, others do not."""
 
 
 class CheckTerms(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -331,7 +335,7 @@ class Look(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
     Attributes:
         number: of the bare class.
-        outcome: its place in `mending.OUTCOMES`.
+        outcome: its place in `OUTCOMES`.
         ts: when it looked, Unix ms.
         observer: who did.
         reason: why, a word of the closed list of judging/outcomes.py; empty where the observer gave none of it.
@@ -404,7 +408,7 @@ class NotCounted(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
     Attributes:
         number: of the bare class.
-        outcome: its place in `mending.OUTCOMES`.
+        outcome: its place in `OUTCOMES`.
         ts: when it was made, Unix ms.
         observer: who made it.
         why: it did not count, a word of uncounted.py.

@@ -14,7 +14,7 @@ from typing import Any, Final, cast, get_args
 import msgspec
 from msgspec.structs import replace
 
-from ...codecs.records import EFFECTS, Assertion, Effect, Emission, Observation, Outcome
+from ...codecs.records import EFFECTS, Assertion, Effect, Emission, Observation
 from ...codecs.times import format_time
 from ...codecs.vocabulary import TERMINALS
 from ..judging.checks import Check, HeldReason, canonical
@@ -26,17 +26,20 @@ from . import check_tally
 from .check_tally import NotCountedReason, place_in
 from .corroboration import class_of
 from .decision_json import check_name, inert, place_members, to_json
-from .emission_state import CLASSES, NUMBER_OF, AssertionState, Declared, Look, Looks, Material, Miss, NotCounted, Place
-
-OUTCOMES: Final[tuple[Outcome, ...]] = (
-    "absent",
-    "terms-present",
-    "unavailable",
-    "contradicts",
-    "unknown-observation",
-    "corroborates",
+from .emission_state import (
+    CLASSES,
+    NUMBER_OF,
+    OUTCOMES,
+    AssertionState,
+    Declared,
+    Look,
+    Looks,
+    Material,
+    Miss,
+    NotCounted,
+    Place,
 )
-"""The outcomes of looks, by the number that stands for them in the state. The last: some checks hold, others do not."""
+
 MOST_TERMS: Final = 5
 """So many missing words of a look are kept."""
 LONGEST_TERM: Final = 80
