@@ -23,7 +23,6 @@ from ..judging.checks import parse_check
 from ..policy.keys import looks_like
 from ..policy.policy import BUILT_IN, Observer, Policy
 from . import check_tally, fold_layout, grounding
-from . import state as waiting
 from .decision_json import DecisionWriter, pieces_of, said_grounding, shown_at
 from .emission_state import CLASSES, AssertionState, Place, Terms
 from .fold_layout import (
@@ -41,7 +40,7 @@ from .fold_layout import (
 )
 from .follow_up_requests import effects_reviewed, effects_with_looks
 from .outputs import Writer
-from .state import State
+from .state import State, share_of
 from .verdicts import Verdicts
 
 if TYPE_CHECKING:
@@ -156,7 +155,7 @@ def _rules(policy: Policy) -> Rules:
         names_vendors=policy.emitters.asks_for_vendors,
         max_annotations=rules.max_annotations,
         max_waiting=rules.max_waiting,
-        waiting_share=waiting.share_of(policy),
+        waiting_share=share_of(policy),
         verdicts=CODES["verdicts"].index(policy.verdicts),
         lone_reviewer=policy.reviewers.min_reviewers.external == 1,
         reviewed=_reviewed(policy),

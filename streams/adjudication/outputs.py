@@ -37,7 +37,7 @@ from .decisions import Verdict
 from .emission_state import AssertionState, EmissionState
 from .fold_layout import RecordHeaders
 from .follow_up_requests import re_emission_members
-from .trace import FoldTrace
+from .trace import UNTRACED, FoldTrace, RequestEnded
 
 MAX_BYTES: Final = 1_000_000
 """Bytes of one emission's citations together: what it may hold itself."""
@@ -140,7 +140,7 @@ class Writer:
         policy: that the block is folded under.
         policy_hash: of that policy; every decision names it.
         secret: under which the policy has observation ids hashed; None where there is none.
-        trace: is told of each decision; None where nobody follows one.
+        trace: notes each decision.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Writer:
         policy: Policy,
         policy_hash: str,
         secret: Secret | None = None,
-        trace: FoldTrace | None = None,
+        trace: FoldTrace = UNTRACED,
     ) -> None:
         self.outputs: list[Output] = []
         self._block, self._policy, self._trace = block, policy, trace
@@ -294,23 +294,13 @@ class Writer:
         if by_attempt is not None:
             more += f',"superseded_by":{by_attempt}'
         self._output(REVIEWS, state, status, decision, more)
-        if self._trace is not None:
-            self._trace.request_ended(state, self.outputs[-1], status)
+        self._trace.note_of(RequestEnded, state, output=self.outputs[-1], status=status)
 
-    def discarded(
-        self, trace: FoldTrace, state: AssertionState, verdict: Verdict, quote: dict[str, Any] | None, request: bool
-    ) -> None:
-        """Tells a trace of a decision that is discarded. No output is written: the trace gets the record that would
-        have asked a reviewer.
-
-        Args:
-            trace: that is told.
-            state: the assertion.
-            verdict: on it.
-            quote: the one that violates a citation.
-            request: whether a request for a review would be written.
-        """
-        outputs, self.outputs, self._trace = self.outputs, [], None
+    def discarded(self, state: AssertionState, verdict: Verdict, quote: dict[str, Any] | None, request: bool) -> None:
+        """Notes a decision that is discarded. No output is written: the trace gets the record that would have asked a
+        reviewer. `state`, `verdict`, `quote` and `request` are as in `inadmissible`."""
+        outputs, trace = self.outputs, self._trace
+        self.outputs, self._trace = [], UNTRACED
         self.inadmissible(state, verdict, "review", quote, request)
         trace.decided(state, self.outputs[-1], *verdict, "discard")
         self.outputs, self._trace = outputs, trace
@@ -326,8 +316,7 @@ class Writer:
     ) -> None:
         status, reason = verdict
         self._output(topic, state, status, decision, more)
-        if self._trace is not None:
-            self._trace.decided(state, self.outputs[-1], status, reason, disposition)
+        self._trace.decided(state, self.outputs[-1], status, reason, disposition)
 
     def _output(
         self, topic: str, state: AssertionState, status: Status | RequestEnd, decision: DecisionText, more: str

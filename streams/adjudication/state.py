@@ -118,7 +118,7 @@ def _less(counted: Counter[str] | Counter[bytes], name: str | bytes) -> None:
         del counts[name]
 
 
-def cost(record: bytes) -> int:
+def waiting_cost(record: bytes) -> int:
     """What a record that waits takes of its slot's share, in bytes."""
     return len(record) + BESIDE
 
@@ -138,7 +138,7 @@ def share_of(policy: Policy) -> int:
     return policy.admissibility.max_waiting_bytes // (len(policy.observers) + 1)
 
 
-def too_many(
+def too_many_waiting(
     policy: Policy, what: str, slot: str, count: int, held: int, record: bytes, share: int | None = None
 ) -> Fault | None:
     """`too-many-waiting` where nothing more of a slot may wait.
@@ -158,7 +158,7 @@ def too_many(
         return Fault(
             "too-many-waiting", f"$: expected at most {most} records of {who} to wait for {what}, got one more"
         )
-    if held + cost(record) > share:
+    if held + waiting_cost(record) > share:
         got = f"{held} and one of {len(record)}"
         return Fault("too-many-waiting", f"$: expected at most {share} bytes of {who} to wait in a lane, got {got}")
     return None
@@ -306,7 +306,7 @@ class Table:
                 self.unseen += sum(one.look == LATE for one in attempt.assertions)
             self.asides += len(known.waiting)
             for one in known.waiting:
-                self.hold(one.slot, cost(one.record))
+                self.hold(one.slot, waiting_cost(one.record))
             for item in known.items():
                 if item.due is not None:
                     queues[item.clock].file(emission_id, item.order, item.due)
@@ -415,7 +415,7 @@ class Table:
             if is_much(known.waiting):
                 self._crowds[emission_id], known.waiting = Crowd(known.waiting), []
         self.asides += 1
-        self.hold(one.slot, cost(one.record))
+        self.hold(one.slot, waiting_cost(one.record))
         self.pending.wait(emission_id, one, until)
 
     def drop(self, emission_id: str, one: PendingEvidence) -> None:
@@ -429,7 +429,7 @@ class Table:
                 del self._crowds[emission_id]
         one.due = None
         self.asides -= 1
-        self.hold(one.slot, -cost(one.record))
+        self.hold(one.slot, -waiting_cost(one.record))
         self._forget_if_empty(emission_id, known)
 
     def hold(self, slot: str, more: int) -> None:

@@ -799,7 +799,7 @@ def _signed(document: bytes, origin: str) -> bytes:
     return signed_bytes(Domain("policies", "policy", origin), document)
 
 
-def refusal(event: Event, policy: Policy, time: int) -> str:
+def adoption_refusal(event: Event, policy: Policy, time: int) -> str:
     """Why an adoption does not count; empty where it does.
 
     Args:
@@ -822,11 +822,11 @@ def refusal(event: Event, policy: Policy, time: int) -> str:
     return f"expected a signature of a key of [{table}], got {what_came(adoption.signature)}"
 
 
-def demand(event: Event, policy: Policy, time: int) -> None:
-    """Demands of an adoption in a block that it counts; the arguments are those of `refusal`.
+def demand_adoption(event: Event, policy: Policy, time: int) -> None:
+    """Demands of an adoption in a block that it counts; the arguments are those of `adoption_refusal`.
 
     Raises:
         DoesNotHoldError: it does not: no lane has written that block.
     """
-    if why := refusal(event, policy, time):
+    if why := adoption_refusal(event, policy, time):
         raise DoesNotHoldError(f"the block adopts a topic, and must not: {why}")
