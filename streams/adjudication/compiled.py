@@ -59,7 +59,7 @@ def topics_of(block: Block, policy: Policy) -> bytes:
 
 def is_common(state: State, policy: Policy) -> bool:
     """Whether the core knows the rules in force; other trust modes, rules by which a class may not count, and counting
-    who has answered (observer_answers.py) are Python's."""
+    who has answered (corroboration.py) are Python's."""
     common = state.terms[state.terms_number].checks.counts_once and not policy.judging.require_checks
     common = common and not policy.admissibility.early_settle
     return common and policy.admissibility.trust == "observed" and 0 <= state.time <= LATEST

@@ -377,7 +377,7 @@ class _Folding:
         return sha256(name.encode()).digest()[:OWNER_BYTES]
 
     def cite(self, emission: Emission, cases: Iterable[Case], record: bytes) -> None:
-        """Tells the binding lanes what the assertions cite for which evidence may still count (citing.py)."""
+        """Tells the binding lanes what the assertions cite for which evidence may still count (outputs.py)."""
         citing = Citing(emission, self.cited, self.state.time, digest_of(record))
         for case in cases:
             if case.state.phase in _ADJUDICATED and case.assertion is not None:

@@ -33,7 +33,7 @@ class Tables(NamedTuple):
     Attributes:
         state: the lane's; the core takes `STATE_NUMBERS` of it and gives them back.
         packed, open: emissions at rest, and those that Python has unpacked.
-        crowds: emissions for which so much waits that all about them is Python's (waiting.py).
+        crowds: emissions for which so much waits that all about them is Python's (state.py).
         held: the bytes that wait, by slot.
         counters: the fates that leave no record.
         pending, expiring: the keys of the timers by the watermark and by time.
@@ -170,7 +170,7 @@ class RecordTexts(NamedTuple):
 
     Attributes:
         reviewing: how the last member of a request for a review begins, up to the text before the assertion
-            (`reviewing.py`).
+            (`follow_up_requests.py`).
     """
 
     ledger: bytes
@@ -184,7 +184,7 @@ class RecordTexts(NamedTuple):
 
 class VerdictTexts(NamedTuple):
     """What stands in each record of `verdicts` of a block, as JSON, and its identifier up to the index
-    (`verdict_json.py`)."""
+    (`decision_json.py`)."""
 
     at: bytes
     ledger: bytes
@@ -232,7 +232,7 @@ class KeptChain(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """What is the same in every word about one check in one file (`checked_json.py`).
+    """What is the same in every word about one check in one file (`decision_json.py`).
 
     The sentence ends with ` (` or, where it has named the place already, with `, `: lines and commit follow, then `).`.
     It is empty where sanitation would change or mention anything in it or in the canonical form.
@@ -252,7 +252,7 @@ class Pieces(NamedTuple):
 
 class RequestMembers(NamedTuple):
     """What a request for a review says beside its record, as JSON: its member `checks` with a comma behind it, and what
-    stands behind the record with a comma before each (`reviewing.py`)."""
+    stands behind the record with a comma before each (`follow_up_requests.py`)."""
 
     checks: bytes
     more: bytes
@@ -289,7 +289,7 @@ RENEWED: Final[Fields] = ("emission_id", "attempt", "span_key")
 """`verdicts.Renewed`."""
 MAX_VALIDITY: Final[Fields] = ("since", "milliseconds")
 LOOKED: Final[Fields] = ("root", "content")
-"""What evidence looked at (`check_places.looked_at`)."""
+"""What evidence looked at (`check_tally.looked_at`)."""
 HELD_CHECK: Final[Fields] = ("check", "place")
 """A check that was verified, and `emission_state.Place` as a tuple."""
 TIMER: Final[Fields] = ("clock", "due")

@@ -236,14 +236,9 @@ def _add(counts: Counter[_Counted], name: _Counted, more: int) -> None:
 
 
 def due(state: BindState, time: int, watermark: int) -> int:
-    """How many timers a block would fire, counted up to `MAX_TIMERS + 1`. While pairs are still to be written it is
-    `MAX_TIMERS + 1`, since pairs are written before any input is read.
-
-    Args:
-        state: after the block before.
-        time: of the block, Unix ms; no timer of a binding lane is on it.
-        watermark: of the block, Unix ms.
-    """
+    """Returns how many timers a block would fire, counted up to `MAX_TIMERS + 1`; this many while pairs of `state` are
+    still to be written, since pairs are written before any input is read. `watermark` in Unix ms; no timer of a binding
+    lane is on `time`."""
     if state.jobs:
         return MAX_TIMERS + 1
     return state.waiting.count_due(max(watermark, state.rules.evidence_mark()), MAX_TIMERS + 1)
@@ -377,13 +372,8 @@ _JSON: Final[tuple[str, bytes]] = ("content-type", b"application/json")
 
 
 def new_bind_state(lane: int, lanes: int, partitioner: Partitioner = "murmur2") -> BindState:
-    """The state of a binding lane before its first block.
-
-    Args:
-        lane: its number.
-        lanes: how many lanes there are.
-        partitioner: the name of the lanes' partitioner.
-    """
+    """Returns the state of binding lane number `lane` of `lanes` before its first block; keys are spread by
+    `partitioner`."""
     return BindState(lane, lanes, partitioner)
 
 

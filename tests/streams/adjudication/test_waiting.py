@@ -1,4 +1,4 @@
-"""Evidence that waits is bounded, and each record of it costs the same however many wait (waiting.py)."""
+"""Evidence that waits is bounded, and each record of it costs the same however many wait (state.py)."""
 
 from __future__ import annotations
 
