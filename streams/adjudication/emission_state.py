@@ -422,7 +422,7 @@ class NotCounted(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class Material(msgspec.Struct, gc=False, eq=False, array_like=True):
-    """What a reviewer may need of an emission beside the assertion, while it may be put up for review (follow_up_requests.py).
+    """What a reviewer may need of an emission beside the assertion, while it may be put up for review.
 
     Attributes:
         before, after: the emission's text around it, as far as it is kept.
