@@ -318,7 +318,7 @@ class Miss(msgspec.Struct, frozen=True, gc=False, array_like=True):
     Attributes:
         check: its place among the checks.
         refuted: it is exactly false there; else it was not found, or could not be decided.
-        reason: why, a word of the closed list of judging/results.py; empty where the observer gave none of it.
+        reason: why, a word of the closed list of judging/checks.py; empty where the observer gave none of it.
         place: where, as far as it is kept.
     """
 
@@ -336,7 +336,7 @@ class Look(msgspec.Struct, frozen=True, gc=False, array_like=True):
         outcome: its place in `OUTCOMES`.
         ts: when it looked, Unix ms.
         observer: who did.
-        reason: why, a word of the closed list of judging/outcomes.py; empty where the observer gave none of it.
+        reason: why, a word of the closed list of judging/verify.py; empty where the observer gave none of it.
         terms: the words that it did not find.
         misses: the checks that did not hold.
     """
@@ -410,7 +410,7 @@ class NotCounted(msgspec.Struct, frozen=True, gc=False, array_like=True):
         ts: when it was made, Unix ms.
         observer: who made it.
         why: it did not count, a word of check_tally.py.
-        reason: of an `absent` one, a word of the closed list of judging/outcomes.py; empty where there is none.
+        reason: of an `absent` one, a word of the closed list of judging/verify.py; empty where there is none.
     """
 
     number: int

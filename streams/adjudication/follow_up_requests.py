@@ -89,7 +89,7 @@ def keep_look(assertion_state: AssertionState, observation: Observation, cls: st
 
 
 def reason_of(observation: Observation) -> str:
-    """Why an observation is `absent`, a word of the closed list of judging/outcomes.py; empty where it gives none."""
+    """Why an observation is `absent`, a word of the closed list of judging/verify.py; empty where it gives none."""
     reason: Any = (observation.detail or {}).get("reason")
     return reason if isinstance(reason, str) and reason in _ABSENT else ""
 

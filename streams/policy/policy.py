@@ -276,7 +276,7 @@ class AttestationDomain(Part, frozen=True, gc=False):
 
     Attributes:
         confusables_by: every look-alike [V §4.3], or those in words of mixed scripts (UTS 39).
-        composition: how its validators' verdicts come to one (composition.py).
+        composition: how its validators' verdicts come to one (attestations/framing.py).
         quorum: so many validators have to have spoken, or there is none.
     """
 
