@@ -350,7 +350,7 @@ def _apply(state: State, block: Block, event: Event) -> Output | None:
         offsets, fault = refused(event)
         state.counters["quarantined"] += offsets
     elif kind == EventKind.ADOPT:
-        policy.demand(event, state.policy, block.header.time)
+        policy.demand_adoption(event, state.policy, block.header.time)
         return None
     elif kind == EventKind.LEDGER:
         return None  # the chain says which one may stand there

@@ -122,7 +122,7 @@ class _Keyed:
 
     def refuses(self, state: Any, adoption: Event, time: int) -> str:
         policy = self._policy_of(state)
-        return "no policy came before it" if policy is None else adoption_rule.refusal(adoption, policy, time)
+        return "no policy came before it" if policy is None else adoption_rule.adoption_refusal(adoption, policy, time)
 
 
 class Adjudicate(_Keyed):

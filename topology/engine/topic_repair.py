@@ -21,7 +21,7 @@ from ...codecs.ledger_statements import FORMAT, Adoption, adopted_in, write_adop
 from ...codecs.notes import Signer
 from ...codecs.partition import PARTITIONERS
 from ...codecs.times import format_time
-from ...streams.policy.policy import refusal
+from ...streams.policy.policy import adoption_refusal
 from ..kafka.connect import INPUTS, open_admin, open_consumer, open_producer, partitions_of
 from ..kafka.partition_reader import HangsError, fetches_to_end
 from ..kafka.requests import topic_ids
@@ -244,7 +244,7 @@ async def _demand_counting(settings: Settings, record: tuple[bytes, bytes]) -> N
     if policy is None:
         return
     event = Event(EventKind.ADOPT, 0, 0, 0, [], *record)
-    if why := refusal(event, policy, now_ms()):
+    if why := adoption_refusal(event, policy, now_ms()):
         raise UsageError(
             f"no lane would take this adoption: {why}", hint="sign it with such a key: `--key FILE` (`sluice key new`)"
         )
