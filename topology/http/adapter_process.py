@@ -112,7 +112,7 @@ class AdapterMiddleware:
             content = await RequestBody(receive, None, "", MAX_BODY, MAX_BODY).read(headers, BODY_SECONDS)
         if isinstance(content, Refusal):
             self._meter.refused(content.counted_as)
-            await refuse(send, content.status, content.why)
+            await refuse(send, content.status, content.why, closes=False)
         elif content is not None:
 
             async def seen(message: MutableMapping[str, Any]) -> None:

@@ -466,15 +466,19 @@ def replayed(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-async def refuse(send: Send, status: int, why: str) -> None:
-    """Answers with one sentence."""
+async def refuse(send: Send, status: int, why: str, *, closes: bool = True) -> None:
+    """Answers with one sentence.
+
+    `closes` ends the connection behind a body that was not taken. Where nothing of such a body is drained, that would
+    reset it before a client that still writes has read the answer.
+    """
     body = json.dumps({"error": why}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     if status in (429, 503):
         headers.append((b"retry-after", b"1"))
-    if status in (413, 408):
+    if closes and status in (413, 408):
         headers.append((b"connection", b"close"))
     with suppress(OSError):
         await send({"type": "http.response.start", "status": status, "headers": headers})
