@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
-from typing import Final
+from typing import Final, cast
 
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -162,8 +162,8 @@ async def _seek(
     known = await asyncio.to_thread(view.positions)
     if set(known) - set(places.values()):
         raise _Anew("there are fewer partitions than it was read from")
-    first: dict[TopicPartition, int] = await consumer.beginning_offsets(list(places))
-    ends: dict[TopicPartition, int] = await consumer.end_offsets(list(places))
+    first = cast("dict[TopicPartition, int]", await consumer.beginning_offsets(list(places)))
+    ends = cast("dict[TopicPartition, int]", await consumer.end_offsets(list(places)))
     ranges: dict[TopicPartition, _Range] = {}
     for partition, place in places.items():
         tail = view.tails.get(place[0])
