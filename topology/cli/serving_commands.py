@@ -179,7 +179,7 @@ def _provider(
 SCOPES = ("ground", "check_assertion", "explain", "resources")
 """As `mcp.server.SCOPES`, which would bring the SDK with it."""
 SERVICE_SCOPES = ("emit", "read", "review", "admin")
-"""As `serve.access.SCOPES`: what `sluice serve` asks for."""
+"""As `auth_middleware.SCOPES`: what `sluice serve` asks for."""
 NEVER = "never"
 
 

@@ -184,7 +184,6 @@ async def test_the_commands_of_an_emission_name_it_alone(service, view, emission
 
 
 async def test_a_span_does_not_take_the_place_of_an_id(service):
-    """An address may name no id."""
     async with service(walks=Told(UnreachableError("no broker answers"))) as client:
         answer = await client.get("/story", params={"id": "", "span": "c:0-10"})
 
@@ -193,7 +192,6 @@ async def test_a_span_does_not_take_the_place_of_an_id(service):
 
 @pytest.mark.parametrize("name", TEXTS)
 async def test_a_span_that_is_none_is_not_repeated(service, name):
-    """Whatever an address names as the span."""
     async with service(walks=Told(UnreachableError("no broker answers"))) as client:
         answer = await client.get("/story", params={"id": "em-1", "span": ASKED[name]})
         plain = await client.get("/story", params={"id": "em-1", "span": "plain"})

@@ -294,6 +294,7 @@ async def test_cookies_are_as_tight_as_the_way_allows(service, tokens, origins):
         cookie = answer.headers["set-cookie"]
         flags = {one.strip().lower().partition("=")[0] for one in cookie.split(";")[1:]}
         assert {"httponly", "samesite", "path"} <= flags
+        assert "samesite=strict" in cookie.lower()
         assert "domain" not in flags
         assert ("secure" in flags) == bool(origins) == cookie.startswith("__Host-")
 

@@ -1,4 +1,4 @@
-"""What programs read: the verdicts of an emission, and streams that go on where they broke off."""
+"""The hub's task: it ends when it is told to, whatever comes at that moment."""
 
 import asyncio
 import json
@@ -8,6 +8,37 @@ import pytest
 
 from sluice.topology.http import verdict_streams as hub_module
 from sluice.topology.http import verdict_streams as reading_module
+from sluice.topology.http.kept_view import Readers
+from sluice.topology.http.verdict_streams import Listener, VerdictBroadcaster
+
+
+async def test_news_that_come_with_the_order_to_end_do_not_keep_it(view):
+    """What follows the topics may wake it in the very turn of the loop in which the service is told to stop."""
+    readers = Readers(view.view.path)
+    hub = VerdictBroadcaster(readers)
+    task = asyncio.create_task(hub.run())
+    async with asyncio.timeout(60):
+        while hub.at < 0:  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    hub.wake()
+    task.cancel()
+    done, _ = await asyncio.wait({task}, timeout=60)
+    readers.close()
+
+    assert done == {task}
+
+
+async def test_a_listener_that_ends_as_something_comes_ends():
+    listener = Listener(lambda _: True)
+    task = asyncio.create_task(listener.next_notices(60))
+    await asyncio.sleep(0)
+    listener.queue.put_nowait(None)
+    task.cancel()
+    await asyncio.wait({task}, timeout=60)
+
+    assert task.cancelled()
 
 
 @pytest.fixture(autouse=True)
@@ -113,7 +144,6 @@ async def test_an_emission_is_pending_until_something_is_said_of_it(service, vie
 
 
 async def test_a_newer_attempt_is_pending_beside_what_was_decided(service, view):
-    """The record is of the earlier one."""
     view.emit()
     view.judge("em-1", "rejected")
     view.emit(text="It is new.", attempt=1)
@@ -126,7 +156,6 @@ async def test_a_newer_attempt_is_pending_beside_what_was_decided(service, view)
 
 @pytest.mark.parametrize("emission_id", ["a/b", "urn:x:1", "100%", "a+b@c"])
 async def test_any_identifier_can_be_asked_for(service, view, emission_id):
-    """Slashes and all."""
     from urllib.parse import quote
 
     view.judge(emission_id, "admitted")
@@ -174,7 +203,6 @@ async def test_a_stream_of_an_emission_tells_what_is_and_what_comes(service, vie
 
 
 async def test_a_stream_of_an_emission_goes_on_behind_the_last_event(service, view):
-    """What the client has is not told again."""
     view.judge("em-1", "pending", settled=False)
     async with service() as client, stream(client, "/v1/emissions/em-1/events", last_event_id="0") as events:
         view.judge("em-1", "admitted")
@@ -221,7 +249,6 @@ async def test_all_verdicts_go_on_where_they_broke_off(service, view):
 
 
 async def test_a_stream_without_a_known_position_begins_now(service, view):
-    """An id of other topics is none."""
     view.judge("em-1", "admitted")
     async with service() as client, stream(client, "/v1/verdicts/events", last_event_id="1.2.3") as events:
         view.judge("em-2", "admitted")
@@ -423,7 +450,6 @@ async def test_a_stream_ends_with_its_token(service, view, tokens, monkeypatch, 
 
 
 async def test_a_stream_ends_as_its_token_does(service, view, tokens, monkeypatch):
-    """By its time; a busy stream too."""
     import time
 
     monkeypatch.setattr(reading_module, "LOOK_SECONDS", 0.02)

@@ -4,13 +4,18 @@ import asyncio
 import datetime
 import ipaddress
 import json
+import signal
 import socket
 import ssl
+import subprocess
+import sys
+import time
 from contextlib import asynccontextmanager
 
 import httpx2
 import pytest
 from adapter_view import NOW, attested
+from click.testing import CliRunner
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -20,6 +25,7 @@ from mcp.shared.exceptions import MCPError
 from ports import free_port
 
 from sluice.codecs.errors import UnreachableError, UsageError
+from sluice.topology.cli import main
 from sluice.topology.http import adapter_process, http_server
 from sluice.topology.http.adapter import Adapter
 from sluice.topology.http.adapter_process import ListenConfig, Rates, serve_adapter
@@ -184,7 +190,6 @@ async def test_only_our_hosts_and_listed_origins(serving, headers, status):
 
 
 async def test_a_client_that_asks_too_often_has_to_wait(serving):
-    """After the burst, one request at a time."""
     async with serving(rate=0.5, burst=3) as url:
         answers = [await post(url) for _ in range(5)]
 
@@ -211,7 +216,6 @@ async def test_failed_attempts_take_nothing_from_who_has_a_token(serving, tokens
 
 
 def test_rates_are_of_each_client_and_fill_up(monkeypatch):
-    """And only so many clients are remembered."""
     now = [0.0]
     monkeypatch.setattr(http_server, "monotonic", lambda: now[0])
     monkeypatch.setattr(http_server, "CLIENTS", 3)
@@ -227,8 +231,6 @@ def test_rates_are_of_each_client_and_fill_up(monkeypatch):
 
 
 async def test_a_body_is_small(serving):
-    """By what it says, and by what comes."""
-
     async def chunks():
         for _ in range(20):
             yield b" " * 8192
@@ -253,14 +255,12 @@ async def test_a_body_comes_at_once(serving, monkeypatch):
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "adapter.example"])
 def test_without_tokens_only_this_machine_is_served(host, tmp_path):
-    """Also where the address is a name."""
     with pytest.raises(UsageError, match="whoever reaches"):
         ListenConfig(host=host).check()
     ListenConfig(host=host, tokens=tmp_path / "tokens").check()
 
 
 def test_the_default_is_loopback():
-    """In either family of addresses."""
     assert ListenConfig().is_loopback
     assert ListenConfig(host="::1").is_loopback
     assert ListenConfig(host="localhost").is_loopback
@@ -292,7 +292,6 @@ def certificate(folder):
 
 
 def test_a_certificate_needs_its_key(tmp_path):
-    """And both have to be there."""
     with pytest.raises(UsageError, match="go together"):
         ListenConfig(certificate=tmp_path / "x").check()
     with pytest.raises(UsageError, match="no such file"):
@@ -301,7 +300,6 @@ def test_a_certificate_needs_its_key(tmp_path):
 
 @pytest.mark.parametrize("wrong", ["certificate", "key"])
 def test_a_file_that_tls_cannot_use_is_named_before_anything_runs(tmp_path, wrong):
-    """Rather than by whoever connects first."""
     files = certificate(tmp_path)
     (tmp_path / "no.pem").write_text("no PEM\n")
 
@@ -324,9 +322,87 @@ async def test_tls(serving, tokens, tmp_path):
 
 
 async def test_a_port_that_is_taken_is_one_sentence(serving):
-    """And not uvicorn's way to leave the process."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         with pytest.raises(UnreachableError, match="cannot be bound"):
             await serve_adapter(create_server(Adapter(Readers("/nowhere"))), ListenConfig(port=taken.getsockname()[1]))
+
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--transport", "http", "--host", "0.0.0.0"], "whoever reaches"),
+        (["--transport", "http", "--tls-cert", "cert.pem"], "go together"),
+        (["--transport", "carrier-pigeon"], "carrier-pigeon"),
+        (["--port", "0"], "--port"),
+        (["--broker", "nonsense"], "broker"),
+    ],
+)
+def test_wrong_usage_is_one_sentence(arguments, said):
+    result = CliRunner().invoke(main, ["mcp", *arguments])
+
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_a_view_that_cannot_be_written_ends_it(tmp_path):
+    """A client that waits for ever would not learn why."""
+    (tmp_path / "file").write_text("")
+    view = str(tmp_path / "file" / "view.sqlite")
+
+    result = CliRunner().invoke(main, ["mcp", "--transport", "http", "--port", "18710", "--view", view])
+
+    assert result.exit_code == 2
+    assert "the view cannot be written" in result.stderr
+
+
+SLUICE = [sys.executable, "-c", "from sluice.topology.cli import main; main()", "mcp", "--broker", "127.0.0.1:1"]
+
+
+def test_http_ends_in_order_when_it_is_told(tmp_path):
+    port = free_port()
+    command = [*SLUICE, "--transport", "http", "--port", str(port), "--view", str(tmp_path / "view.sqlite")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        for _ in range(300):
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=60)
+
+    assert process.returncode == 0, said.decode()
+    assert b"Traceback" not in said
+
+
+@pytest.mark.parametrize("how", ["the client leaves", signal.SIGINT, signal.SIGTERM])
+def test_stdio_ends_with_its_client(tmp_path, how):
+    command = [*SLUICE, "--view", str(tmp_path / "view.sqlite")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+        process.stdin.flush()
+        assert b'"id":1' in process.stdout.readline()
+        if how == "the client leaves":
+            process.stdin.close()
+        else:
+            process.send_signal(how)
+        process.wait(60)
+        said = process.stderr.read() if process.stderr else b""
+
+    assert process.returncode == (0 if how == "the client leaves" else -how)
+    assert b"Traceback" not in said
+
+
+@pytest.mark.parametrize("arguments", [[], ["token"], ["token", "new"], ["token", "list"], ["token", "revoke"]])
+def test_every_command_has_an_example(arguments):
+    result = CliRunner().invoke(main, ["mcp", *arguments, "--help"])
+
+    assert result.exit_code == 0
+    assert "sluice mcp" in result.stdout.partition("Example:")[2]

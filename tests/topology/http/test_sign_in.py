@@ -1,4 +1,4 @@
-"""People who sign in at an identity provider: a small one on loopback, by real HTTP, and all that it may do wrongly."""
+"""Who is signed in: a cookie that nobody else can make, and that ends."""
 
 import re
 from contextlib import asynccontextmanager
@@ -16,7 +16,63 @@ from sluice.topology.http.auth_middleware import Principal
 from sluice.topology.http.http_server import ListenConfig
 from sluice.topology.http.review_rules import reviewer_of
 from sluice.topology.http.service_process import Service
-from sluice.topology.http.sign_in import Provider, Rule, is_safe, parse_rule, scopes_allowed
+from sluice.topology.http.sign_in import (
+    COOKIE,
+    Provider,
+    Rule,
+    Sessions,
+    is_safe,
+    parse_rule,
+    scopes_allowed,
+    session_key,
+)
+
+WHO = Principal("abc", "desk", frozenset({"read", "review"}))
+
+
+def test_a_cookie_signs_in_whom_it_was_made_for():
+    value = Sessions(b"k" * 32, lambda: 0).cookie(WHO)
+
+    assert Sessions(b"k" * 32, lambda: 1).of(f"x=y; {COOKIE}={value}") == WHO._replace(by_cookie=True)
+
+
+@pytest.mark.parametrize(
+    "change", [lambda v: v[:-1] + "0g"[v[-1] == "0"], lambda v: "A" + v, lambda v: "", lambda v: "."]
+)
+def test_a_changed_cookie_signs_nobody_in(change):
+    sessions = Sessions(b"k" * 32, lambda: 0)
+    value = sessions.cookie(WHO)
+
+    assert sessions.of(f"{COOKIE}={change(value)}") is None
+    assert Sessions(b"l" * 32, lambda: 0).of(f"{COOKIE}={value}") is None
+
+
+def test_a_session_ends_with_its_hours_and_with_its_token():
+    now = [0]
+    valid = {"abc"}
+    sessions = Sessions(b"k" * 32, lambda: now[0], valid.__contains__)
+    header = f"{COOKIE}={sessions.cookie(WHO)}"
+
+    assert sessions.of(header) is not None
+    valid.clear()
+    assert sessions.of(header) is None
+    valid.add("abc")
+    now[0] = 8 * 3_600_000
+    assert sessions.of(header) is None
+
+
+def test_the_key_is_made_once_for_its_owner(tmp_path):
+    """A file that is too short is no key."""
+    path = tmp_path / "state" / "session.key"
+
+    key = session_key(path)
+
+    assert session_key(path) == key
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.write_bytes(b"short")
+    with pytest.raises(UsageError, match="no key of sessions"):
+        session_key(path)
+
 
 RULES = [Rule("groups", "reviewers", frozenset({"read", "review"})), Rule("email", "*", frozenset({"read"}))]
 ORIGIN = {"origin": "http://localhost"}
@@ -85,7 +141,6 @@ async def test_a_person_signs_in_and_out(site, view):
 
 
 async def test_the_subject_stands_in_the_signed_part_of_a_review(site, view, fake):
-    """Who decided is whom the provider named."""
     from sluice.codecs.notes import Signer
     from sluice.codecs.signatures import Signing, domain_of, signed
 
@@ -230,7 +285,6 @@ async def test_a_sign_in_that_was_begun_elsewhere_ends_nowhere(site, login, view
 
 
 async def test_a_refusal_of_the_provider_is_told(site, login, view):
-    """And is no markup."""
     login.query = {"error": "<b>access_denied"}
     async with site() as client:
         answer = await _sign_in(client)
@@ -240,7 +294,6 @@ async def test_a_refusal_of_the_provider_is_told(site, login, view):
 
 
 async def test_somebody_whom_no_rule_allows_anything_is_told(site, login, view):
-    """They are known, and get no session."""
     login.claims = {"groups": ["others"]}
     async with site() as client:
         answer = await _sign_in(client)
@@ -300,7 +353,6 @@ async def test_metadata_that_lead_elsewhere_are_not_followed(site, login, view, 
 
 
 async def test_an_answer_without_end_is_broken_off(site, login, view):
-    """It is small, or none."""
     login.metadata = {"padding": "x" * 400_000}
     async with site() as client:
         answer = await client.get("/sign-in/oidc")
@@ -309,7 +361,6 @@ async def test_an_answer_without_end_is_broken_off(site, login, view):
 
 
 async def test_where_no_provider_is_named_there_is_none(service, tokens, view):
-    """One sentence."""
     tokens("read")
     async with service(tokens=tokens.file) as client:
         answers = [await client.get(path) for path in ("/sign-in/oidc", "/sign-in/callback?code=1&state=2")]
@@ -355,7 +406,6 @@ async def test_a_session_ends_with_the_rules_that_it_was_made_under(service, tok
     ],
 )
 def test_claims_allow_what_rules_say(claims, scopes):
-    """Whole values only."""
     assert scopes_allowed(RULES, claims) == scopes
 
 
@@ -398,12 +448,10 @@ def test_a_subject_is_never_taken_for_a_token(subject):
     ],
 )
 def test_secrets_go_to_safe_addresses_only(url, safe):
-    """TLS, or this machine."""
     assert is_safe(url) is safe
 
 
 def test_what_is_missing_is_told_at_the_start(tmp_path):
-    """In one sentence each."""
     good = Provider("https://login.example", "sluice", "", "https://sluice.example", RULES)
     door = ListenConfig(tokens=tmp_path / "tokens.json")
     for wrong in (
@@ -435,7 +483,6 @@ def test_what_is_missing_is_told_at_the_start(tmp_path):
     ],
 )
 def test_flags_that_do_not_fit_are_told(flags, said):
-    """Before anything is opened."""
     from click.testing import CliRunner
 
     from sluice.topology.cli import main

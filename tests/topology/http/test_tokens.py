@@ -31,13 +31,11 @@ def test_a_token_is_known_by_its_hash_alone(file):
 
 
 def test_tokens_differ(file):
-    """Also two of one name."""
     assert len({new_token(file, "lab-1", ["ground"], None)[0] for _ in range(20)}) == 20
     assert len(read_tokens(file)) == 20
 
 
 def test_what_is_no_token_opens_nothing(file):
-    """Nor does a known id with another secret."""
     text, made = new_token(file, "lab-1", ["ground"], None)
     tokens = Tokens(file)
 
@@ -59,7 +57,6 @@ def test_a_revoked_token_opens_nothing_from_then_on(file):
 
 
 def test_an_expired_token_opens_nothing(file):
-    """From the instant of its end."""
     text, made = new_token(file, "lab-1", ["ground"], 10 * HOUR)
 
     assert Tokens(file, now=lambda: 10 * HOUR - 1).of(text) == made
@@ -127,7 +124,6 @@ def test_a_token_ends_after_90_days_unless_reported_otherwise(file, given, days)
     ],
 )
 def test_wrong_usage_is_one_sentence(file, arguments, said):
-    """With exit status 2."""
     result = run(arguments[0], "--tokens", file, *arguments[1:])
 
     assert result.exit_code == 2

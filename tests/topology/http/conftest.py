@@ -2,10 +2,14 @@
 
 import asyncio
 import json
+import sqlite3
+from collections.abc import Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import httpx2
 import pytest
+from adapter_view import Filled
 
 from sluice.topology.client import FakeSluice
 from sluice.topology.http.auth_middleware import AuthMiddleware, ServiceMetrics, is_secure
@@ -39,7 +43,7 @@ def tokens(tmp_path):
     return token
 
 
-class Filled:
+class FilledService:
     """A view, and the records that come into it by hand."""
 
     def __init__(self, path, now):
@@ -101,7 +105,7 @@ class Filled:
 @pytest.fixture
 def view(tmp_path, fake):
     """The service's view, filled by hand."""
-    filled = Filled(tmp_path / "serve.sqlite", lambda: fake.now)
+    filled = FilledService(tmp_path / "serve.sqlite", lambda: fake.now)
     yield filled
     filled.view.close()
 
@@ -167,3 +171,33 @@ def service(fake, view):
             readers.close()
 
     return service
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the view is."""
+    return tmp_path / "view.sqlite"
+
+
+@pytest.fixture
+def filled(path: Path) -> Iterator[Filled]:
+    """An empty view."""
+    filled = Filled(path)
+    yield filled
+    filled.view.close()
+
+
+@pytest.fixture
+def db(filled: Filled, path: Path) -> Iterator[sqlite3.Connection]:
+    """A reader of the view."""
+    db = sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None)
+    yield db
+    db.close()
+
+
+@pytest.fixture
+def readers(path: Path) -> Iterator[Readers]:
+    """Readers of the view, as the adapter has them."""
+    readers = Readers(path)
+    yield readers
+    readers.close()

@@ -125,7 +125,6 @@ def test_domains_are_apart(filled, db):
 
 
 def test_a_claim_is_found_by_its_hash(filled, db):
-    """In either case of its digits."""
     filled.put("grounded", attested("An entry."))
 
     assert len(ground(db, claim("claim"))["attestations"]) == 1
@@ -166,7 +165,6 @@ def test_the_echoed_query_is_one_line_without_controls(filled, db):
 
 @pytest.mark.parametrize("query", ["0x" + "z" * 64, "0x" + "<b>x</b>" * 8])
 def test_what_only_looks_like_a_claim_hash_is_none(filled, db, query):
-    """Nothing of it stands where identifiers do."""
     assert ground(db, query)["verdict_summary"]["claim_hash"] is None
 
 
@@ -239,16 +237,6 @@ def test_an_admitted_assertion_is_found_until_its_end(filled, db):
     assert check(db, "raining", now=NOW + HOUR + 1)["near_matches"] == []
 
 
-@pytest.mark.parametrize("status", ["decayed-to-uncertainty", "contradicted", "rejected"])
-def test_what_is_no_longer_admitted_is_gone_at_once(filled, db, status):
-    """From matches and from near matches."""
-    filled.admit("It rains.")
-    filled.admit("It rains.", status=status, until=None)
-
-    assert not check(db, "It rains.")["admitted"]
-    assert check(db, "rains today")["near_matches"] == []
-
-
 def test_look_alikes_are_one_assertion(filled, db):
     """The canonical hash is that of what can be seen [V §7]."""
     filled.admit("The payment was made.")
@@ -276,7 +264,6 @@ def test_kinds_are_apart(filled, db):
 
 
 def test_a_refusal_is_reported_without_text(filled, db):
-    """The next consumer sees that something was withheld."""
     filled.admit("Secret.", status="refused", until=None)
 
     answer = check(db, "Secret.")
@@ -366,7 +353,6 @@ def test_a_statement_is_found_by_its_own_text_and_by_what_was_verified(filled, d
     ],
 )
 def test_what_was_not_checked_says_on_whose_word_it_is_admitted(filled, db, basis, said):
-    """And no coverage is told of it."""
     filled.admit("It rains.", basis=basis)
 
     answer = check(db, "It rains.")
@@ -378,7 +364,6 @@ def test_what_was_not_checked_says_on_whose_word_it_is_admitted(filled, db, basi
 
 
 def test_of_several_matches_the_one_that_was_checked_most_comes_first(filled, db):
-    """Whichever holds longest."""
     filled.admit(PARTLY, emission="em-1", until=NOW + 3 * HOUR)
     filled.admit(PARTLY, emission="em-2", until=NOW + HOUR, rendered=[SENTENCE])
     filled.admit(PARTLY, emission="em-3", until=NOW + 2 * HOUR, rendered=[SENTENCE], shown=SHOWN)
@@ -407,7 +392,6 @@ def test_sentences_beside_another_basis_are_not_served(filled, db, basis):
 
 
 def test_sanitation_of_sentences_is_reported_by_place(filled, db):
-    """As of every other text in a frame."""
     filled.admit("x", rendered=["a\u200b b", "c"])
 
     answer = check(db, "x")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluice.topology.http.auth_middleware import LOCAL, AllowedOrigins, Principal, is_open, scopes_of
+from sluice.topology.http.auth_middleware import LOCAL, AllowedOrigins, Principal, Quota, is_open, scopes_of
 from sluice.topology.http.http_server import ListenConfig
 
 OURS = AllowedOrigins(ListenConfig(allowed_hosts=["sluice.example"], allowed_origins=["https://sluice.example"]))
@@ -56,6 +56,27 @@ def test_a_principal_may_what_its_scopes_say():
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/openapi.json", "/static/console.css"])
 def test_what_says_nothing_of_the_topics_is_open(path):
-    """Probes have no tokens."""
     assert is_open(path)
     assert not is_open("/v1" + path)
+
+
+def test_nobody_takes_more_than_their_own():
+    shares = Quota(10, 4)
+
+    assert shares.take("a", 4)
+    assert not shares.take("a")
+    assert shares.take("b", 4)
+    assert not shares.take("c", 3)
+    assert shares.take("c", 2)
+    assert shares.taken == 10
+
+
+def test_what_is_given_back_can_be_taken():
+    shares = Quota(10, 4)
+    shares.take("a", 4)
+    shares.give("a", 4)
+    shares.take("b", 0)
+
+    assert shares.taken == 0
+    assert shares._held == {}
+    assert shares.take("a", 4)

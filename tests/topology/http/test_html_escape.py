@@ -24,7 +24,6 @@ from sluice.topology.settings.showing import escaped
     ],
 )
 def test_markup_is_escaped_and_the_unseen_is_seen(text, shown):
-    """Bidi controls, zero widths, tags, escapes."""
     assert html_escape(text) == shown
 
 
@@ -51,7 +50,6 @@ def test_no_text_puts_marks_on_the_one_before_it():
 
 
 def test_every_character_of_the_table_is_seen():
-    """Of what the sanitiser strips or replaces."""
     from sluice.codecs.unicode_text import REPLACED, STRIPPED
 
     for first, last in (*STRIPPED, *REPLACED):

@@ -124,7 +124,6 @@ def test_only_one_process_writes(filled, path):
 
 @pytest.mark.parametrize("why", ["damaged", "another identity", "another version", "empty"])
 def test_a_view_that_is_not_fit_is_made_anew(filled, path, why):
-    """It begins at the first offset again."""
     filled.put("grounded", *(attested(f"Number {number}.", by=str(number)) for number in range(50)))
     filled.view.close()
     identity = IDENTITY
@@ -167,15 +166,9 @@ def test_what_is_no_view_is_left_alone(path, what):
 
 
 def test_the_writer_sees_that_its_file_is_gone(filled, path):
-    """What it writes then reaches nobody."""
     assert not filled.view.lost
     path.unlink()
     assert filled.view.lost
-
-
-def test_the_file_is_its_owners_alone(path, filled):
-    """Nobody else on the machine reads it."""
-    assert path.stat().st_mode & 0o077 == 0
 
 
 # ---------------------------------------------------------------- what is fit to be shown

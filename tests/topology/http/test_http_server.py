@@ -195,7 +195,6 @@ async def test_whoever_does_not_read_is_let_go(monkeypatch):
 
 
 def test_a_network_is_counted_as_one():
-    """Of IPv6 somebody has 2^64 addresses."""
     assert network_of("2001:db8::1") == network_of("2001:db8::ffff:1") == "2001:db8::/64"
     assert network_of("::ffff:10.0.0.1") == "10.0.0.1"
     assert network_of("10.0.0.1") != network_of("10.0.0.2")
@@ -203,7 +202,6 @@ def test_a_network_is_counted_as_one():
 
 
 def test_what_is_closed_twice_is_counted_once():
-    """The protocol and the server both say so."""
     sockets = Sockets(2, 2)
     sockets.opened("a", "net")
     sockets.closed("a")

@@ -1,12 +1,25 @@
 """What a body holds: one record or JSON Lines, all of them valid or none taken."""
 
+import asyncio
 import json
+import os
+import signal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.topology.http.request_bodies import MAX_RECORDS, RefusedLine, TakenRecord, read_body, refusal_body
+from sluice.codecs.errors import UnreachableError
+from sluice.topology.http.request_bodies import (
+    LINES_AT_ONCE,
+    MAX_RECORDS,
+    READ_AT_ONCE,
+    BodyReader,
+    RefusedLine,
+    TakenRecord,
+    read_body,
+    refusal_body,
+)
 
 NOW = 1_800_000_000_000
 GOOD = {"emission_id": "em-1", "emitted_at": NOW, "text": "It is out. [substrate.git.log]"}
@@ -25,7 +38,6 @@ def test_one_record_is_one_record_whatever_it_is_called(media_type):
 
 
 def test_one_record_may_stand_on_several_lines():
-    """People format JSON."""
     (one,) = read_body(json.dumps(GOOD, indent=2).encode(), "application/json", "emissions", NOW)
 
     assert isinstance(one, TakenRecord)
@@ -33,14 +45,12 @@ def test_one_record_may_stand_on_several_lines():
 
 @pytest.mark.parametrize("media_type", ["application/json", "application/x-ndjson", "application/jsonl"])
 def test_json_lines_are_read_line_by_line(media_type):
-    """Empty lines between them are none."""
     text = body(GOOD, b"", {**GOOD, "emission_id": "em-2"}, b"  ")
 
     assert [one.id for one in read_body(text, media_type, "emissions", NOW)] == ["em-1", "em-2"]
 
 
 def test_one_bad_line_takes_none():
-    """The answer names line, path, expected and got."""
     found = read_body(
         body(GOOD, {"emission_id": 7, "text": "x"}, b'{"broken'), "application/x-ndjson", "emissions", NOW
     )
@@ -105,7 +115,6 @@ def test_a_record_of_another_topic_is_refused():
 
 
 def test_too_many_records_are_refused_at_once():
-    """Whatever they hold."""
     (one,) = read_body(body(*[GOOD] * (MAX_RECORDS + 1)), "application/x-ndjson", "emissions", NOW)
 
     assert isinstance(one, RefusedLine)
@@ -132,3 +141,64 @@ def test_any_bytes_are_taken_or_told_about(raw, media_type):
         if isinstance(one, RefusedLine):
             assert one.path.startswith("$")
             assert 1 <= one.line <= raw.count(b"\n") + 1
+
+
+SHORT = b'{"emission_id": "em-1", "text": "It is out."}'
+LARGE = json.dumps({"emission_id": "em-1", "text": "It is out.", "contexts": {"c": "x" * READ_AT_ONCE}}).encode()
+MANY = b"{}\n" * (LINES_AT_ONCE + 1)
+READ_AT = 1_795_000_000_000
+
+
+@pytest.fixture
+def reader():
+    reader = BodyReader()
+    yield reader
+    reader.close()
+
+
+def read(reader, body):
+    return reader.read(body, "", "emissions", READ_AT, (("traceparent", b"00"),))
+
+
+def child_of(reader):
+    (process,) = reader._pool._processes.values()
+    return process
+
+
+async def test_a_short_body_needs_no_process(reader):
+    (record,) = await read(reader, SHORT)
+
+    assert isinstance(record, TakenRecord)
+    assert reader._pool is None
+
+
+@pytest.mark.parametrize(("body", "kind", "count"), [(LARGE, TakenRecord, 1), (MANY, RefusedLine, LINES_AT_ONCE + 1)])
+async def test_the_event_loop_goes_on_while_a_body_is_read(reader, body, kind, count):
+    """A body of many bytes, or of many short lines: its process is stopped here, and the loop is not."""
+    reader.start()
+    child = child_of(reader)
+    os.kill(child.pid, signal.SIGSTOP)
+    reading = asyncio.create_task(read(reader, body))
+    done, _ = await asyncio.wait({reading}, timeout=0.05)
+    os.kill(child.pid, signal.SIGCONT)
+    records = await reading
+
+    assert not done
+    assert len(records) == count
+    assert all(isinstance(record, kind) for record in records)
+
+
+async def test_a_killed_process_fails_its_body_alone(reader):
+    """It is told in one sentence, and the next body is read in a new process."""
+    reader.start()
+    child = child_of(reader)
+    os.kill(child.pid, signal.SIGSTOP)
+    reading = asyncio.create_task(read(reader, LARGE))
+    await asyncio.sleep(0)
+    child.kill()
+    with pytest.raises(UnreachableError, match="the process that reads bodies was killed"):
+        await reading
+    (record,) = await read(reader, LARGE)
+
+    assert isinstance(record, TakenRecord)
+    assert record.prepared.headers == (("traceparent", b"00"),)

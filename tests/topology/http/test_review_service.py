@@ -150,7 +150,6 @@ async def test_the_services_key_signs_for_the_reviewer(service, view, fake, toke
     ],
 )
 async def test_what_cannot_be_decided_is_told(service, view, fake, tokens, reviewer, body, status, said):
-    """With one sentence; nothing is sent."""
     view.emit()
     view.ask()
     async with service(tokens=tokens.file) as client:
@@ -208,7 +207,6 @@ async def test_two_reviewers_are_two(service, view, fake, tokens, reviewer):
 
 
 async def test_what_somebody_else_holds_is_left_to_them(service, view, fake, tokens, reviewer):
-    """Until their lease ends."""
     view.emit()
     view.lease(view.ask(), "token:desk-2")
     async with service(tokens=tokens.file) as client:
@@ -221,7 +219,6 @@ async def test_what_somebody_else_holds_is_left_to_them(service, view, fake, tok
 
 
 async def test_a_review_needs_its_scope(service, view, tokens, reviewer):
-    """Who may read may not decide."""
     async with service(tokens=tokens.file) as client:
         answer = await client.post("/v1/reviews", json=admit(), headers=reviewer("x", "read", "emit"))
 
@@ -386,7 +383,6 @@ async def test_a_person_signs_in_claims_decides_and_takes_back(service, view, fa
 
 
 async def test_an_expired_lease_decides_nothing(service, view, fake, tokens):
-    """The person is told to claim it again."""
     view.emit()
     key = view.ask()
     view.lease(key, "token:desk-1")
@@ -403,7 +399,6 @@ async def test_an_expired_lease_decides_nothing(service, view, fake, tokens):
 
 
 async def test_what_waits_is_sent_when_the_service_is_told_to_stop(service, view, fake, tokens):
-    """Nobody has to wait for the seconds."""
     view.emit()
     key = view.ask()
     view.lease(key, "token:desk-1")
@@ -478,25 +473,3 @@ async def test_the_next_request_comes_at_once(service, view, fake, tokens):
     assert first.headers["location"] == "/queue/item?key=em-2%23c%3A0-10"
     assert "Undo" in page
     assert last.headers["location"] == "/queue"
-
-
-async def test_a_foreign_page_decides_nothing(service, view, fake, tokens):
-    """The browser would send the cookie; the Origin tells."""
-    view.emit()
-    key = view.ask()
-    view.lease(key, "token:desk-1")
-    form = {"key": key, "attempt": "0", "decision": "admit", "reason": "seen"}
-    async with service(tokens=tokens.file) as client:
-        await _sign_in(client, tokens)
-        answers = [
-            await client.post("/queue/decide", data=form, headers=headers)
-            for headers in (
-                {"origin": "https://evil.example"},
-                {},
-                {"origin": "null"},
-                {"sec-fetch-site": "cross-site"},
-            )
-        ]
-
-    assert [one.status_code for one in answers] == [403, 403, 403, 403]
-    assert client.outbox.of("token:desk-1") == []

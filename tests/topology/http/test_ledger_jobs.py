@@ -67,7 +67,6 @@ async def test_what_takes_too_long_ends_at_its_next_block(ledger):
 
 
 async def test_whoever_leaves_leaves_no_thread(ledger):
-    """A client that closes its connection."""
     walks = LedgerJobs(Settings())
     asked = asyncio.create_task(walks.story("em-1", None))
     await asyncio.sleep(0.05)
@@ -79,7 +78,6 @@ async def test_whoever_leaves_leaves_no_thread(ledger):
 
 
 async def test_what_does_not_hold_is_told(ledger):
-    """As the command would."""
     ledger.blocks.release(5)
     with pytest.raises(DoesNotHoldError, match="nothing about it"):
         await LedgerJobs(Settings()).story("em-unknown", None)

@@ -69,7 +69,6 @@ def test_what_stands_deep_in_a_record_costs_no_more():
 
 
 def test_a_record_under_another_emissions_key_is_refused():
-    """The key chooses the lane that may speak."""
     assert read(record(), key=b"em-2") is None
     assert read_verdicts(None, b"{") is None
 
@@ -96,7 +95,6 @@ def test_a_filter_wants_one_assertion_that_has_all():
 
 @given(st.lists(st.integers(0, 10**17), min_size=1, max_size=20))
 def test_a_position_is_read_back_as_it_was_written(offsets):
-    """By any replica."""
     assert parse_position(position_text(offsets), len(offsets)) == offsets
 
 
@@ -107,7 +105,6 @@ def test_what_is_no_position_is_none(text):
 
 
 def test_events_are_as_the_standard_has_them():
-    """An id, a name, one line of data."""
     assert event("verdicts", b'{"a":1}', "4.2") == b'id: 4.2\nevent: verdicts\ndata: {"a":1}\n\n'
     assert beat("4.2") == b": \nid: 4.2\n\n"
 

@@ -24,7 +24,6 @@ def test_the_first_one_has_it_until_it_ends():
 
 
 def test_only_its_holder_lengthens_it_or_gives_it_back():
-    """Seconds of 0 from somebody else change nothing."""
     lease = lease_after(None, word("a"), 0)
 
     assert lease_after(lease, word("b", 0), 1) == lease
@@ -33,7 +32,6 @@ def test_only_its_holder_lengthens_it_or_gives_it_back():
 
 
 def test_nobody_holds_one_for_ever():
-    """However many seconds are asked for."""
     assert lease_after(None, word("a", 10**9), 0) == Lease("a", MAX_LEASE_SECONDS * 1000)
 
 
@@ -52,7 +50,6 @@ def test_a_live_lease_is_never_taken_from_its_holder(words):
 
 
 def test_a_word_under_another_key_is_none():
-    """Nor is what is no JSON."""
     good = b'{"emission_id":"em-1","span_key":"c:0-1","holder":"a"}'
 
     assert read_word(b"em-1#c:0-1", good).holder == "a"
