@@ -29,8 +29,7 @@ from typing import Any, Final
 
 from ..events import Event, Gap, Problem
 from .foreign_json import arguments, directory, items, members, moment, result_text, text
-from .splitting import elements
-from .transcript_lines import Turns, numbered, read_records, unknown
+from .transcript_lines import Turns, elements, numbered, read_records, unknown
 
 _COMPARED: Final = 100
 """Texts of a message with which another one is compared; a message has a handful."""

@@ -25,8 +25,7 @@ from typing import Any, Final
 
 from ..events import Event, Problem
 from .foreign_json import arguments, identifier, members, moment, result_text, text, whole
-from .splitting import elements
-from .transcript_lines import Turns, read_records, unknown
+from .transcript_lines import Turns, elements, read_records, unknown
 
 _LISTS: Final = frozenset({b"trajectory", b"history", b"events"})
 _ACTIONS: Final = frozenset({

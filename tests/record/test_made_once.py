@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sluice.record.call_annotations import MadeOnce
+from sluice.record.call_annotations import IdentityCache
 
 
 def test_it_is_made_once_of_each_object_also_of_equal_ones():
@@ -13,7 +13,7 @@ def test_it_is_made_once_of_each_object_also_of_equal_ones():
         made.append(one)
         return len(made)
 
-    once = MadeOnce(make, 2)
+    once = IdentityCache(make, 2)
     first, second = [1], [1]
     assert [once.of(first), once.of(second), once.of(first)] == [1, 2, 1]
     assert made[0] is first
@@ -22,7 +22,7 @@ def test_it_is_made_once_of_each_object_also_of_equal_ones():
 
 def test_no_more_is_kept_than_was_said_and_an_object_that_is_gone_lends_its_id_to_no_other():
     """Made for thousands of objects that live for a moment, it gives each its own."""
-    once = MadeOnce(lambda one: one[0], 3)
+    once = IdentityCache(lambda one: one[0], 3)
     assert [once.of([number]) for number in range(1000)] == list(range(1000))
 
 
@@ -34,7 +34,7 @@ def test_what_is_kept_has_a_bound_of_its_size():
         made.append(one)
         return one + b"!"
 
-    once = MadeOnce(make, 64, len, 100)
+    once = IdentityCache(make, 64, len, 100)
     small, large, huge = bytes(40), bytes(61), bytes(101)
     assert [once.of(one) for one in (small, small, large, small, huge, huge)] == [
         one + b"!" for one in (small, small, large, small, huge, huge)

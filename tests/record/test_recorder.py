@@ -34,7 +34,9 @@ from sluice.record import (
     TurnBegan,
     TurnEnded,
     answer_statements,
-    turns,
+)
+from sluice.record import (
+    recorder as recorder_module,
 )
 from sluice.record.answer_statements import Statement, statements
 from sluice.record.recorder import Emitted
@@ -470,7 +472,7 @@ def test_a_long_answer_becomes_parts_of_a_group(monkeypatch: pytest.MonkeyPatch)
 
 def test_annotations_that_would_fill_a_record_are_spread_or_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """An emission is never larger than an input may be."""
-    monkeypatch.setattr(turns, "MAX_INPUT_BYTES", 9_000)
+    monkeypatch.setattr(recorder_module, "MAX_INPUT_BYTES", 9_000)
     made, sink = recorder()
     with made.turn("c") as turn:
         turn.tool(name="mcp__s__t", arguments={"x": "`LIMIT`" + "a" * 1500}, result="LIMIT is 42")

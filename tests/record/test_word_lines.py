@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
 
-from sluice.record.call_annotations import LinedText
+from sluice.record.call_annotations import LineIndex
 
 TEXTS = st.text("ab \n", max_size=60)
 
@@ -20,11 +20,11 @@ def test_every_line_is_counted_as_if_each_word_were_looked_for_in_it(words: list
         for place, line in enumerate(text.split("\n"))
         if (count := sum(bool(word) and word in line for word in words))
     }
-    lined = LinedText(text)
+    lined = LineIndex(text)
     assert lined.word_counts(words) == expected
     assert lined.word_counts(words) == expected
 
 
 def test_a_word_counts_once_in_a_line_however_often_it_stands_there():
     """A line that says one word ten times has not ten words."""
-    assert LinedText("cap cap cap\nlimit cap\n\n").word_counts(["cap", "limit"]) == {0: 1, 1: 2}
+    assert LineIndex("cap cap cap\nlimit cap\n\n").word_counts(["cap", "limit"]) == {0: 1, 1: 2}
