@@ -125,7 +125,7 @@ class _Result:
     exit: int | None
 
 
-class Turns:
+class TurnBuilder:
     """The turn that is open: what it holds is all that a reader holds.
 
     A call that is told again before its result takes the place of the first telling; a call and a result told again

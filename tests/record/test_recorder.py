@@ -613,3 +613,18 @@ def test_of_a_session_whose_last_turn_is_wanted_no_other_is_held() -> None:
     assert list(recorder.recording("c", events(), last=True)) == [Emitted(8)]
     assert max(alive) <= 3
     assert [json.loads(one.value)["emission_id"] for one in sink.records] == ["c:u8"]
+
+
+def test_a_call_in_the_folder_of_its_turn_keeps_its_exit_status() -> None:
+    """The folder that the turn lends a call changes nothing else of it."""
+    sink = MemorySink()
+    run = {"command": "pytest"}
+    call = ToolCall(call_id="", name="Bash", arguments=run, result="", ok=False, at=None, cwd=None, exit=3)
+    with Recorder("agent", sink).turn("c", cwd="/r") as turn:
+        turn.call(call)
+        turn.text("All tests pass.")
+    (emission,) = (decode_emission(one.value) for one in sink.records)
+    assert isinstance(emission, Emission)
+    session = (emission.assertions or [])[0].session
+    assert session is not None
+    assert session.exit == 3
