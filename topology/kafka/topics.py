@@ -344,7 +344,7 @@ async def _configs(
 
 def differences(
     spec: TopicSpec,
-    wanted: NewTopic,
+    wanted: Any,
     partitions: Sequence[Mapping[str, Any]],
     config: Mapping[str, str],
     policy_max_validity_ms: int | None,
@@ -353,7 +353,7 @@ def differences(
 
     Args:
         spec: the topic's declaration.
-        wanted: the same under the settings in force.
+        wanted: the same under the settings in force, a `NewTopic`.
         partitions: of Kafka's metadata, each with its `replicas`.
         config: all settings of the topic, by name.
         policy_max_validity_ms: in ms, as in `check_topics`.

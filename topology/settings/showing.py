@@ -56,7 +56,7 @@ def basis_of(value: Mapping[str, Any]) -> ShownBasis:
         value: the record, parsed; a stranger may have written it.
     """
     frame = value.get("_untrusted_text")
-    members = cast("Mapping[str, Any]", frame) if isinstance(frame, dict) else {}
+    members = cast("Mapping[str, Any]", frame if isinstance(frame, dict) else {})
     prose = members.get("assertion")
     rendered = _texts(members.get("rendered"))
     status, basis, reason = (_word(value, name) for name in ("status", "basis", "reason"))
@@ -334,7 +334,8 @@ def row(topic: str, shown: Shown, *, narrow: bool = False) -> list[str]:
     # The closing words on `admitted` carry no text: then the key says which assertion it is.
     prose = escaped(basis.prose or _readable(shown.key or b""))
     names = shown.value.get("classes")
-    classes = (str(name).removeprefix("substrate.") for name in (names if isinstance(names, list) else ()))
+    listed = cast("list[Any]", names if isinstance(names, list) else [])
+    classes = (str(name).removeprefix("substrate.") for name in listed)
     others = _cells(
         [
             shown.value.get("status"),
@@ -352,8 +353,8 @@ def row(topic: str, shown: Shown, *, narrow: bool = False) -> list[str]:
 def _verdicts(shown: Shown) -> list[str]:
     """Of each assertion its status and reason, a line each."""
     value, said = shown.value, list[str]()
-    for one in value.get("assertions") or []:
-        words = (_at(one, name) for name in ("span_key", "status", "reason"))
+    for assertion in cast("list[Any]", value.get("assertions") or []):
+        words = (_at(assertion, name) for name in ("span_key", "status", "reason"))
         said.append(" ".join(escaped(str(word)) for word in words if word))
     first = _cells([value.get("emission_id"), value.get("attempt"), "yes" if value.get("settled") else "no"])
     return [*first, "\n".join(said)]
