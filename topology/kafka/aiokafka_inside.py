@@ -122,7 +122,7 @@ def replace_connection_methods(
 
 
 async def connect_to(client: Any, host: str, port: int) -> Any:
-    """A new connection to an address, by a client's options."""
+    """A new connection to a `host` and `port`, by a client's options."""
     return await cast(Any, aiokafka_conn).create_conn(
         host,
         port,
@@ -159,7 +159,7 @@ def replace_bootstrap(client: Any, bootstrap: Callable[[], Awaitable[None]]) -> 
 
 
 def is_connected(client: Any, node: Any, group: ConnectionGroup) -> bool:
-    """Whether a client has an open connection to the node of this id."""
+    """Whether a client has an open connection of this `group` to the node of this id."""
     there = client._conns.get((node, group))
     return there is not None and there.connected()
 
@@ -497,13 +497,14 @@ class ClosedBatch:
     """
 
     def closed(self) -> bool:
+        """Always True."""
         return True
 
     def close(self) -> None:
-        pass
+        """Does nothing: it is closed."""
 
     def sent_by(self, producer_id: int, epoch: int, sequence: int) -> None:
-        """Called before `built`, with the producer's number and epoch, and its number of the first record."""
+        """Called before `built`: `producer_id`, `epoch` and the first record's `sequence` number are the producer's."""
         raise NotImplementedError
 
     def built(self) -> bytes:

@@ -77,7 +77,7 @@ def _output(name: str, cleanup: str = "compact,delete", retention: int = OUTPUT_
 
 def _leases(name: str) -> TopicSpec:
     # Of each key the last word stays. Not before an hour has passed: who was first is told by the words before it, and
-    # a lease lasts ten minutes at the most (serve/leases.py). Its end is counted from the broker's time.
+    # a lease lasts ten minutes at the most. Its end is counted from the broker's time.
     spec = _spec(name, "control", cleanup="compact,delete", retention=DAY, large=False, log_time=True)
     return spec._replace(config={**spec.config, "min.compaction.lag.ms": "3600000"})
 
