@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import bisect
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypedDict, Unpack
 
@@ -412,7 +412,7 @@ class FakeSluice:
         self._world.advance(milliseconds)
 
     @contextmanager
-    def outage(self) -> Iterator[None]:
+    def outage(self) -> Generator[None]:
         """The lane is down: inputs are stored, nobody decides, and no decay is written until it is back."""
         world = self._world
         world.lane.is_down = True
@@ -484,7 +484,7 @@ class FakeSluice:
             UsageError: there is no such emission, or assertion.
         """
         count = 0
-        checked = {} if verified is None else {"verified": list(verified), "coverage": coverage}
+        checked: dict[str, Any] = {} if verified is None else {"verified": list(verified), "coverage": coverage}
         for found, declared, derived in self._assertions(emission_id, attempt, span):
             told = {"detail": {"checks": derived}} if derived and 0 in checked.get("verified", ()) else {}
             for name in classes:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import TopicPartition
 from aiokafka.errors import (
     InvalidTopicError,
     KafkaTimeoutError,
@@ -68,7 +68,7 @@ class KafkaOutlet:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._stack = AsyncExitStack()
-        self._producer: AIOKafkaProducer | None = None
+        self._producer: Any = None
         self._topics: dict[str, str] = {}
         self._absent: dict[str, tuple[float, SluiceError]] = {}
 
@@ -180,7 +180,7 @@ class KafkaSource:
         self._settings, self._group, self._wanted, self._topic = settings, group, partitions, topic
         self._stack = AsyncExitStack()
         self._places: list[TopicPartition] = []
-        self._client: AIOKafkaConsumer | None = None
+        self._client: Any = None
         self._reader: PassingReader | None = None
 
     async def open(self) -> Sequence[int]:
@@ -205,8 +205,8 @@ class KafkaSource:
         return chosen
 
     @property
-    def consumer(self) -> AIOKafkaConsumer:
-        """The client, while open."""
+    def consumer(self) -> Any:
+        """The `AIOKafkaConsumer`, while open."""
         assert self._client is not None
         return self._client
 
@@ -238,7 +238,7 @@ class KafkaSource:
     async def seek(self, offsets: Mapping[int, int]) -> None:
         wanted = [place for place in self._places if place.partition in offsets]
         with reaching(self._settings):
-            ends: Mapping[Any, int] = await self.consumer.end_offsets(wanted)
+            ends = await self.consumer.end_offsets(wanted)
             first = await self.first_offsets()
         demand_there(offsets, {place.partition: end for place, end in ends.items()}, self._topic)
         for place in wanted:

@@ -1,12 +1,14 @@
 """All that sluice uses of aiokafka beyond its documentation: the one module that knows where aiokafka keeps it.
 
-What lanes fetch, claim and commit with replaces parts of aiokafka's fetcher, sender and coordinator. The rules of that
-stand in the modules that need them; here stands how to reach each part, under a plain name. No other module may import
-what aiokafka does not document, or use a private name of it. tests/topology/kafka/test_aiokafka_inside.py holds both,
-and each name here to the real package: a new version of it fails there first. `pyproject.toml` names the versions that
-were looked at.
+Lanes fetch, claim and commit by replaced parts of aiokafka's fetcher, sender and coordinator, each in an object of our
+own: importing this module changes nothing for other users of aiokafka. No other module may import what aiokafka does
+not document, or use a private name of it. tests/topology/kafka/test_aiokafka_inside.py holds both, and each name here
+to the real package: a new version of it fails there first. `pyproject.toml` names the versions that were looked at.
 
-Nothing here is called for a record; what lanes fetch with is called for a batch or an answer.
+A function's first argument is aiokafka's object, named for its class: a `client` is an `AIOKafkaClient`, a `consumer`
+an `AIOKafkaConsumer`, a `coordinator` a `GroupCoordinator`, a `fetcher` a `Fetcher`, a `result` a `FetchResult`, a
+`producer` an `AIOKafkaProducer`. Nothing here is called for a record; what lanes fetch with is called for a batch or
+an answer.
 """
 
 from __future__ import annotations
@@ -15,22 +17,20 @@ import asyncio
 import random
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
-from functools import lru_cache
-from io import BytesIO
-from typing import Any, NamedTuple
+from types import FunctionType
+from typing import Any, NamedTuple, cast
 from weakref import WeakMethod
 
-from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka import TopicPartition
+from aiokafka import conn as aiokafka_conn
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import AIOKafkaClient, ConnectionGroup
-from aiokafka.conn import create_conn
 from aiokafka.consumer import fetcher as aiokafka_fetcher
 from aiokafka.consumer.fetcher import READ_COMMITTED, Fetcher, FetchError, PartitionRecords
 from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
 from aiokafka.errors import GroupAuthorizationFailedError
 from aiokafka.producer.sender import CoordinationType, TxnOffsetCommitHandler
-from aiokafka.protocol.admin import ApiVersionResponse_v0
 from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.metadata import MetadataRequest
 from aiokafka.protocol.types import (
@@ -50,81 +50,26 @@ from aiokafka.record.control_record import ABORT_MARKER, ControlRecord
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.record.util import calc_crc32c
 
-__all__ = [
+__all__ = [  # beside what is defined here
     "AbstractPartitionAssignor",
-    "Answer",
     "Array",
-    "AskingAnyNode",
     "Boolean",
-    "ClosedBatch",
     "CompactArray",
     "CompactString",
     "ConnectionGroup",
     "ConsumerProtocolMemberAssignment",
     "ConsumerProtocolMemberMetadata",
-    "HookedFetcher",
     "Int8",
     "Int16",
     "Int32",
     "Int64",
-    "KeptRecords",
-    "OffsetsCommit",
     "Request",
     "RequestStruct",
     "Response",
     "Schema",
-    "SharedClient",
     "String",
     "TaggedFields",
-    "abandon",
-    "answer_of",
-    "assignment_settled",
     "calc_crc32c",
-    "certificate_end_of",
-    "client_of",
-    "connect_to",
-    "connection_methods",
-    "coordinator_of",
-    "drop_records",
-    "end_told",
-    "error_of",
-    "fetcher_of",
-    "forget_fetched",
-    "hear",
-    "heartbeat_of",
-    "hook_fetcher",
-    "is_abort_marker",
-    "is_assigned",
-    "is_closed",
-    "is_connected",
-    "is_fetched",
-    "is_fetcher_closed",
-    "is_leaving",
-    "keep_bootstrapped",
-    "let_go",
-    "metadata_by",
-    "move_position",
-    "next_answer",
-    "old_records",
-    "partition_for",
-    "partition_of",
-    "partitioner_of",
-    "pass_refused",
-    "real_client_of",
-    "records_in",
-    "rejoin_of",
-    "replace_bootstrap",
-    "replace_client",
-    "replace_connection_methods",
-    "replace_heartbeat",
-    "replace_offsets_commit",
-    "replace_records",
-    "replace_rejoin",
-    "sender_of",
-    "state_of",
-    "subscriptions_of",
-    "versions_told",
-    "waiting_in",
 ]
 
 
@@ -132,11 +77,7 @@ __all__ = [
 
 
 def client_of(owner: Any) -> Any:
-    """The `AIOKafkaClient` below a consumer, producer or admin client of aiokafka.
-
-    Args:
-        owner: one of the three.
-    """
+    """The `AIOKafkaClient` below a consumer, producer or admin client of aiokafka."""
     return getattr(owner, "client", None) or owner._client
 
 
@@ -148,37 +89,23 @@ def real_client_of(owner: Any) -> Any | None:
 
 
 class SharedClient:
-    """Stands for an `AIOKafkaClient` that a producer shares: all that it does not have itself is the client's.
-
-    Args:
-        client: an `AIOKafkaClient`.
-    """
+    """Stands for an `AIOKafkaClient` that a producer shares: all that it does not have itself is the client's."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
 
     def __getattr__(self, name: str) -> Any:
-        """The client's."""
         return getattr(self.client, name)
 
 
 def replace_client(producer: Any, client: SharedClient) -> None:
-    """Has a producer that was not started yet send by a client that others have as well.
-
-    Args:
-        producer: an `AIOKafkaProducer`.
-        client: that it gets instead of its own.
-    """
+    """Has a producer that was not started yet send by a client that others have as well."""
     producer.client = producer._sender.client = client
     producer._metadata = producer._message_accumulator._cluster = client.cluster
 
 
 def connection_methods(client: Any) -> tuple[WeakMethod[Any], WeakMethod[Any]]:
-    """How a client gets a connection to a node, and how it asks for metadata; weakly, so that neither keeps it alive.
-
-    Args:
-        client: an `AIOKafkaClient`.
-    """
+    """How a client gets a connection to a node and asks for metadata; weakly, so that neither keeps it alive."""
     return WeakMethod(client._get_conn), WeakMethod(client._metadata_update)
 
 
@@ -188,7 +115,6 @@ def replace_connection_methods(
     """Has a client get its connections and its metadata by these functions.
 
     Args:
-        client: an `AIOKafkaClient`.
         connection: of a node's id, `group` and `no_hint`; gives the connection, or None.
         metadata: of the cluster and the topics; says whether there was an answer.
     """
@@ -196,14 +122,8 @@ def replace_connection_methods(
 
 
 async def connect_to(client: Any, host: str, port: int) -> Any:
-    """A new connection to an address, by a client's options.
-
-    Args:
-        client: an `AIOKafkaClient`.
-        host: of the address.
-        port: of the address.
-    """
-    return await create_conn(
+    """A new connection to a `host` and `port`, by a client's options."""
+    return await cast(Any, aiokafka_conn).create_conn(
         host,
         port,
         client_id=client._client_id,
@@ -223,13 +143,7 @@ async def metadata_by(connection: Any) -> Any:
 
 
 def keep_bootstrapped(client: Any, connection: Any, metadata: Any) -> None:
-    """Gives a client its first metadata, and closes the connection that they came by once brokers are known.
-
-    Args:
-        client: an `AIOKafkaClient`.
-        connection: to the address that answered.
-        metadata: its answer.
-    """
+    """Gives a client its first metadata, and closes the connection that they came by once brokers are known."""
     client.cluster.update_metadata(metadata)
     if client.cluster.brokers():
         connection.close()
@@ -240,91 +154,49 @@ def keep_bootstrapped(client: Any, connection: Any, metadata: Any) -> None:
 
 
 def replace_bootstrap(client: Any, bootstrap: Callable[[], Awaitable[None]]) -> None:
-    """Has a client find its cluster by this function.
-
-    Args:
-        client: an `AIOKafkaClient`.
-        bootstrap: gives it its first metadata, or raises a `KafkaError`.
-    """
+    """Has a client find its cluster by this function, which gives it its first metadata or raises a `KafkaError`."""
     client.bootstrap = bootstrap
 
 
 def is_connected(client: Any, node: Any, group: ConnectionGroup) -> bool:
-    """Whether a client has an open connection to a node.
-
-    Args:
-        client: an `AIOKafkaClient`.
-        node: its id.
-        group: what the connection is for.
-    """
+    """Whether a client has an open connection of this `group` to the node of this id."""
     there = client._conns.get((node, group))
     return there is not None and there.connected()
 
 
 def certificate_end_of(client: Any) -> float | None:
-    """When the first of the certificates of a client's brokers expires, Unix seconds; None where there is none.
-
-    Args:
-        client: an `AIOKafkaClient`.
-    """
-    writers = [there._writer for there in client._conns.values() if there._writer is not None]
+    """When the first of the certificates of a client's brokers expires, Unix seconds; None where there is none."""
+    writers = [connection._writer for connection in client._conns.values() if connection._writer is not None]
     shown: list[Any] = [writer.get_extra_info("peercert") for writer in writers]
-    return min((ssl.cert_time_to_seconds(one["notAfter"]) for one in shown if one), default=None)
+    ends = (ssl.cert_time_to_seconds(certificate["notAfter"]) for certificate in shown if certificate)
+    return min(ends, default=None)
 
 
 class AskingAnyNode(AIOKafkaAdminClient):
-    """aiokafka's admin client asks any node that metadata name, and fails where that one has just gone; this asks
-    another one."""
+    """Asks another node where the one that metadata name has just gone; aiokafka's own admin client fails there."""
 
-    async def _send_request(self, request: Any, node_id: int | None = None) -> Any:
+    async def _send_request(self, request: Any, node_id: Any = None) -> Any:
         if node_id is None:
-            nodes = [broker.nodeId for broker in self._client.cluster.brokers()]
-            for one in random.sample(nodes, len(nodes)):
-                if await self._client.ready(one):
-                    node_id = one
+            client: Any = self._client
+            nodes: list[Any] = [broker.nodeId for broker in client.cluster.brokers()]
+            for node in random.sample(nodes, len(nodes)):
+                if await client.ready(node):
+                    node_id = node
                     break
         return await super()._send_request(request, node_id)
-
-
-_decode_versions = ApiVersionResponse_v0.decode
-
-
-@lru_cache(16)
-def _decoded_versions(raw: bytes) -> Any:
-    return _decode_versions(BytesIO(raw))
-
-
-def versions_told(data: Any) -> Any:
-    """What a broker says of the versions that it knows, decoded once for the same bytes. Nobody may change it.
-
-    Each connection asks for it first: a take-over opens some six for each lane, and to decode it took a sixth of the
-    processor time of that.
-
-    Args:
-        data: bytes, or what they are read from.
-    """
-    return _decoded_versions(data if isinstance(data, bytes) else data.read())
-
-
-ApiVersionResponse_v0.decode = versions_told  # type: ignore[method-assign]
 
 
 # Membership of a group.
 
 
 def coordinator_of(consumer: Any) -> Any:
-    """Who speaks for a started consumer with its group: its `GroupCoordinator`.
-
-    Args:
-        consumer: an `AIOKafkaConsumer` with a group.
-    """
+    """The `GroupCoordinator` of a started consumer with a group."""
     return consumer._coordinator
 
 
 def rejoin_of(coordinator: Any) -> Callable[[Any], Awaitable[bool]]:
     """How a coordinator joins its group: of the subscription; says whether it has joined."""
-    found: Callable[[Any], Awaitable[bool]] = coordinator._do_rejoin_group
-    return found
+    return coordinator._do_rejoin_group
 
 
 def replace_rejoin(coordinator: Any, rejoin: Callable[[Any], Awaitable[bool]]) -> None:
@@ -334,8 +206,7 @@ def replace_rejoin(coordinator: Any, rejoin: Callable[[Any], Awaitable[bool]]) -
 
 def heartbeat_of(coordinator: Any) -> Callable[[], Awaitable[bool]]:
     """How a coordinator sends a heartbeat; says whether the group still has the member."""
-    found: Callable[[], Awaitable[bool]] = coordinator._do_heartbeat
-    return found
+    return coordinator._do_heartbeat
 
 
 def replace_heartbeat(coordinator: Any, beat: Callable[[], Awaitable[bool]]) -> None:
@@ -345,28 +216,19 @@ def replace_heartbeat(coordinator: Any, beat: Callable[[], Awaitable[bool]]) -> 
 
 def is_leaving(coordinator: Any) -> bool:
     """Whether a coordinator has begun to close."""
-    done: bool = coordinator._closing.done()
-    return done
+    return coordinator._closing.done()
 
 
 # Fetching: a consumer, its fetcher, and what was fetched of a partition.
 
 
 def fetcher_of(consumer: Any) -> Any:
-    """What fetches for a started consumer: its `Fetcher`.
-
-    Args:
-        consumer: an `AIOKafkaConsumer`.
-    """
+    """The `Fetcher` of a started consumer."""
     return consumer._fetcher
 
 
 def subscriptions_of(consumer: Any) -> Any:
-    """What a consumer reads: its `SubscriptionState`.
-
-    Args:
-        consumer: an `AIOKafkaConsumer`.
-    """
+    """What a consumer reads: its `SubscriptionState`."""
     return consumer._subscription
 
 
@@ -377,8 +239,7 @@ def is_closed(consumer: Any) -> bool:
 
 def is_fetcher_closed(fetcher: Any) -> bool:
     """Whether a fetcher was closed."""
-    closed: bool = fetcher._closed
-    return closed
+    return fetcher._closed
 
 
 async def assignment_settled(fetcher: Any) -> None:
@@ -389,8 +250,7 @@ async def assignment_settled(fetcher: Any) -> None:
 
 def is_assigned(fetcher: Any, partition: TopicPartition) -> bool:
     """Whether a partition is among those that are read."""
-    assigned: bool = fetcher._subscriptions.is_assigned(partition)
-    return assigned
+    return fetcher._subscriptions.is_assigned(partition)
 
 
 def state_of(fetcher: Any, partition: TopicPartition) -> Any:
@@ -400,17 +260,15 @@ def state_of(fetcher: Any, partition: TopicPartition) -> Any:
 
 def next_answer(fetcher: Any) -> asyncio.Future[Any]:
     """Done with the next fetch answer, or with the error that the group's coordinator has to tell."""
-    waiter: asyncio.Future[Any] = fetcher._create_fetch_waiter()
-    return waiter
+    return fetcher._create_fetch_waiter()
 
 
 def waiting_in(fetcher: Any) -> Mapping[TopicPartition, Any]:
     """By partition, what was fetched and not taken yet: a `FetchResult` or `FetchError`. Of this moment and later."""
-    found: Mapping[TopicPartition, Any] = fetcher._records
-    return found
+    return fetcher._records
 
 
-def let_go(fetcher: Any, partition: TopicPartition) -> None:
+def drop_and_refetch(fetcher: Any, partition: TopicPartition) -> None:
     """Drops what waits of a partition, and has it fetched again from its position."""
     del fetcher._records[partition]
     fetcher._notify(fetcher._wait_consume_future)
@@ -423,19 +281,18 @@ def forget_fetched(fetcher: Any, partition: TopicPartition) -> None:
 
 def error_of(result: Any) -> Exception | None:
     """What is wrong, where a partition's answer is a `FetchError`; None where it has records."""
-    return result._error if isinstance(result, FetchError) else None
+    failed: Any = result if isinstance(result, FetchError) else None
+    return None if failed is None else failed._error
 
 
 def partition_of(result: Any) -> TopicPartition:
     """The partition that a `FetchResult` is of."""
-    found: TopicPartition = result._topic_partition
-    return found
+    return result._topic_partition
 
 
 def end_told(result: Any) -> int | None:
     """The high watermark that the answer told of its partition; None where it told none."""
-    end: int | None = result._assignment.state_value(result._topic_partition).highwater
-    return end
+    return result._assignment.state_value(result._topic_partition).highwater
 
 
 def records_in(result: Any) -> Any:
@@ -467,17 +324,11 @@ _Records: Any = MemoryRecords
 
 
 class KeptRecords(_Records):
-    """aiokafka's records with the bytes that they are read from, for all consumers of this process.
-
-    aiokafka keeps the bytes where nobody can read them.
-    """
+    """aiokafka's records with the bytes that they are read from: aiokafka keeps those where Python cannot read them."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__(data)
         self.raw = data
-
-
-aiokafka_fetcher.MemoryRecords = KeptRecords
 
 
 class Answer(NamedTuple):
@@ -501,12 +352,8 @@ class Answer(NamedTuple):
 
 
 def answer_of(records: Any) -> Answer:
-    """What `PartitionRecords` were made from. aiokafka does not read them any more.
-
-    Args:
-        records: as `records_in` gives them where `is_fetched` holds.
-    """
-    records._records_iterator = None  # it refers back to them: who lets go of one lets go of both
+    """What the `PartitionRecords` of a `KeepingFetcher` were made from. aiokafka does not read them any more."""
+    records._records_iterator = None  # it refers back to them: neither would go without a collection
     return Answer(
         records._tp,
         records._records.raw,
@@ -518,14 +365,9 @@ def answer_of(records: Any) -> Answer:
 
 
 def old_records(answer: Answer, raw: bytes) -> Any:
-    """aiokafka's own reader of batches whose format is 0 or 1, which know no transactions: an iterator of records.
-
-    Args:
-        answer: where they come from.
-        raw: as much of its bytes as is of these formats.
-    """
-    place, _, _, position, check_crcs, committed_only = answer
-    return PartitionRecords(place, MemoryRecords(raw), None, position, None, None, check_crcs, int(committed_only))
+    """aiokafka's own reader of those bytes of an answer whose batches have format 0 or 1, without transactions."""
+    partition, _, _, position, check_crcs, committed_only = answer
+    return PartitionRecords(partition, MemoryRecords(raw), None, position, None, None, check_crcs, int(committed_only))
 
 
 def is_abort_marker(key: bytes) -> bool:
@@ -537,24 +379,33 @@ def is_abort_marker(key: bytes) -> bool:
     return ControlRecord.parse(key) == ABORT_MARKER
 
 
-class HookedFetcher(Fetcher):
+_fetch: Any = vars(Fetcher)["_proc_fetch_request"]
+
+
+class KeepingFetcher(Fetcher):
+    """aiokafka's fetcher, whose records keep their bytes (`KeptRecords`).
+
+    aiokafka names the class of its records in the globals of a module; this runs its method with others.
+    """
+
+    _proc_fetch_request = FunctionType(
+        _fetch.__code__, {**vars(aiokafka_fetcher), "MemoryRecords": KeptRecords}, argdefs=_fetch.__defaults__
+    )
+
+
+class HookedFetcher(KeepingFetcher):
     """aiokafka's fetcher, for a subclass that says when a request goes out, and how long the broker may hold it."""
 
     async def before_request(self) -> None:
         """Waits until the next request may go out. It may be cancelled: then the request is not sent."""
 
     def after_request(self, waiting: int) -> None:
-        """Told after each answer.
-
-        Args:
-            waiting: bytes that have come, as they travel, and that nobody has begun to take.
-        """
+        """Called after each answer, with the bytes that have come, as they travel, and that no caller takes yet."""
 
     def longest_wait_ms(self, *, anything_waits: bool) -> int:
         """Milliseconds for which the broker may hold an answer with no record.
 
-        Args:
-            anything_waits: whether records wait here to be taken, so that the request leaves their partitions out.
+        Where anything waits here to be taken, the request leaves out the partitions of what waits.
         """
         raise NotImplementedError
 
@@ -562,37 +413,29 @@ class HookedFetcher(Fetcher):
         try:
             await self.before_request()
         except asyncio.CancelledError:
-            return False  # as aiokafka's own does: whoever cancels it awaits it, and goes on
+            return False  # as aiokafka's own does: its caller awaits it, and goes on
         has_news: bool = await super()._proc_fetch_request(assignment, node_id, request)
-        self.after_request(sum(_packed_size(result) for result in self._records.values()))
+        self.after_request(sum(map(_packed_size, cast(Any, self)._records.values())))
         return has_news
 
     @property
     def _fetch_max_wait_ms(self) -> int:
-        return self.longest_wait_ms(anything_waits=bool(self._records))
+        return self.longest_wait_ms(anything_waits=bool(cast(Any, self)._records))
 
     @_fetch_max_wait_ms.setter
     def _fetch_max_wait_ms(self, wait: int) -> None:
         """What aiokafka was made with does not count."""
 
 
-def hook_fetcher(consumer: Any, kind: type[HookedFetcher]) -> Any:
-    """Turns the fetcher of a started consumer into one of this kind.
-
-    Args:
-        consumer: an `AIOKafkaConsumer`.
-        kind: of fetcher; `__init__` is not called.
-
-    Returns:
-        The fetcher.
-    """
+def hook_fetcher(consumer: Any, kind: type[Fetcher] = KeepingFetcher) -> Any:
+    """Turns the fetcher of a started consumer, which reads nothing yet, into one of this kind, and returns it."""
     fetcher = fetcher_of(consumer)
     fetcher.__class__ = kind
     return fetcher
 
 
 def _packed_size(result: Any) -> int:
-    """Bytes, as they travelled, of an answer that nobody has begun to take."""
+    """Bytes, as they travelled, of an answer that no caller has begun to take."""
     records: Any = getattr(result, "_partition_records", None)
     return len(records._records.raw) if is_fetched(records) else 0
 
@@ -600,21 +443,14 @@ def _packed_size(result: Any) -> int:
 # Producing.
 
 
-def sender_of(producer: AIOKafkaProducer) -> Any:
-    """What sends a producer's batches and speaks with its transactions' coordinator: its `Sender`."""
+def sender_of(producer: Any) -> Any:
+    """The `Sender` of a producer: it sends batches and speaks with the coordinator of its transactions."""
     return producer._sender
 
 
 def partition_for(producer: Any, topic: str, key: bytes) -> int:
-    """The partition that a producer would choose for a key.
-
-    Args:
-        producer: a started `AIOKafkaProducer`, which knows the topic.
-        topic: by its full name.
-        key: of the record.
-    """
-    found: int = producer._partition(topic, None, key, None, key, None)
-    return found
+    """The partition that a started producer, which knows the topic by its full name, would choose for a key."""
+    return producer._partition(topic, None, key, None, key, None)
 
 
 def partitioner_of(client: object) -> object | None:
@@ -622,7 +458,7 @@ def partitioner_of(client: object) -> object | None:
     return getattr(client, "_partitioner", None)
 
 
-def abandon(producer: AIOKafkaProducer) -> None:
+def abandon(producer: Any) -> None:
     """Ends the task of a producer that does not stop in order, and has it count as closed. Its client stays open."""
     sender: Any = sender_of(producer).sender_task
     if sender is not None:
@@ -630,14 +466,13 @@ def abandon(producer: AIOKafkaProducer) -> None:
     producer._closed = True
 
 
-def hear(producer: AIOKafkaProducer) -> None:
-    """Marks the failures of a producer that nobody awaited as heard of: asyncio would complain of each.
+def consume_exceptions(producer: Any) -> None:
+    """Reads the failures of a producer that no task awaited: asyncio would complain of each.
 
-    That is the transaction's own, and those of batches that were never sent, which aiokafka tells twice: whoever handed
-    one over has heard of it, and nobody waits for it to be sent.
+    That is the transaction's own, and those of batches that were never sent, which aiokafka sets twice: the caller that
+    handed a batch over has its own future of it.
     """
-    batches: Any = producer._message_accumulator._batches.values()
-    waiters = [batch._drain_waiter for some in batches for batch in some]
+    waiters = [batch._drain_waiter for some in producer._message_accumulator._batches.values() for batch in some]
     waiters.append(getattr(producer._txn_manager, "_transaction_waiter", None))
     for waiter in waiters:
         if waiter is not None and waiter.done() and not waiter.cancelled():
@@ -645,11 +480,9 @@ def hear(producer: AIOKafkaProducer) -> None:
 
 
 def pass_refused(producer: Any, partition: TopicPartition) -> None:
-    """What the broker refused has no place in its partition's sequence: the next record of a producer takes it.
+    """Takes what the broker refused out of the sequence of its partition: the producer's next record takes its place.
 
-    Args:
-        producer: an `AIOKafkaProducer`, idempotent or not, that has nothing else of the partition under way.
-        partition: of the topic's full name.
+    Nothing else of the partition may be under way.
     """
     manager = producer._txn_manager
     if manager is not None:
@@ -664,20 +497,14 @@ class ClosedBatch:
     """
 
     def closed(self) -> bool:
-        """Always."""
+        """Always True."""
         return True
 
     def close(self) -> None:
-        """It is."""
+        """Does nothing: it is closed."""
 
     def sent_by(self, producer_id: int, epoch: int, sequence: int) -> None:
-        """Told who sends it, before it is built.
-
-        Args:
-            producer_id: the producer's number.
-            epoch: the producer's epoch.
-            sequence: the producer's number of the first record.
-        """
+        """Called before `built`: `producer_id`, `epoch` and the first record's `sequence` number are the producer's."""
         raise NotImplementedError
 
     def built(self) -> bytes:
@@ -695,13 +522,12 @@ class OffsetsCommit(TxnOffsetCommitHandler):
     """One commit of a group's offsets in a transaction: a subclass makes the request and reads the answer.
 
     It has `create_request`, and `handle_response`, which gives the seconds until the next attempt, or None at the end.
-
-    Args:
-        sender: of a producer with a transactional id.
-        offsets: by partition, aiokafka's `OffsetAndMetadata`.
-        group: the consumer group's name.
+    `sender` is of a producer with a transactional id; `offsets` has aiokafka's `OffsetAndMetadata` by partition.
     """
 
+    _sender: Any
+    _offsets: Any
+    _default_backoff: float
     group = ConnectionGroup.COORDINATION
 
     def __init__(self, sender: Any, offsets: Any, group: str) -> None:
@@ -709,43 +535,35 @@ class OffsetsCommit(TxnOffsetCommitHandler):
 
     @property
     def offsets(self) -> dict[TopicPartition, int]:
-        """What is committed."""
-        return {partition: one.offset for partition, one in self._offsets.items()}
+        """The offset of each partition that is committed."""
+        return {partition: committed.offset for partition, committed in self._offsets.items()}
 
     @property
     def producer(self) -> tuple[str, int, int]:
         """The transactional id, and the producer's number and epoch."""
-        transaction: Any = self._sender._txn_manager
+        transaction = self._sender._txn_manager
         return transaction.transactional_id, transaction.producer_id, transaction.producer_epoch
 
     @property
     def pause(self) -> float:
         """Seconds before it is tried again."""
-        seconds: float = self._default_backoff
-        return seconds
+        return self._default_backoff
 
     def stands(self, partition: TopicPartition) -> None:
         """The coordinator has taken a partition's offset."""
-        transaction: Any = self._sender._txn_manager
-        transaction.offset_committed(partition, self._offsets[partition].offset, self._group_id)
+        self._sender._txn_manager.offset_committed(partition, self._offsets[partition].offset, self._group_id)
 
     def fail(self, error: Exception) -> None:
         """The transaction cannot be committed any more."""
-        transaction: Any = self._sender._txn_manager
-        transaction.error_transaction(error)
+        self._sender._txn_manager.error_transaction(error)
 
     def coordinator_is_gone(self) -> None:
         """The group's coordinator is another one: it is looked for again."""
         self._sender._coordinator_dead(CoordinationType.GROUP)
 
 
-def replace_offsets_commit(producer: AIOKafkaProducer, make: Callable[[Any, Any], OffsetsCommit]) -> None:
-    """Has a producer commit the offsets of its transactions by commits of our own.
-
-    Args:
-        producer: started, with a transactional id.
-        make: of the sender and the offsets, as `OffsetsCommit` takes them.
-    """
+def replace_offsets_commit(producer: Any, make: Callable[[Any, Any], OffsetsCommit]) -> None:
+    """Has a started producer commit the offsets of its transactions by what `make` gives for sender and offsets."""
     sender = sender_of(producer)
 
     async def commit_offsets(offsets: Any, group: str) -> None:

@@ -7,8 +7,9 @@ asked for, so that a lane moves to the worker that has prepared for it; it does 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import structlog
@@ -40,7 +41,7 @@ class HandOver:
 
     def __init__(self, within: int, timeout: float) -> None:
         self.within, self._timeout = within, timeout
-        self._awaited: frozenset[int] = frozenset()
+        self._awaited: AbstractSet[int] = frozenset()
         self._since, self._close_since = 0.0, dict[int, float]()
         self._not_before, self._pause = 0.0, AGAIN_SECONDS
         self._all_since: dict[int, float] = {}
@@ -49,7 +50,7 @@ class HandOver:
     # ------------------------------------------------------------ as a member
 
     @property
-    def awaited(self) -> frozenset[int]:
+    def awaited(self) -> AbstractSet[int]:
         """The lanes that this worker is to get."""
         return self._awaited
 
@@ -77,7 +78,8 @@ class HandOver:
         once_close = close | (followed & self._close_since.keys())
         self._close_since = {lane: self._close_since.get(lane, now) for lane in once_close}
         ready = {lane for lane in close if now - self._close_since[lane] >= SETTLED_SECONDS}
-        if not ready or now < self._not_before or (ready != self._awaited and now - self._since < SOME_SECONDS):
+        is_some = len(ready) < len(self._awaited)
+        if not ready or now < self._not_before or (is_some and now - self._since < SOME_SECONDS):
             return False
         self._not_before, self._pause = now + self._pause, min(2 * self._pause, MOST_SECONDS)
         return True
@@ -357,7 +359,7 @@ class LaneAssignor(AbstractPartitionAssignor):
         members = {name: metadata for name, metadata in members.items() if name not in refused}
         claims = {name: claims[name] for name in members}
         topics = sorted({topic for member in members.values() for topic in member.subscription})
-        partitions = {topic: cluster.partitions_for_topic(topic) or set() for topic in topics}
+        partitions: dict[str, set[int]] = {topic: cluster.partitions_for_topic(topic) or set() for topic in topics}
         lanes = set[int].intersection(*partitions.values()) if partitions else set[int]()  # one that has all its inputs
         now = self._clock()
         overdue = self._hand_over.overdue(now)
@@ -399,7 +401,7 @@ class LaneAssignor(AbstractPartitionAssignor):
             self._refused(found)
             found = ToFollow()
         if isinstance(found, list):
-            found = ToFollow(found)
+            found = ToFollow(cast("list[int]", found))
         self._hand_over.assigned(found.awaited, self._clock())
         self._stand_by(sorted({*found.standby, *found.awaited}))
 

@@ -12,7 +12,7 @@ import asyncio
 import logging
 import ssl
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Protocol, TypeVar
 
@@ -25,7 +25,7 @@ from aiokafka.partitioner import DefaultPartitioner
 from ...codecs.errors import UnreachableError, UsageError
 from ..settings.files import demand_plain, open_plain
 from ..settings.settings import Settings, bootstrap
-from .aiokafka_inside import AskingAnyNode, client_of, partitioner_of
+from .aiokafka_inside import AskingAnyNode, client_of, hook_fetcher, partitioner_of
 from .reconnect import START, causes_of, paced, sentence_of
 from .requests import topics_now
 
@@ -167,7 +167,7 @@ def unreachable(settings: Settings, error: BaseException, client: object = None)
 
 
 @contextmanager
-def reaching(settings: Settings, client: object = None) -> Iterator[None]:
+def reaching(settings: Settings, client: object = None) -> Generator[None]:
     """What a broker is asked within the block is answered, or the error says in a sentence that it was not.
 
     A record that cannot be read is no such error, nor is a file.
@@ -244,7 +244,7 @@ async def _stop(client: _Stoppable) -> None:
 
 
 @asynccontextmanager
-async def open_admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
+async def open_admin(settings: Settings) -> AsyncGenerator[AIOKafkaAdminClient]:
     """An admin client.
 
     Raises:
@@ -265,7 +265,7 @@ async def open_admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
 
 
 @asynccontextmanager
-async def open_producer(settings: Settings, **options: Any) -> AsyncIterator[AIOKafkaProducer]:
+async def open_producer(settings: Settings, **options: Any) -> AsyncGenerator[AIOKafkaProducer]:
     """An idempotent producer, acknowledged by all replicas, with the partitioner of the settings.
 
     Raises:
@@ -287,7 +287,7 @@ async def open_producer(settings: Settings, **options: Any) -> AsyncIterator[AIO
 
 
 @asynccontextmanager
-async def open_consumer(settings: Settings, **options: Any) -> AsyncIterator[AIOKafkaConsumer]:
+async def open_consumer(settings: Settings, **options: Any) -> AsyncGenerator[AIOKafkaConsumer]:
     """A consumer without a group, read_committed, of no topic yet: the caller assigns partitions.
 
     Raises:
@@ -304,7 +304,8 @@ async def open_consumer(settings: Settings, **options: Any) -> AsyncIterator[AIO
     consumer = paced(AIOKafkaConsumer(bootstrap_servers=bootstrap(settings), **options, **client_options(settings)))
     try:
         with reaching(settings, consumer):
-            yield await _start(consumer)
+            hook_fetcher(await _start(consumer))
+            yield consumer
     finally:
         await _stop(consumer)
 
@@ -312,7 +313,7 @@ async def open_consumer(settings: Settings, **options: Any) -> AsyncIterator[AIO
 @asynccontextmanager
 async def open_reader(
     settings: Settings, place: TopicPartition, start: int | None = None, wait_ms: int = 50
-) -> AsyncIterator[AIOKafkaConsumer]:
+) -> AsyncGenerator[AIOKafkaConsumer]:
     """A consumer of one partition from an offset, or its beginning, on: of what is committed, where lanes commit.
 
     Args:

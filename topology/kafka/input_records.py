@@ -143,6 +143,10 @@ def _decode_attestation(line: bytes) -> Attestation | Fault:
     return attestation
 
 
+def _claim_key(attestation: Attestation) -> str:
+    return attestation.claim_hash.lower()  # one claim in either case
+
+
 class _Kind(NamedTuple):
     """How a topic's records are read, and which of their members is the key."""
 
@@ -155,7 +159,7 @@ _KINDS: Mapping[str, _Kind] = {
     "observations": _Kind(decode.decode_observation, attrgetter("subject.emission_id")),
     "sightings": _Kind(decode_sighting, attrgetter("observation_id")),
     "reviews": _Kind(decode.decode_review, attrgetter("emission_id")),
-    "attestations": _Kind(_decode_attestation, lambda one: one.claim_hash.lower()),  # one claim in either case
+    "attestations": _Kind(_decode_attestation, _claim_key),
 }
 INPUT_TOPICS = tuple(_KINDS)
 """The topics that people and observers write to; citations are the lanes' own."""

@@ -7,7 +7,7 @@ transaction that commits the group's offsets, from `TxnOffsetCommit` version 3 o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any, NamedTuple
@@ -202,12 +202,13 @@ class FencedInstanceIdError(errors.BrokerResponseError):
     description = "Another member has joined the group under this member's static name"
 
 
-_BY_CODE: Any = errors.kafka_errors
-_BY_CODE.setdefault(FencedInstanceIdError.errno, FencedInstanceIdError)
-
-
 def hold_on(coordinator: Any) -> None:
-    """Makes aiokafka's coordinator of a static member join with its old id first, whenever that is in doubt."""
+    """Makes aiokafka's coordinator of a static member join with its old id first, whenever that is in doubt.
+
+    From then on aiokafka knows Kafka's error 82 by name in this process, a worker.
+    """
+    by_code: Any = errors.kafka_errors
+    by_code.setdefault(FencedInstanceIdError.errno, FencedInstanceIdError)
     forget, rejoin = coordinator.reset_generation, rejoin_of(coordinator)
     joining = False
 
@@ -281,7 +282,7 @@ def keep_standing(coordinator: Any, standing: Standing) -> None:
 
 
 @contextmanager
-def judged(name: str | None) -> Iterator[None]:
+def judged(name: str | None) -> Generator[None]:
     """What the group's coordinator has to tell inside is said in our own words where it concerns the name.
 
     Raises:

@@ -82,7 +82,7 @@ LEVEL: Final = 1
 
 
 def crc32c(raw: bytes, start: int = 0, end: int | None = None) -> int:
-    """The CRC-32C of a part of some bytes: by the processor's own instruction where the compiled core has it."""
+    """The CRC-32C of `raw` from `start` to `end`: by the processor's own instruction where the compiled core has it."""
     stop = len(raw) if end is None else end
     found = None if compiled_core.codecs is None else compiled_core.codecs.crc32c(raw, start, stop)
     return calc_crc32c(raw[start:stop]) if found is None else found
@@ -115,9 +115,11 @@ class Packed(ClosedBatch):
         return len(self._records)
 
     def sent_by(self, producer_id: int, epoch: int, sequence: int) -> None:
+        """As `ClosedBatch.sent_by`."""
         self._producer = Producer(producer_id, epoch, sequence)
 
     def built(self) -> bytes:
+        """As `ClosedBatch.built`."""
         return batch_of(
             self._records,
             self._count,
@@ -239,7 +241,7 @@ _UNPACK: Final[dict[int, Callable[[bytes, int], bytes]]] = {
 class EventDecoder(NamedTuple):
     """How a partition's records become events: as which source of their lane, and by what.
 
-    `refuse` says what stands for a batch that cannot be read (unreadable_batches.py); without it, nothing does.
+    `refuse` says what stands for a batch that cannot be read (`Refusals`); without it, nothing does.
     """
 
     source: int
@@ -289,7 +291,7 @@ class RecordDecoder(NamedTuple):
     """How records are read as they are stored, for programs that look at every byte of them; `in_place` where they look
     at each record once; `having` where only those with a header of this name are wanted, and the last of each batch.
 
-    `refuse` says what stands for a batch that cannot be read (passing.py); without it, nothing does.
+    `refuse` says what stands for a batch that cannot be read (`topic_reader.Passing`); without it, nothing does.
     """
 
     stored: StoredFor[Any]
@@ -624,7 +626,7 @@ class Refusals:
         self._suspects = Suspects()
 
     def refuse(self, partition: TopicPartition, source: int, unreadable: UnreadableError) -> Event:
-        """The event that stands for a batch, for the source of its lane.
+        """The event that stands for an `unreadable` batch of a `partition`, which is a `source` of its lane.
 
         Raises:
             FetchAgainError: there is none, or none yet.

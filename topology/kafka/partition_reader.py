@@ -207,10 +207,9 @@ async def last_record(
     decoder = Passing().decoder(partition) if goes_on else AS_RECORDS
     async with (reader or partial(open_reader, settings))(partition, span and max(span[0], span[1] - TAIL)) as consumer:
         if span is None:
-            span = (
-                (await consumer.beginning_offsets([partition]))[partition],
-                (await consumer.end_offsets([partition]))[partition],
-            )
+            asked: Any = consumer
+            first = (await asked.beginning_offsets([partition]))[partition]
+            span = first, (await asked.end_offsets([partition]))[partition]
         first, end = span
         stretch = TAIL
         while end > first:

@@ -14,6 +14,7 @@ from aiokafka.errors import CorruptRecordException, RecordTooLargeError
 from ...codecs.blocks import Event
 from .aiokafka_inside import (
     assignment_settled,
+    drop_and_refetch,
     drop_records,
     end_told,
     error_of,
@@ -21,7 +22,6 @@ from .aiokafka_inside import (
     is_assigned,
     is_fetched,
     is_fetcher_closed,
-    let_go,
     move_position,
     next_answer,
     partition_of,
@@ -193,7 +193,7 @@ def _drain_now(
     room, waiting = POLL_BYTES, waiting_in(fetcher)
 
     def release(partition: Any) -> None:
-        let_go(fetcher, partition)
+        drop_and_refetch(fetcher, partition)
         unpacked.note(partition)
 
     for partition in filter(lambda one: _is_cut_short(waiting[one]), _wanted_of(fetcher, wanted)):

@@ -122,7 +122,7 @@ class Sender:
         self._thread = threading.Thread(target=self._loop.run_forever, name="sluice-produce", daemon=True)
         self._window = threading.BoundedSemaphore(IN_FLIGHT)
         self._stack = AsyncExitStack()
-        self._producer: AIOKafkaProducer | None = None
+        self._producer: Any = None  # an AIOKafkaProducer while it is open
         self._order: asyncio.Lock | None = None
         self._waiting: set[asyncio.Task[Any]] = set()
         self._watch: asyncio.Task[None] | None = None

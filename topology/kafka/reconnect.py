@@ -205,7 +205,7 @@ class _Pace:
         self.causes: dict[str, Cause] = {}
 
     async def bootstrap(self) -> None:
-        """Finds the cluster by the given addresses (bootstrapping.py)."""
+        """Finds the cluster by the given addresses."""
         await bootstrap(self._kafka, self.causes)
 
     async def connection(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Hashable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from time import monotonic
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -146,7 +146,7 @@ class ReaderPool:
         self._closing: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
-    async def reader(self, place: TopicPartition, start: int | None = None) -> AsyncIterator[AIOKafkaConsumer]:
+    async def reader(self, place: TopicPartition, start: int | None = None) -> AsyncGenerator[AIOKafkaConsumer]:
         """As `connect.open_reader`.
 
         Raises:

@@ -315,9 +315,7 @@ async def read(
             yield record
 
 
-async def _seek(
-    settings: Settings, consumer: AIOKafkaConsumer, places: list[TopicPartition], since: int | None
-) -> None:
+async def _seek(settings: Settings, consumer: Any, places: list[TopicPartition], since: int | None) -> None:
     if since is None:
         await consumer.seek_to_beginning(*places)
         return

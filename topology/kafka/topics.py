@@ -77,7 +77,7 @@ def _output(name: str, cleanup: str = "compact,delete", retention: int = OUTPUT_
 
 def _leases(name: str) -> TopicSpec:
     # Of each key the last word stays. Not before an hour has passed: who was first is told by the words before it, and
-    # a lease lasts ten minutes at the most (serve/leases.py). Its end is counted from the broker's time.
+    # a lease lasts ten minutes at the most. Its end is counted from the broker's time.
     spec = _spec(name, "control", cleanup="compact,delete", retention=DAY, large=False, log_time=True)
     return spec._replace(config={**spec.config, "min.compaction.lag.ms": "3600000"})
 
@@ -344,7 +344,7 @@ async def _configs(
 
 def differences(
     spec: TopicSpec,
-    wanted: NewTopic,
+    wanted: Any,
     partitions: Sequence[Mapping[str, Any]],
     config: Mapping[str, str],
     policy_max_validity_ms: int | None,
@@ -353,7 +353,7 @@ def differences(
 
     Args:
         spec: the topic's declaration.
-        wanted: the same under the settings in force.
+        wanted: the same under the settings in force, a `NewTopic`.
         partitions: of Kafka's metadata, each with its `replicas`.
         config: all settings of the topic, by name.
         policy_max_validity_ms: in ms, as in `check_topics`.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from time import monotonic
 from typing import Any, NamedTuple, cast
@@ -33,7 +33,7 @@ from ...codecs.ledger_statements import KEY as CLAIM
 from ...codecs.ledger_statements import is_claim
 from ...codecs.partition import PARTITIONERS
 from ..settings.settings import Settings, bootstrap
-from .aiokafka_inside import abandon, hear
+from .aiokafka_inside import abandon, consume_exceptions
 from .connect import client_options
 from .membership import Member, check_member
 from .packed_batches import Packed, packed
@@ -141,7 +141,7 @@ class LaneProducer:
         self._sent: Sequence[_Sent] = ()
 
     @asynccontextmanager
-    async def _within(self, seconds: float, phase: str) -> AsyncIterator[None]:
+    async def _within(self, seconds: float, phase: str) -> AsyncGenerator[None]:
         """Bounds what is done with the broker.
 
         Raises:
@@ -347,7 +347,7 @@ class LaneProducer:
     def _packed(self, outputs: list[Output], most: int) -> Iterator[Packed]:
         return packed(outputs, most, is_transactional=self._exactly_once)
 
-    async def _hand_over(self, producer: AIOKafkaProducer, place: tuple[str, int], batch: Any) -> _Sent:
+    async def _hand_over(self, producer: Any, place: tuple[str, int], batch: Any) -> _Sent:
         topic, partition = place
         self._phase = f"handing a batch over for {topic_name(self._settings, topic)}"
         future = await producer.send_batch(batch, topic_name(self._settings, topic), partition=partition)
@@ -396,10 +396,10 @@ class LaneProducer:
             await producer.client.close()
         finally:
             self._in_transaction = False
-            hear(producer)
+            consume_exceptions(producer)
 
 
 def _retrieved(future: asyncio.Future[Any]) -> asyncio.Future[Any]:
-    """Marks a failure as heard of, whoever else waits: of many batches that fail together, one tells."""
+    """Reads a failure as soon as it is there: of many batches that fail together, the first is raised."""
     future.add_done_callback(lambda done: done.cancelled() or done.exception())
     return future

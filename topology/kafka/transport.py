@@ -149,14 +149,17 @@ class LaneFetcher(HookedFetcher):
         return min(self.longest_pace, PACE_SECONDS if self._waiting < DEEP_BYTES else SLOW_PACE_SECONDS)
 
     async def before_request(self) -> None:
+        """Waits until the pace lets the next request go out."""
         if (wait := self._asked_at + self.pace - monotonic()) > 0:
             await asyncio.sleep(wait)
         self._asked_at = monotonic()
 
     def after_request(self, waiting: int) -> None:
+        """Keeps how many bytes are `waiting`, for the pace."""
         self._waiting = waiting
 
     def longest_wait_ms(self, *, anything_waits: bool) -> int:
+        """As `HookedFetcher.longest_wait_ms`: short while anything waits here, or after a rebalance; milliseconds."""
         return PARTIAL_WAIT_MS if anything_waits or monotonic() < self.hurries_until else FETCH_WAIT_MS
 
 
@@ -190,6 +193,7 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
         self._standing = membership.Standing(session - min(LISTEN_SECONDS, session / 4))
 
     async def on_start(self) -> None:
+        """Connects, waiting for a broker that is just starting, and puts our parts into the consumer."""
         await until_answered(self.app.settings, self._connect)
         consumer: Any = self._ensure_consumer()
         hook_fetcher(consumer, LaneFetcher).longest_pace = self.app.settings.max_block_wait
@@ -209,6 +213,7 @@ class LaneConsumerThread(driver.AIOKafkaConsumerThread):
             raise unreachable(self.app.settings, error, consumer) from None
 
     async def on_thread_stop(self) -> None:
+        """Ends the task that listens to the group, then the thread."""
         if self._listening is not None:
             self._listening.cancel()
         await super().on_thread_stop()
@@ -720,7 +725,7 @@ class LaneConsumer(driver.Consumer):
         return True
 
     def verify_event_path(self, now: float, tp: TP) -> None:
-        """Nothing: lane_control.py looks at the lanes' progress instead."""
+        """Nothing: `lane_control.LaneProgress` looks at the lanes' progress instead."""
 
 
 class Transport(driver.Transport):

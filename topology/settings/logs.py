@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any, TextIO
@@ -100,7 +100,7 @@ def configure(level: str = "info", stream: TextIO | None = None) -> None:
 
 
 @contextmanager
-def hushed() -> Iterator[None]:
+def hushed() -> Generator[None]:
     """Silences aiokafka while we try what may fail, and tell what came of it ourselves, in one sentence."""
     logger = logging.getLogger("aiokafka")
     before = logger.level
@@ -112,7 +112,7 @@ def hushed() -> Iterator[None]:
 
 
 @contextmanager
-def about(emission_id: str) -> Iterator[None]:
+def about(emission_id: str) -> Generator[None]:
     """Binds an emission's id to every line that is logged inside."""
     with structlog.contextvars.bound_contextvars(emission_id=emission_id):
         yield

@@ -14,7 +14,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from multiprocessing.connection import wait
@@ -194,7 +194,7 @@ class Collector:
 
 
 @contextmanager
-def seldom_collected(thresholds: tuple[int, int, int] = SELDOM) -> Iterator[None]:
+def seldom_collected(thresholds: tuple[int, int, int] = SELDOM) -> Generator[None]:
     """Has the collector run seldom, and leave alone what is there already.
 
     Only a process of our own may use it; one that is forked meanwhile goes on so.

@@ -13,7 +13,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 import msgspec
 from msgspec import Meta, inspect
@@ -273,10 +273,12 @@ def _kinds() -> dict[str, _Kind]:
     assert isinstance(described, inspect.StructType)
     kinds: dict[str, _Kind] = {}
     for field in described.fields:
-        type_, description, secret = field.type, "", False
+        type_: Any = field.type
+        description, secret = "", False
         while isinstance(type_, inspect.Metadata):
-            description = (type_.extra_json_schema or {}).get("description", description)
-            secret = secret or bool((type_.extra or {}).get("secret"))
+            schema = cast("dict[str, Any]", type_.extra_json_schema or {})
+            extra = cast("dict[str, Any]", type_.extra or {})
+            description, secret = schema.get("description", description), secret or bool(extra.get("secret"))
             type_ = type_.type
         kinds[field.name] = _Kind(annotations[field.name], _expected(type_), description, secret, field.default is None)
     return kinds

@@ -149,7 +149,9 @@ async def test_an_id_that_is_nobodys_any_more_is_forgotten():
 
 
 def test_kafkas_error_has_its_name():
-    """aiokafka knows no error 82, and would call it an unknown one."""
+    """aiokafka knows no error 82, and would call it an unknown one; a worker with a name teaches it."""
+    hold_on(Coordinator())
+
     assert errors.for_code(82) is FencedInstanceIdError
 
 

@@ -41,7 +41,7 @@ class Away:
         monkeypatch.setattr(reconnect, "monotonic", lambda: self.now)
         monkeypatch.setattr(reconnect, "sleep", self._sleep)
         monkeypatch.setattr("aiokafka.client.create_conn", self._connect)
-        monkeypatch.setattr("sluice.topology.kafka.aiokafka_inside.create_conn", self._connect)
+        monkeypatch.setattr("aiokafka.conn.create_conn", self._connect)
 
     async def _sleep(self, seconds: float) -> None:
         self.now = max(self.now, self.now + seconds)
