@@ -26,20 +26,21 @@ SMALL = 200
 """Lines below which a module with one importer in its own room is too small a file."""
 SENTENCE = "`MAX_RETRIES` is 5 in `limits.py`."
 TRACED = """
-import runpy, sys, threading
-files = set()
+import sys, threading
+functions = {}
 def note(frame, event, _):
-    if event == "call" and frame.f_code.co_flags & 1:  # no body of a module or of a class
-        files.add(frame.f_code.co_filename)
+    code = frame.f_code
+    if event == "call" and code.co_flags & 1:  # no body of a module or of a class
+        functions[code.co_filename + ":" + code.co_qualname] = None
 threading.setprofile(note)
 sys.setprofile(note)
 try:
     from sluice.topology.cli import main
-    main(["vet", sys.argv[1]])
+    main(sys.argv[1:])
 except SystemExit:
     pass
 sys.setprofile(None)
-print(*sorted(files), sep="\\n", file=sys.stderr)
+print(*functions, sep="\\n", file=sys.stderr)
 """
 
 
@@ -79,8 +80,29 @@ def small_with_one_importer() -> list[Path]:
     ]
 
 
+def functions_run(folder: Path, *arguments: str) -> list[str]:
+    """The production functions that a command runs, in the order of their first calls; without its child processes.
+
+    Args:
+        folder: where it runs; its caches are kept there.
+        arguments: of `sluice`, whose standard output has to say `admitted`.
+    """
+    ran = subprocess.run(
+        [sys.executable, "-c", TRACED, *arguments],
+        cwd=folder,
+        env={**os.environ, "XDG_CACHE_HOME": str(folder)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    if "admitted" not in ran.stdout:
+        raise SystemExit(f"measure_code: the sentence was not admitted: {ran.stdout}{ran.stderr}")
+    wanted = tuple(f"{ROOT / room}{os.sep}" for room in ROOMS)
+    return [line.removeprefix(f"{ROOT}{os.sep}") for line in ran.stderr.splitlines() if line.startswith(wanted)]
+
+
 def files_of_a_sentence() -> int:
-    """The production files whose functions run while `sluice vet` vets one sentence; the parsing child not counted."""
+    """The production files whose functions run while `sluice vet` vets one sentence."""
     with tempfile.TemporaryDirectory() as folder:
         repository = Path(folder)
         (repository / "limits.py").write_text("MAX_RETRIES = 5\n")
@@ -88,18 +110,7 @@ def files_of_a_sentence() -> int:
         git = ("git", "-C", folder, "-c", "user.name=a", "-c", "user.email=a@example.org")
         for arguments in (("init", "-q"), ("add", "limits.py"), ("commit", "-q", "-m", "first")):
             subprocess.run([*git, *arguments], check=True)
-        ran = subprocess.run(
-            [sys.executable, "-c", TRACED, "answer.md"],
-            cwd=folder,
-            env={**os.environ, "XDG_CACHE_HOME": folder},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    if "admitted" not in ran.stdout:
-        raise SystemExit(f"measure_code: the sentence was not admitted: {ran.stdout}{ran.stderr}")
-    wanted = tuple(f"{ROOT / room}{os.sep}" for room in ROOMS)
-    return sum(line.startswith(wanted) for line in ran.stderr.splitlines())
+        return len({line.partition(":")[0] for line in functions_run(repository, "vet", "answer.md")})
 
 
 def figures() -> dict[str, int]:

@@ -386,7 +386,7 @@ EXPECTED: dict[str, tuple[str, str]] = {
     "em-words-alone#c:344-382": BELOW_FLOOR,
     "em-words-alone#c:383-408": NOT_LOOKED_AT,
     "em-release-floor#c:0-78": PARTLY_CHECKED,
-    "em-release-floor#c:79-123": ("decayed-to-uncertainty", "validity-ended"),
+    "em-release-floor#c:79-129": ("decayed-to-uncertainty", "validity-ended"),
     "em-makefile-answer#c:0-37@1": ADMITTED,
 }
 """`emission#span` (`@attempt` after the first) to status and reason."""
