@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import re2
 
@@ -252,15 +252,23 @@ def read_pattern(pattern: str, *, regex: bool) -> Pattern:
     if len(pattern) > MAX_PATTERN:
         raise ObservationUnavailable(f"the pattern is longer than {MAX_PATTERN} characters")
     if not regex:
-        return Pattern(lambda line: pattern in line, pattern)
+
+        def is_fixed(line: str) -> bool:
+            return pattern in line
+
+        return Pattern(is_fixed, pattern)
     options = re2.Options()
     options.log_errors = False
     options.max_mem = 8 << 20
     try:
-        compiled = re2.compile(pattern, options)
+        compiled: Any = re2.compile(pattern, options)
     except (re2.error, UnicodeError):
         raise ObservationUnavailable("the pattern is no regular expression that RE2 reads") from None
-    return Pattern(lambda line: compiled.search(line) is not None, "")
+
+    def is_match(line: str) -> bool:
+        return compiled.search(line) is not None
+
+    return Pattern(is_match, "")
 
 
 class Lines(NamedTuple):

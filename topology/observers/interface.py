@@ -241,7 +241,7 @@ def checked(verdict: Any, count: int) -> Verdict:
     """
     if not isinstance(verdict, Verdict):
         raise JudgeFailed("the judge gives no verdict")
-    verified, outcome, score = cast("tuple[Any, Any, Any]", verdict)
+    verified, outcome, score = verdict.verified, verdict.outcome, cast(Any, verdict.score)
     if outcome not in get_args(JudgedOutcome):
         raise JudgeFailed("the judge gives no outcome that one can have")
     if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1 or math.isnan(score):

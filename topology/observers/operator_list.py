@@ -12,7 +12,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, cast
 from urllib.parse import urlsplit
 
 import re2
@@ -157,8 +157,7 @@ def _kind() -> Any:
         if isinstance(value, str) and not _pattern(wanted).search(value):
             yield ValidationError(NOT_ALLOWED)
 
-    kind: Any = validators.extend(Draft202012Validator, {"pattern": pattern})
-    return kind
+    return cast(Any, validators.extend(Draft202012Validator, {"pattern": pattern}))
 
 
 SETTING: Final = "substrates"

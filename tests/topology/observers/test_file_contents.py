@@ -214,9 +214,14 @@ def test_what_was_parsed_is_bounded(parses: list[str]):
         parsed.code(source("a.py"))
     assert len(parses) == 2
     small = Parsed(400_000)
-    for number in range(200):
-        small.code(source("a.py", b"x = 1\n" * 20 + b"# %d\n" % number))
-    assert small._code._kept.held <= 200_000
+    sources = [source("a.py", b"x = 1\n" * 20 + b"# %d\n" % number) for number in range(200)]
+    for parsed_once in sources:
+        small.code(parsed_once)
+    assert len(parses) == 202
+    small.code(sources[-1])
+    assert len(parses) == 202
+    small.code(sources[0])
+    assert len(parses) == 203
 
 
 def test_digits_of_another_script_are_normalised_alike():
