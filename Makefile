@@ -40,7 +40,7 @@ LOCKED = UV_DEFAULT_INDEX="$${UV_DEFAULT_INDEX:-$${UV_INDEX_URL:-$$PIP_INDEX_URL
   $(BIN)/uv pip install --quiet --compile-bytecode --python $(1)/bin/python --require-hashes -r $(2) \
   || $(BIN)/python -m pip --python $(1)/bin/python $(INSTALL) --require-hashes -r $(2)
 # uv would not see that a source of the core has changed, so pip does this.
-EDITABLE = $(BIN)/python -m pip --python $(1)/bin/python $(INSTALL) --no-deps --no-build-isolation --editable .
+EDITABLE = PYTHONWARNINGS=ignore $(BIN)/python -m pip --python $(1)/bin/python $(INSTALL) --no-deps --no-build-isolation --editable .
 
 $(TOOLS): requirements/pip.txt requirements/uv.txt | $(BIN)/python
 	$(BIN)/python -m pip $(INSTALL) --require-hashes -r requirements/pip.txt

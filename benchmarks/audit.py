@@ -33,7 +33,8 @@ from sluice.codecs.times import format_time
 from sluice.streams.adjudication import fold as core
 from sluice.streams.policy.policy import DEFAULT_POLICY
 from sluice.topology.audit.run import AuditRequest, audit
-from sluice.topology.engine.stored_topics import AUDITED, LATER, Cut, Range, Stored, export
+from sluice.topology.engine.export_files import AUDITED, LATER, Cut, Range, Stored
+from sluice.topology.engine.stored_topics import export
 from sluice.topology.kafka.local_broker import RealBroker
 from sluice.topology.kafka.topics import create_topics
 from sluice.topology.kafka.transactions import LaneProducer

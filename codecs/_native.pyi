@@ -31,16 +31,10 @@ def portion(
     events: list[Any], at: int, most: int, room: int, framing: int, header_framing: int, /
 ) -> tuple[int, int]: ...
 def read_events(
-    cursor: tuple[Any, ...],
-    bounds: ReadBounds,
-    become: ReadAs,
-    /,
+    cursor: tuple[Any, ...], bounds: ReadBounds, become: ReadAs, /
 ) -> tuple[list[Any], int, int, int, int]: ...
 def read_stored(
-    cursor: tuple[Any, ...],
-    bounds: ReadBounds,
-    become: ReadAs,
-    /,
+    cursor: tuple[Any, ...], bounds: ReadBounds, become: ReadAs, /
 ) -> tuple[list[Any], int, int, int, int]: ...
 def of_kind(events: list[Any], kind: int, /) -> list[Any] | None: ...
 def of_source(events: list[Any], source: int, /) -> list[Any] | None: ...

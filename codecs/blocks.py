@@ -36,9 +36,9 @@ class EventKind(IntEnum):
     OVERSIZE = 1  # an input record too large to keep: `value` is the JSON of its hash and length
     POLICY = 2  # a policy document, in force from the block after
     GAP = 3  # input offsets that retention has deleted: `offset` is the first, `value` the JSON of the next one there
-    QUARANTINE = 4  # a batch that could not be read: `offset` is its first, `value` says the rest (quarantine.py)
-    ADOPT = 5  # an input topic was made anew and is to be read from now on: `value` says which one (adoptions.py)
-    LEDGER = 6  # which ledger it is, and which application writes it from now on (ledger_identity.py)
+    QUARANTINE = 4  # a batch that could not be read: `offset` is its first, `value` says the rest (`Quarantined`)
+    ADOPT = 5  # an input topic was made anew and is to be read from now on: `value` says which one (`Adoption`)
+    LEDGER = 6  # which ledger it is, and which application writes it from now on (`LedgerIdentity`)
 
 
 INPUT_KINDS: Final = frozenset(map(int, (EventKind.RECORD, EventKind.OVERSIZE)))
@@ -66,10 +66,7 @@ class Source(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
     @property
     def id(self) -> str:
-        """The topic's id, in the 22 characters that Kafka's tools show; empty where it is not known.
-
-        That is so where the broker tells none.
-        """
+        """The topic's id, in the 22 characters that Kafka's tools show; empty where the broker tells none."""
         return ""
 
 
@@ -80,21 +77,15 @@ class IdentifiedSource(Source, frozen=True, gc=False, array_like=True):
 
 
 def source_of(topic: str, first: int, next: int, id: str = "") -> Source:
-    """A source in the form in which it is written.
-
-    Args:
-        topic: by its logical name.
-        first: the first offset of the block.
-        next: the next one to read.
-        id: the topic's; empty where it is not known.
-    """
+    """A source in the form in which it is written: of a `topic` by its logical name and its `id` (empty where it is not
+    known), the `first` offset of the block and the `next` one to read."""
     return IdentifiedSource(topic, first, next, id) if id else Source(topic, first, next)
 
 
 class Header(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A block's header. `time` and `watermark` are Unix milliseconds and never decrease within a lane.
 
-    `claim` is the hash of the claim under which the block was written (lane_claims.py); without transactions at the
+    `claim` is the hash of the claim under which the block was written (`Claim`); without transactions at the
     broker there is none.
     """
 
@@ -171,23 +162,17 @@ def seal(header: Header, events: Sequence[Event]) -> tuple[Block, bytes]:
     if compiled_core.codecs is not None and isinstance(events, list):
         found = compiled_core.codecs.seal_block(_pack.encode(header), events)
         if found is not None:
-            data, root = found
-            return Block(header, events, _hash_over(header, root)), data
+            return Block(header, events, _hash_over(header, found[1])), found[0]
     encode = _pack.encode
     packed = [encode(event) for event in events]
     return Block(header, events, _hash(header, packed)), _framed(header, packed)
 
 
 def unseal(data: bytes, *, in_place: bool = False) -> Block:
-    """A block from the ledger's bytes, with its hash computed anew.
+    """A block from the ledger's bytes (`data`), with its hash computed anew; `in_place`: the events may lie in the
+    bytes, for who only folds them.
 
-    Args:
-        data: as they stand.
-        in_place: whether the events may lie in the bytes, for who only folds them: each is like an `Event`, and none.
-
-    Raises:
-        LaterVersionError: the bytes are a block of another format than this version reads.
-        DoesNotHoldError: they are no block.
+    Raises `LaterVersionError` for a block of a later format, `DoesNotHoldError` for what is no block.
     """
     if compiled_core.codecs is not None:
         block = _unseal_plain(compiled_core.codecs.open_block(data, None if in_place else Event), data)
@@ -250,8 +235,7 @@ def _statement(header: Header, packed_events: Iterable[bytes]) -> bytes:
 def statement(block: Block) -> bytes:
     """What a block's hash is the hash of: the canonical JSON of its header and its events' root, in hexadecimal.
 
-    Raises:
-        DoesNotHoldError: the events were not written in the form that `seal` writes; the hash is of something else.
+    Raises `DoesNotHoldError` where the events were not written in the form that `seal` writes.
     """
     found = _statement(block.header, map(_pack.encode, block.events))
     if statement_hash(found) != block.hash:
@@ -265,11 +249,7 @@ def statement_hash(data: bytes) -> str:
 
 
 def read_statement(data: bytes) -> tuple[Header, bytes]:
-    """The header and the events' root (32 bytes) that a statement names.
-
-    Raises:
-        DoesNotHoldError: it is none, or not in the form that `statement` writes.
-    """
+    """The header and the events' root (32 bytes) that a statement names. Raises `DoesNotHoldError` for another form."""
     try:
         found, root = _read_statement.decode(data)
         header = _read_header(found)
@@ -283,6 +263,12 @@ def read_statement(data: bytes) -> tuple[Header, bytes]:
     return header, raw
 
 
+def _compiled(function: str, records: Iterable[Event | Output], *arguments: object) -> Any:
+    """What the compiled core makes of a list; None where it is not there, or leaves it to Python."""
+    core = compiled_core.codecs
+    return getattr(core, function)(records, *arguments) if core is not None and isinstance(records, list) else None
+
+
 class Stretch(NamedTuple):
     """The inputs of one source in a block: how many, and the first and the last offset; 0 where there are none."""
 
@@ -292,22 +278,11 @@ class Stretch(NamedTuple):
 
 
 def stretches(events: Sequence[Event], sources: int) -> list[Stretch] | None:
-    """The inputs of each source among events.
-
-    Args:
-        events: of one block.
-        sources: how many it names.
-
-    Returns:
-        By source; None where an input's source is none of these, or the offsets of one do not increase.
-    """
-    found = (
-        None
-        if compiled_core.codecs is None or not isinstance(events, list)
-        else compiled_core.codecs.stretches(events, sources)
-    )
+    """The inputs of each of so many sources among the events of a block, by source; None where an input's source is
+    none of these, or the offsets of one do not increase."""
+    found = _compiled("stretches", events, sources)
     if found is not None:
-        return [Stretch(*one) for one in found]
+        return [Stretch(*stretch) for stretch in found]
     result = [Stretch(0, 0, 0)] * sources
     for event in events:
         if event.kind not in INPUT_KINDS:
@@ -323,28 +298,21 @@ def stretches(events: Sequence[Event], sources: int) -> list[Stretch] | None:
 
 def events_of_kind(events: Sequence[Event], kind: EventKind) -> Sequence[Event]:
     """The events of one kind, in their order; of most kinds a block has none."""
-    if compiled_core.codecs is not None and isinstance(events, list):
-        found = compiled_core.codecs.of_kind(events, kind)
-        if found is not None:
-            return found
-    return [event for event in events if event.kind == kind]
+    found = _compiled("of_kind", events, kind)
+    return [event for event in events if event.kind == kind] if found is None else found
 
 
 def events_of_source(events: Sequence[Event], source: int) -> Sequence[Event]:
     """The events of one source, in their order."""
-    if compiled_core.codecs is not None and isinstance(events, list):
-        found = compiled_core.codecs.of_source(events, source)
-        if found is not None:
-            return found
-    return [event for event in events if event.source == source]
+    found = _compiled("of_source", events, source)
+    return [event for event in events if event.source == source] if found is None else found
 
 
 def by_topic(outputs: Sequence[Output]) -> dict[str, list[Output]]:
     """Outputs by their topics, each topic's in their order, and the topics in the order of their first."""
-    if compiled_core.codecs is not None and isinstance(outputs, list):
-        found = compiled_core.codecs.by_topic(outputs)
-        if found is not None:
-            return found
+    found = _compiled("by_topic", outputs)
+    if found is not None:
+        return found
     result: dict[str, list[Output]] = {}
     for output in outputs:
         result.setdefault(output.topic, []).append(output)
@@ -353,19 +321,16 @@ def by_topic(outputs: Sequence[Output]) -> dict[str, list[Output]]:
 
 def count_headers(outputs: Sequence[Output], name: str) -> dict[bytes, int]:
     """How many outputs have which value in their first header of this name; those without one are not counted."""
-    if compiled_core.codecs is not None and isinstance(outputs, list):
-        found = compiled_core.codecs.count_headers(outputs, name)
-        if found is not None:
-            return found
+    found = _compiled("count_headers", outputs, name)
+    if found is not None:
+        return found
     values = (next((value for own, value in output.headers if own == name), None) for output in outputs)
     return dict(Counter(value for value in values if value is not None))
 
 
 def outputs_root(outputs: Iterable[Output]) -> str:
     """The Merkle root of a block's outputs, as the next block's header names it."""
-    found = None
-    if compiled_core.codecs is not None and isinstance(outputs, list):
-        found = compiled_core.codecs.outputs_root(outputs)
+    found = _compiled("outputs_root", outputs)
     if found is not None:
         return "sha256:" + found.hex()
     encode, leaf = _pack.encode, merkle.leaf_hash
@@ -381,11 +346,7 @@ def leaf_data(record: Event | Output) -> bytes:
 
 
 def event_of(leaf: bytes) -> Event:
-    """The event of its leaf's bytes.
-
-    Raises:
-        DoesNotHoldError: they are none.
-    """
+    """The event of its leaf's bytes. Raises `DoesNotHoldError` where they are none."""
     try:
         return _unpack_event.decode(leaf)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -393,11 +354,7 @@ def event_of(leaf: bytes) -> Event:
 
 
 def output_of(leaf: bytes) -> Output:
-    """The output of its leaf's bytes.
-
-    Raises:
-        DoesNotHoldError: they are none.
-    """
+    """The output of its leaf's bytes. Raises `DoesNotHoldError` where they are none."""
     try:
         return _unpack_output.decode(leaf)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -438,25 +395,14 @@ _encode = msgspec.json.Encoder().encode
 
 
 def quarantine(source: int, offset: int, next: int, timestamp: int, reason: UnreadableReason, raw: bytes) -> Event:
-    """The event that stands for a batch.
-
-    Args:
-        source: as events have it.
-        offset, next: the first offset that could not be read, and the one behind the batch.
-        timestamp: when it was given up, Unix ms.
-        reason: why.
-        raw: the batch as it came.
-    """
+    """The event that stands for a batch (`raw`, as it came) of a `source`, for a `reason`, from the first `offset` that
+    could not be read to the `next` one behind it; `timestamp` is when it was given up, Unix ms."""
     record = Quarantined(next, reason, len(raw), sha256(raw).hexdigest(), raw[:FIRST_BYTES].hex())
     return Event(EventKind.QUARANTINE, source, offset, timestamp, [], None, _encode(record))
 
 
 def read_quarantine(event: Event) -> Quarantined:
-    """What an event of this kind tells.
-
-    Raises:
-        msgspec.MsgspecError: it is none that `quarantine` has made.
-    """
+    """What an event that `quarantine` has made tells. Raises `msgspec.MsgspecError` for any other."""
     return _read.decode(event.value or b"")
 
 
@@ -487,8 +433,7 @@ def told_in(record: bytes) -> Told:
 
 def count_told(outputs: Sequence[Output]) -> dict[Told, int]:
     """How many outputs tell which status and reason, in the order of the first of each."""
-    if compiled_core.codecs is not None and isinstance(outputs, list):
-        found = compiled_core.codecs.count_told(outputs, LOOKED_AT)
-        if found is not None:
-            return {Told(*told.split(b'"')): count for told, count in found.items()}
+    found = _compiled("count_told", outputs, LOOKED_AT)
+    if found is not None:
+        return {Told(*told.split(b'"')): count for told, count in found.items()}
     return dict(Counter(told_in(output.value) for output in outputs))

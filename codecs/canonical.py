@@ -45,11 +45,8 @@ class NotJsonError(CanonicalError):
 
 
 def canonical_json(value: Any) -> bytes:
-    """RFC 8785 bytes of a JSON value: None, bool, int, float, str, list or tuple, dict.
-
-    Raises:
-        CanonicalError: it holds something that RFC 8785 cannot say.
-    """
+    """RFC 8785 bytes of a JSON value: None, bool, int, float, str, list or tuple, dict. Raises `CanonicalError` where
+    it holds something that RFC 8785 cannot say."""
     _check_depth(value)
     try:
         return rfc8785.dumps(value)
@@ -63,11 +60,8 @@ _sorted = msgspec.json.Encoder(order="sorted").encode
 
 
 def fast_canonical(value: Any) -> bytes:
-    """As `canonical_json`, for structs and plain values of our own: 1 to 7 us where it takes 8 to 75.
-
-    Raises:
-        CanonicalError: it holds something that RFC 8785 cannot say.
-    """
+    """As `canonical_json`, for structs and plain values of our own: 1 to 7 us where it takes 8 to 75. Raises
+    `CanonicalError`."""
     try:
         return _sorted(value) if _sorts_alike((value,), 0) else canonical_json(msgspec.to_builtins(value))
     except UnicodeEncodeError:
@@ -167,22 +161,17 @@ _NONE_SETTLED: Mapping[str, str] = {}
 
 
 def canonical_hash(
-    value: Any,
-    version: CanonicalisationVersion | None = None,
-    settled: Mapping[str, str] = _NONE_SETTLED,
+    value: Any, version: CanonicalisationVersion | None = None, settled: Mapping[str, str] = _NONE_SETTLED
 ) -> tuple[str, CanonicalisationVersion]:
     """The canonical hash of a parsed JSON value [V §7], and the version of the rules it was computed under.
 
-    Args:
-        value: what a JSON parser gave. Integer literals beyond 2^53 must still be integers: see
-            `parse_json` for text.
-        version: the rules; by default `"0.2"` for an object whose `canonicalisation_version` says so, else `"0.3"`,
-            which settles every text and every member name first (NFKC, look-alikes, invisible characters).
-        settled: what `unicode_text.settle` makes of texts for which the caller knows it already.
+    Integer literals of `value` beyond 2^53 must still be integers (`parse_json`). The `version` is by default `"0.2"`
+    for an object whose `canonicalisation_version` says so, else `"0.3"`, which settles every text and member name first
+    (NFKC, look-alikes, invisible characters). `settled` are texts with what `unicode_text.settle` makes of them, where
+    that is known already.
 
-    Raises:
-        CanonicalError: the value has no canonical form, two member names become the same, or the object states
-            another version.
+    Raises `CanonicalError` where the value has no canonical form, two member names become the same, or the object
+    states another version.
     """
     if version is None:
         stated = (
@@ -200,15 +189,8 @@ def canonical_hash(
 
 
 def assertion_hash(text: str, kind: str) -> str:
-    """The canonical hash of an assertion under version 0.3, that of `{"assertion": text, "kind": kind}`.
-
-    Args:
-        text: the assertion's.
-        kind: the assertion's.
-
-    Raises:
-        CanonicalError: the text holds a lone surrogate.
-    """
+    """The canonical hash of an assertion under version 0.3, that of `{"assertion": text, "kind": kind}`. Raises
+    `CanonicalError` for a text with a lone surrogate."""
     claim = {"assertion": text, "kind": kind}
     if text.isascii():  # nothing to settle, and both encodings write it alike: 0.6 us instead of 1.2
         return "sha256:" + sha256(_sorted(claim)).hexdigest()
@@ -226,10 +208,8 @@ def _sorted_alike(value: Any) -> bytes | None:
 def parse_json(text: bytes | str) -> Any:
     """A JSON text (RFC 8259, UTF-8) as plain values, without what would lose something on the way.
 
-    Raises:
-        NotJsonError: it is not JSON.
-        CanonicalError: a member name occurs twice; an integer literal is beyond 2^53; a number is too
-            large to be finite; it is nested deeper than `MAX_DEPTH`.
+    Raises `NotJsonError` for what is not JSON, and `CanonicalError` for a member name that occurs twice, an integer
+    literal beyond 2^53, a number too large to be finite, and nesting deeper than `MAX_DEPTH`.
     """
     data = text if isinstance(text, bytes) else b""
     try:

@@ -76,12 +76,8 @@ class Entry(NamedTuple):
 
 
 def checks_in(note: str) -> tuple[str, ...] | None:
-    """The checks that a footnote consists of, in order; None where it is anything else, and so prose.
-
-    Args:
-        note: what stands behind its number. Checks are parted by `;`, commas, line ends or marks of list items, and
-            each may stand in back-ticks.
-    """
+    """The checks that a footnote consists of, in order; None where it is anything else, and so prose. They are parted
+    by `;`, commas, line ends or marks of list items, and each may stand in back-ticks."""
     found: list[str] = []
     at = _past_parting(note, 0)
     while at < len(note):
@@ -136,12 +132,8 @@ def _begins_value(text: str, at: int) -> bool:
 
 
 def definitions(text: str, plan: Layout) -> tuple[list[Definition], list[str]]:
-    """The footnotes that are checks, in order, and what is left out, a sentence each.
-
-    Args:
-        text: Markdown.
-        plan: of it. What stands in a quotation or in code is another one's, and no footnote.
-    """
+    """The footnotes of a Markdown text that are checks, in order, and what is left out, a sentence each. By the `plan`
+    of the text, what stands in a quotation or in code is no footnote."""
     found: list[Definition] = []
     told: list[str] = []
     labels = set[str]()
@@ -198,15 +190,8 @@ class _Entry(msgspec.Struct):
 
 
 def entries_of(block: str, *, closed: bool = True) -> tuple[list[Entry], list[str], bool]:
-    """What a block of checks says.
-
-    Args:
-        block: its lines, without the fences.
-        closed: a fence ends it.
-
-    Returns:
-        Its entries; what is left out, a sentence each; and whether it was read at all.
-    """
+    """What a block of checks says, by its lines without the fences, `closed` by one or not: its entries; what is left
+    out, a sentence each; and whether it was read at all."""
     if len(block) > MAX_BLOCK:
         return [], [f"A block of checks has more than {MAX_BLOCK} characters; it is left out."], False
     data = block.encode("utf-8", "replace")
@@ -250,16 +235,10 @@ def few(told: Iterable[str]) -> list[str]:
 def matched(
     entries: Sequence[Entry], statements: Iterable[Iterable[str]]
 ) -> tuple[dict[int, tuple[str, ...]], list[str]]:
-    """Which checks the entries of blocks give each statement.
+    """The checks that the entries of all blocks give each of the `statements` (texts), by its place; and one sentence
+    on the entries that match none, if any.
 
     A statement has those of each entry that says it; where several say the same words, all of them have the checks.
-
-    Args:
-        entries: of all blocks.
-        statements: the texts by which each is known.
-
-    Returns:
-        The checks by the place of the statement; and one sentence on the entries that match none, where there are any.
     """
     if not entries:
         return {}, []

@@ -62,64 +62,36 @@ class ReadRecords(NamedTuple):
 
 Fields = Sequence[str]
 
-CURSOR: Final[Fields] = (
-    "data",
-    "at",
-    "end",
-    "left",
-    "base_offset",
-    "first_timestamp",
-    "append_time",
-    "count",
-    "next",
-    "least",
-)
-"""`record_batches.Cursor`, as a tuple."""
 OUTPUT: Final[Fields] = ("topic", "key", "value", "headers")
 """`blocks.Output`."""
 HEADER: Final[Fields] = ("name", "value")
 """A record's header."""
 EVENT: Final[Fields] = ("kind", "source", "offset", "timestamp", "headers", "key", "value")
 """Attributes of `blocks.Event`; the core asks for them by name."""
-STORED: Final[Fields] = ("offset", "timestamp", "key", "value", "headers")
-"""Attributes of a stored record, and what `ReadAs.type` is called with where it makes one."""
-EVENT_FOR: Final[Fields] = ("source", "offset", "timestamp", "headers", "key", "value")
-"""What `ReadAs.event_for` is called with."""
-PACKED_BLOCK: Final[Fields] = ("header", "events")
-"""A block in the ledger, MessagePack."""
-OPENED_BLOCK: Final[Fields] = ("header_length", "events", "root")
-SEALED_BLOCK: Final[Fields] = ("data", "root")
-PORTION: Final[Fields] = ("end", "byte_count")
-STRETCH: Final[Fields] = ("inputs", "first", "last")
-"""`blocks.Stretch`."""
-PACKED_RECORDS: Final[Fields] = ("records", "end")
-
+_CURSOR: Final = "data at end left base_offset first_timestamp append_time count next least"
 TUPLES: Final[Mapping[str, Fields]] = {
-    "cursor": CURSOR,
+    "cursor": tuple(_CURSOR.split()),  # `record_batches.Cursor`
     "read_bounds": ReadBounds._fields,
     "read_as": ReadAs._fields,
     "read_records": ReadRecords._fields,
     "output": OUTPUT,
     "header": HEADER,
     "event": EVENT,
-    "stored": STORED,
-    "event_for": EVENT_FOR,
-    "packed_block": PACKED_BLOCK,
-    "opened_block": OPENED_BLOCK,
-    "sealed_block": SEALED_BLOCK,
-    "portion": PORTION,
-    "stretch": STRETCH,
-    "packed_records": PACKED_RECORDS,
+    "stored": ("offset", "timestamp", "key", "value", "headers"),  # what `ReadAs.type` makes one of, and its attributes
+    "event_for": ("source", "offset", "timestamp", "headers", "key", "value"),  # what `ReadAs.event_for` is called with
+    "packed_block": ("header", "events"),  # in the ledger, MessagePack
+    "opened_block": ("header_length", "events", "root"),
+    "sealed_block": ("data", "root"),
+    "portion": ("end", "byte_count"),
+    "stretch": ("inputs", "first", "last"),  # `blocks.Stretch`
+    "packed_records": ("records", "end"),
 }
 """Every tuple that goes between Python and `codecs._native`, by its name in C."""
 
 
 def fingerprint(*declared: Mapping[str, Fields]) -> str:
-    """A name for a layout: 16 hexadecimal digits, others for any other tuple, field or order.
-
-    Args:
-        declared: tuples and codes by their names, each with its fields in order.
-    """
+    """A name for a layout (tuples and codes by their names, each with its fields in order): 16 hexadecimal digits,
+    others for any other tuple, field or order."""
     text = repr([(name, tuple(fields)) for one in declared for name, fields in one.items()])
     return sha256(text.encode()).hexdigest()[:16]
 
@@ -133,12 +105,7 @@ VERSION: Final = 37
 
 
 def usable(found: ModuleType, layout: str) -> bool:
-    """Whether a compiled module is the one that belongs to this code, and `SLUICE_PURE` does not forbid it.
-
-    Args:
-        found: the module.
-        layout: the one that it must have been built from.
-    """
+    """Whether a compiled module was built from this layout, and `SLUICE_PURE` does not forbid it."""
     same = (getattr(found, "VERSION", None), getattr(found, "LAYOUT", None)) == (VERSION, layout)
     return same and not getattr(found, "PURE", True)
 

@@ -134,11 +134,7 @@ _reviews = msgspec.json.Decoder(Review)
 
 
 def decode_emission(data: bytes | None) -> Emission | Fault:
-    """An emission in the JSON form: every assertion has `span` and `span_key`, every time is one.
-
-    Args:
-        data: the record's value.
-    """
+    """An emission in the JSON form: every assertion has `span` and `span_key`, every time is one."""
     emission = decode_json(data, _emissions)
     if isinstance(emission, Fault):
         return emission
@@ -146,12 +142,7 @@ def decode_emission(data: bytes | None) -> Emission | Fault:
 
 
 def too_annotated(emission: Emission, most: int = records.MAX_ASSERTIONS) -> Fault | None:
-    """`too-many-annotations` where an emission has more assertions than it may, or more annotations of all of them.
-
-    Args:
-        emission: as it came, or in the JSON form.
-        most: how many of either it may have.
-    """
+    """`too-many-annotations` where an emission has more assertions, or annotations of all of them, than `most`."""
     assertions, count = emission.assertions or (), 0
     for assertion in assertions:
         provenance = assertion.provenance
@@ -185,9 +176,7 @@ def _names_of(emission: Emission) -> Iterator[tuple[str, str | None]]:
 
 def normalise_emission(emission: Emission) -> Emission | Fault:
     """Either encoding to the JSON form, and every rule that goes beyond the schema, but that of a JSON form's names.
-
-    The record must have just been decoded: its assertions are completed in place.
-    """
+    Completes the assertions of the record, which must have just been decoded, in place."""
     fault = _check_time("$.emitted_at", emission.emitted_at)
     if fault is not None:
         return fault
@@ -265,10 +254,8 @@ def _closer_look(emission: Emission, assertion: Assertion, path: str, place: int
 
 
 def assertion_text(emission: Emission, assertion: Assertion) -> str:
-    """What the assertion says, of an emission that `decode_emission` returned.
-
-    Empty for token offsets without an `assertion` text: only the tokenizer that it names could tell.
-    """
+    """What an assertion of an emission that `decode_emission` returned says. Empty for token offsets without an
+    `assertion` text."""
     if assertion.assertion is not None:
         return assertion.assertion
     span, text = assertion.span, emission.text or ""
@@ -504,11 +491,7 @@ _citations = decoder_of(Citation)
 
 
 def decode_sighting(data: bytes | None) -> Sighting | Fault:
-    """A sighting whose time is one, and whose content is not too long.
-
-    Args:
-        data: the record's value.
-    """
+    """A sighting whose time is one, and whose content is not too long."""
     sighting = decode_json(data, _sightings)
     if isinstance(sighting, Fault):
         return sighting

@@ -102,26 +102,15 @@ class Fault(msgspec.Struct, frozen=True, gc=False):
 
 
 def schema_fault(path: str, expected: str, got: object) -> Fault:
-    """A `schema` fault, in the wording that all faults of this reason share.
-
-    Args:
-        path: JSONPath of the member.
-        expected: what the member has to be.
-        got: what came instead; it is shown shortened.
-    """
+    """A `schema` fault: what the member at a JSONPath (`path`) has to be (`expected`), and what came instead (`got`,
+    shortened)."""
     shown = cut(got if isinstance(got, str) else repr(got))
     return Fault("schema", printable(f"{path}: expected {expected}, got {shown}"))
 
 
 def too_many(path: str, what: str, most: int, got: object) -> Fault:
-    """A `too-many-annotations` fault.
-
-    Args:
-        path: JSONPath of the member.
-        what: there are too many of: assertions or annotations.
-        most: how many there may be.
-        got: how many there are.
-    """
+    """A `too-many-annotations` fault: `what` there is too much of at a JSONPath (`path`), how many there may be
+    (`most`) and are (`got`)."""
     return Fault("too-many-annotations", f"{path}: expected at most {most} {what}, got {got}")
 
 
@@ -131,10 +120,10 @@ def cut(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with everything that no reader sees (controls, bidi, zero width, fillers) as an escape: `\\u202e`.
+    """The text with everything that no reader sees (controls, bidi, zero width, fillers) as an escape: `\\u202e`; line
+    ends stay.
 
-    Sentences quote what strangers wrote, and stand on terminals and in headers; line ends stay. A dead letter's detail
-    is one, so the table is ours (Unicode 14.0) and not the interpreter's: a ledger folds to the same bytes everywhere.
+    The table is ours (Unicode 14.0) and not the interpreter's, so that a ledger folds to the same bytes everywhere.
     """
     if text.isascii() and text.isprintable():
         return text

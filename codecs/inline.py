@@ -34,12 +34,8 @@ _ENCODED: Final = re.compile(r"[;\[\]%\s]")
 
 
 def read_value(key: str, raw: str) -> Any:
-    """What a parameter says, in the type that its key asks for; None where it is illegal.
-
-    Args:
-        key: of the parameter.
-        raw: its text, percent-encoded.
-    """
+    """What a parameter of this `key`, percent-encoded, says, in the type that the key asks for; None where it is
+    illegal."""
     value = _decoded(raw)
     if value is None:
         return None
@@ -163,17 +159,12 @@ class Separated(NamedTuple):
 
 
 def parse_inline(emission: Emission) -> Emission | Fault:
-    """The JSON form of an emission whose `text` holds annotations and whose `assertions` is None.
+    """The JSON form of an emission whose `text` holds annotations and whose `assertions` is None;
+    `too-many-annotations` where it holds more than an emission may.
 
     Every sentence becomes an assertion, in order, those without a group unannotated (`provenance` None). A group or a
     footnote belongs to the sentence that holds the last character before it; a group that no text precedes stays
     ordinary text.
-
-    Args:
-        emission: as it came.
-
-    Returns:
-        `too-many-annotations` where it holds more than an emission may; what lies beyond that is not read.
     """
     return _parsed(emission)[0]
 
@@ -219,13 +210,8 @@ def _assertion(span: tuple[int, int], marks: list[Mark], said: tuple[str, ...]) 
 
 
 def separate(text: str, vocabulary: str = NEWEST, most: int = 1 << 62, seen: str | None = None) -> Separated:
-    """Takes groups, references to footnotes that are checks, those footnotes, and blocks of checks out of a text.
-
-    Args:
-        text: an answer.
-        vocabulary: of its groups.
-        most: so many groups are read.
-        seen: the text with blanks in place of what must not be read, as long as it is; all of it where it is left out.
+    """Takes groups (at most `most`, of a `vocabulary`), references to footnotes that are checks, those footnotes, and
+    blocks of checks out of a text. `seen` is the text with blanks in place of what must not be read, as long as it is.
     """
     seen = text if seen is None else seen
     if "[" not in seen and not _CHECKS.search(seen):
@@ -374,11 +360,8 @@ def _terminal(word: str) -> str | None:
 
 
 def _annotation(head: re.Match[str], parameters: str, vocabulary: str) -> tuple[Annotation, tuple[str, ...]]:
-    """The annotation of one group, and the checks in it, which are its assertion's. Of illegal parameters nothing is
-    kept but that there were some: `unknown`.
-
-    The flag stands only where the class is known: for the others the class itself says it.
-    """
+    """The annotation of one group, and the checks in it. Of illegal parameters nothing is kept but that there were
+    some: `unknown`, which stands only where the class is known."""
     name = _terminal(head[1]) or head[1][:MAX_CLASS] or NO_CLASS
     legal = not head[2].strip()
     given: dict[str, Any] = {}
@@ -418,9 +401,8 @@ _BESIDE: Final = ("effect", "grounded", "confidence", "chain", "cites")
 def render_inline(emission: Emission) -> str | Fault:
     """The in-line text of an emission that `decode_emission` returned; a `schema` fault names what it cannot hold.
 
-    Checks of an assertion without annotations stand in a footnote. Parsing the text gives the same assertions again,
-    and names the sentences that had none as unannotated. That is checked here by doing it, so the grammar is written
-    down once, in the reading half.
+    Checks of an assertion without annotations stand in a footnote. The text is parsed again: it must give the same
+    assertions, and sentences that had none are named as unannotated.
     """
     text = emission.text
     if text is None:
@@ -532,10 +514,8 @@ def _difference(emission: Emission, text: str, rendered: str) -> Fault | None:
 
 
 def parsed_form(emission: Emission) -> dict[str, Any]:
-    """The JSON-ready form of an emission that `decode_emission` returned; decoding it again changes nothing.
-
-    The signature is left out: it was made of another record, without the flags.
-    """
+    """The JSON-ready form of an emission that `decode_emission` returned, without its signature; decoding it again
+    changes nothing."""
     form: dict[str, Any] = {"emission_id": emission.emission_id, "emitted_at": _time(emission.emitted_at)}
     if emission.emitter is not None:
         form["emitter"] = msgspec.to_builtins(emission.emitter)
@@ -557,12 +537,8 @@ def _assertion_form(assertion: Assertion, vocabulary: str) -> dict[str, Any]:
         form["assertion"] = assertion.assertion
     form["kind"] = assertion.kind
     form["provenance"] = [_annotation_form(annotation, vocabulary) for annotation in assertion.annotations]
-    if assertion.effect is not None:
-        form["effect"] = assertion.effect
-    if assertion.grounded is not None:
-        form["grounded"] = assertion.grounded
-    if assertion.confidence is not None:
-        form["confidence"] = assertion.confidence
+    beside = {name: getattr(assertion, name) for name in ("effect", "grounded", "confidence")}
+    form |= {name: value for name, value in beside.items() if value is not None}
     if assertion.chain is not None:
         form["chain"] = [_step(step) for step in assertion.chain]
     if assertion.cites is not None:
@@ -604,12 +580,9 @@ def _step(step: AnyStep) -> dict[str, Any]:
     if isinstance(step, Retrieval) and step.timestamp is not None:
         form["timestamp"] = _time(step.timestamp)
     if isinstance(step, Derived):  # both sides are kept [C §9.1], and both may hold times
-        form |= {side: [_step(inner) for inner in steps] for side, steps in _sides(step) if steps}
+        sides = (("left", step.left), ("right", step.right))
+        form |= {side: [_step(inner) for inner in steps] for side, steps in sides if steps}
     return form
-
-
-def _sides(step: Derived) -> tuple[tuple[str, list[AnyStep]], tuple[str, list[AnyStep]]]:
-    return ("left", step.left), ("right", step.right)
 
 
 def _time(value: str | int) -> str:

@@ -19,12 +19,7 @@ _UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def why_not_json(data: bytes, error: Exception) -> str:
-    """Returns in half a sentence why a text is not JSON.
-
-    Args:
-        data: the text.
-        error: what the decoder raised.
-    """
+    """Why a text is not JSON, in half a sentence, by what the decoder raised."""
     if data.startswith(codecs.BOM_UTF8):
         return "it begins with a byte order mark, which JSON does not allow (RFC 8259, section 8.1)"
     if data.startswith(_UTF16):
@@ -51,11 +46,8 @@ def _lone_surrogate(data: bytes) -> str:
 
 
 def repeated_member(data: bytes) -> str | None:
-    """Returns the first member name that occurs twice in one object, or None; a text that is not JSON has no such name.
-
-    Args:
-        data: a JSON text. Most decoders keep the last of such members and say nothing.
-    """
+    """The first member name that occurs twice in one object of a JSON text, or None. Most decoders keep the last such
+    member."""
     repeated: list[str] = []
 
     def take(pairs: list[tuple[str, Any]]) -> None:

@@ -61,24 +61,16 @@ def domain_of(origin: str) -> Domain:
 
 
 def write_adoption(adoption: Adoption, origin: str, signer: Signer | None) -> tuple[bytes, bytes]:
-    """The key and the value of an adoption's record.
-
-    Args:
-        adoption: what it says, without a signature.
-        origin: the deployment's name: elsewhere the signature does not hold.
-        signer: of whoever adopts; None: it stands unsigned.
-    """
+    """The key and the value of an `adoption`'s record, signed for the deployment of this name (`origin`); unsigned
+    without a `signer`."""
     said: dict[str, Any] = msgspec.to_builtins(adoption)
     value = said if signer is None else signed(said, signer, domain_of(origin))
     return KEY_PREFIX + adoption.topic.encode(), fast_canonical(value)
 
 
 def read_adoption(key: bytes | None, value: bytes | None) -> Adoption:
-    """The adoption that a record holds.
-
-    Raises:
-        DoesNotHoldError: it holds none, or one that its key does not name.
-    """
+    """The adoption that a record holds. Raises `DoesNotHoldError` where it holds none, or one that its key does not
+    name."""
     raw = value or b""
     if len(raw) > MAX_ADOPTION_BYTES:
         raise DoesNotHoldError(
@@ -100,8 +92,8 @@ def read_adoption(key: bytes | None, value: bytes | None) -> Adoption:
 def adopted_in(block: Block) -> Mapping[str, str]:
     """What the next block has to name instead of the ids that this one does, by topic.
 
-    An adoption that was made for another id than the block's means nothing here: so one that comes again never does.
-    Whether it may stand in a ledger the fold has checked (streams/policy/policy.py).
+    An adoption for another id than the block's means nothing here. The fold has checked that it may stand in a ledger
+    (streams/policy/policy.py).
     """
     found: dict[str, str] = {}
     for event in events_of_kind(block.events, EventKind.ADOPT):
@@ -160,13 +152,8 @@ _claim = msgspec.json.Decoder(Claim)
 
 
 def write_claim(claim: Claim, origin: str, signer: Signer | None) -> bytes:
-    """A claim's record value.
-
-    Args:
-        claim: what it says.
-        origin: the name of the lane's log.
-        signer: of the worker; None: it has no key, and the claim stands unsigned.
-    """
+    """A `claim`'s record value for the lane's log of this name (`origin`); unsigned where the worker has no key
+    (`signer`)."""
     text = f"{_json.encode(claim).decode()}\n{origin}\n"
     return (text if signer is None else signer.sign(text)).encode()
 
@@ -177,11 +164,8 @@ def claim_hash(value: bytes) -> str:
 
 
 def read_claim(value: bytes | None) -> SignedClaim:
-    """The claim that a record with the key `claim` holds.
-
-    Raises:
-        DoesNotHoldError: it holds none, or one of a format that this package does not read.
-    """
+    """The claim that a record with the key `claim` holds. Raises `DoesNotHoldError` where it holds none, or one of
+    another format."""
     raw = value or b""
     if len(raw) > MAX_BYTES:
         raise DoesNotHoldError("a claim is too long", expected=f"{MAX_BYTES} bytes at most", got=f"{len(raw)}")
@@ -225,22 +209,13 @@ _write = msgspec.json.Encoder(order="sorted")
 
 
 def identity_event(identity: LedgerIdentity, was: str | None, time: int) -> Event:
-    """The event of an identity.
-
-    Args:
-        identity: what it says; its own `was` is not looked at.
-        was: the application that wrote the ledger before; None in the first block.
-        time: of the event, Unix ms.
-    """
+    """The event of an `identity`, at a `time` in Unix ms; `was` is the application that wrote the ledger before, None
+    in the first block."""
     return Event(EventKind.LEDGER, 0, 0, time, [], None, _write.encode(replace(identity, was=was)))
 
 
 def identity_in(block: Block) -> LedgerIdentity | None:
-    """The identity that a block holds; None where it holds none.
-
-    Raises:
-        DoesNotHoldError: it holds several, or one in another form.
-    """
+    """The identity that a block holds, if any. Raises `DoesNotHoldError` for several, or one in another form."""
     events = events_of_kind(block.events, EventKind.LEDGER)
     if not events:
         return None

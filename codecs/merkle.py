@@ -86,24 +86,16 @@ class Frontier(NamedTuple):
 
 
 def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
-    """The audit path of the leaf at `index`, from its sibling up (RFC 6962, section 2.1.1).
-
-    Raises:
-        IndexError: there is no such leaf.
-    """
+    """The audit path of the leaf at `index`, from its sibling up (RFC 6962, section 2.1.1). Raises `IndexError` where
+    there is none."""
     if not 0 <= index < len(leaves):
         raise IndexError(f"no leaf {index} in a tree of {len(leaves)}")
     return _siblings(list(leaves), index)
 
 
 def consistency_proof(leaves: Sequence[bytes], first: int) -> list[bytes]:
-    """That the tree of the first so many leaves is the beginning of this one (RFC 6962, section 2.1.2).
-
-    Empty where `first` is 0 or all of them.
-
-    Raises:
-        IndexError: there are fewer leaves than `first`.
-    """
+    """That the tree of the first so many leaves is the beginning of this one (RFC 6962, section 2.1.2); empty where
+    `first` is 0 or all of them. Raises `IndexError` where there are fewer."""
     if not 0 <= first <= len(leaves):
         raise IndexError(f"no tree of {first} leaves in one of {len(leaves)}")
     if first in (0, len(leaves)):
@@ -127,11 +119,8 @@ def _siblings(level: list[bytes], index: int) -> list[bytes]:
 
 
 def sides(index: int, size: int) -> list[bool]:
-    """Whether each sibling in the path of a leaf, from the leaf up, stands to its left.
-
-    Raises:
-        DoesNotHoldError: a tree of this size has no such leaf.
-    """
+    """Whether each sibling in the path of a leaf, from the leaf up, stands to its left. Raises `DoesNotHoldError` where
+    a tree of this size has no such leaf."""
     if not 0 <= index < size:
         raise DoesNotHoldError("a proof names a leaf that its tree does not have", got=f"{index} of {size}")
     found: list[bool] = []
@@ -144,15 +133,8 @@ def sides(index: int, size: int) -> list[bool]:
 
 
 def climb(leaf: bytes, path: Iterable[tuple[bool, bytes]]) -> bytes:
-    """The root that a leaf's path leads to.
-
-    Args:
-        leaf: hashed already.
-        path: from the leaf's sibling up, each with whether it stands to the left (`sides`).
-
-    Raises:
-        DoesNotHoldError: something in the path is no hash.
-    """
+    """The root that the path of a leaf (hashed already) leads to, from its sibling up, each with whether it stands to
+    the left (`sides`). Raises `DoesNotHoldError` for what is no hash."""
     hashed = leaf
     for is_left, sibling in path:
         _demand_hash(sibling)
@@ -161,19 +143,10 @@ def climb(leaf: bytes, path: Iterable[tuple[bool, bytes]]) -> bytes:
 
 
 def demand_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], wanted: bytes) -> None:
-    """Demands that a leaf is at a place of a tree (RFC 9162, 2.1.3.2).
+    """Demands that a `leaf` (its hash) is at a place (`index`) of a tree of this `size` and root (`wanted`) by the
+    siblings' hashes, from the leaf up (`path`; RFC 9162, 2.1.3.2). Else raises `DoesNotHoldError`.
 
     The caller must know `size` from a trusted source: trees of some other sizes have the same path at the same place.
-
-    Args:
-        leaf: the leaf's hash.
-        index: the leaf's place, from 0 on.
-        size: how many leaves the tree has.
-        path: the hashes of the siblings, from the leaf up.
-        wanted: the tree's root.
-
-    Raises:
-        DoesNotHoldError: the path does not show that.
     """
     _demand_hash(leaf)
     steps = sides(index, size)
@@ -185,18 +158,8 @@ def demand_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], 
 
 
 def demand_consistency(first: int, first_root: bytes, second: int, second_root: bytes, path: Sequence[bytes]) -> None:
-    """Demands that an earlier tree is the beginning of a later one (RFC 9162, 2.1.4.2).
-
-    Args:
-        first: how many leaves the earlier tree has.
-        first_root: the earlier tree's root.
-        second: how many leaves the later tree has.
-        second_root: the later tree's root.
-        path: the proof's hashes.
-
-    Raises:
-        DoesNotHoldError: the path does not show that.
-    """
+    """Demands that a tree of `first` leaves with the root `first_root` is the beginning of one of `second` leaves with
+    `second_root`, by the hashes of a proof (`path`; RFC 9162, 2.1.4.2). Else raises `DoesNotHoldError`."""
     if not 0 <= first <= second:
         raise DoesNotHoldError("a later tree has fewer leaves", expected=f"{first} or more", got=str(second))
     if first in (0, second):

@@ -50,11 +50,7 @@ class Verifier:
 
     @classmethod
     def parse(cls, text: str) -> Verifier:
-        """The verifier of this text.
-
-        Raises:
-            UsageError: it is none; the sentence says what is wrong.
-        """
+        """The verifier of this text. Raises `UsageError`, which says what is wrong with it."""
         given = text.strip()
         if given.startswith(_PRIVATE):  # and is not quoted
             raise UsageError(
@@ -91,14 +87,7 @@ class Signer:
     """Who signs: a name and a private key. `str()` of it tells the name only; `encoded` is the secret."""
 
     def __init__(self, name: str, seed: bytes) -> None:
-        """
-        Args:
-            name: without white space and `+`; by it the signature is found.
-            seed: 32 bytes that nobody else knows.
-
-        Raises:
-            UsageError: there is no such name or seed.
-        """
+        """Raises `UsageError` for a name with white space or `+`, and a seed that has not 32 bytes."""
         if not _NAME.fullmatch(name):
             raise UsageError("not a key's name", expected="1 to 256 characters without white space and +", got=name)
         if len(seed) != SEED_BYTES:
@@ -111,11 +100,7 @@ class Signer:
 
     @classmethod
     def parse(cls, text: str) -> Signer:
-        """The signer of this text; an error never quotes it.
-
-        Raises:
-            UsageError: it is none.
-        """
+        """The signer of this text. Raises `UsageError`, which never quotes it."""
         given = text.strip()
         if not given.startswith(_PRIVATE):
             raise UsageError("not a private key", expected=_PRIVATE + _FORM)
@@ -142,11 +127,8 @@ class Signer:
         return self._key.sign(raw)
 
     def sign(self, text: str) -> str:
-        """The signed note of a text.
-
-        Raises:
-            ValueError: a text ends in a line feed, holds no other control character, and is not half a megabyte long.
-        """
+        """The signed note of a text. Raises `ValueError` for one that does not end in a line feed, holds another
+        control character, or is half a megabyte long."""
         if not text.endswith("\n") or _CONTROL.search(text) or len(text.encode()) > MAX_BYTES // 2:
             raise ValueError("a note's text ends in a line feed, holds no other control character, and is bounded")
         signature = base64.b64encode(self.verifier.id + self._key.sign(text.encode())).decode()
@@ -169,11 +151,7 @@ class Note(NamedTuple):
 
 
 def parse_note(note: str | bytes) -> Note:
-    """The parts of a note, unverified.
-
-    Raises:
-        DoesNotHoldError: it is none.
-    """
+    """The parts of a note, unverified. Raises `DoesNotHoldError` for what is none."""
     raw = note if isinstance(note, bytes) else note.encode("utf-8", "surrogatepass")
     if len(raw) > MAX_BYTES:
         raise DoesNotHoldError("a note is too long", expected=f"{MAX_BYTES} bytes at most", got=f"{len(raw)}")
@@ -201,11 +179,8 @@ def _signature(line: str) -> Signature:
 
 
 def signers_of(note: Note, verifiers: Iterable[Verifier]) -> Sequence[Verifier]:
-    """All of these who have signed the note, each once, in the order of the signatures: one or more.
-
-    Raises:
-        DoesNotHoldError: none of them has, or a signature under one of their names and ids does not hold.
-    """
+    """All of these who have signed the note, each once, in the order of the signatures. Raises `DoesNotHoldError` where
+    none has, or a signature under one of their names and ids does not hold."""
     known = {(verifier.name, verifier.id): verifier for verifier in verifiers}
     signed: dict[tuple[str, bytes], Verifier] = {}
     for name, key_id, raw in note.signatures:
@@ -229,10 +204,7 @@ def _names(keys: Iterable[tuple[str, bytes]]) -> str:
 
 
 def unbase64(text: str) -> bytes | None:
-    """The bytes of a base64 text (RFC 4648, section 4), None where it is none.
-
-    Strict: one text for the same bytes, so that no changed character means the same.
-    """
+    """The bytes of a base64 text (RFC 4648, section 4) in its one spelling; None for any other."""
     try:
         raw = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
@@ -323,15 +295,11 @@ def digest(text: str) -> str:
 
 
 def origin(ledger_id: str, ledger: str, lane: int) -> str:
-    """The name of a lane's log.
+    """The name of a lane's log: of a ledger by its `ledger_id` (or the application's name), the topic's full name
+    (`ledger`) and the `lane` number.
 
     Characters that no origin should have (white space and `+` among them) are percent-encoded; different logs keep
     different names, since neither a topic's name nor a number holds a slash.
-
-    Args:
-        ledger_id: the ledger's (ledger_identity.py); of one without an id the application's name.
-        ledger: the ledger topic's full name.
-        lane: the lane's number.
     """
     return f"{quote(ledger_id, safe='/:@', errors='surrogatepass')}/{ledger}/{lane}"
 
@@ -347,11 +315,8 @@ def leaf_of(block: str) -> bytes:
 
 
 def parse_checkpoint(text: str) -> Checkpoint:
-    """The checkpoint of a note's text; its lines must be the ones that `text` writes.
-
-    Raises:
-        DoesNotHoldError: it is none of ours; the sentence names the line.
-    """
+    """The checkpoint of a note's text, in the lines that `text` writes. Raises `DoesNotHoldError`, which names the
+    line."""
     lines = text.split("\n")
     if lines.pop() or len(lines) < 7:
         raise DoesNotHoldError("a checkpoint is too short", expected="seven lines or more", got=str(len(lines)))

@@ -202,13 +202,8 @@ class CodeSpans:
             self._later.setdefault(len(match[0]), []).append(match.start())
 
     def end(self, start: int, length: int, most: int) -> int:
-        """Where the code span ends that a run of back-ticks opens; the end of the run where none closes it.
-
-        Args:
-            start: of the run; never less than before.
-            length: of the run.
-            most: a code span has to end before this position.
-        """
+        """The end, before position `most`, of the code span that a run of back-ticks of this `length` opens at `start`
+        (never less than before); the end of the run where none closes it."""
         same = self._later[length]
         while same and same[-1] <= start:
             same.pop()
@@ -276,16 +271,11 @@ _THEN_LOWER: Final = re.compile(r"[^euatl]*+l")  # SB8: ( not (OLetter | Upper |
 
 
 def sentences(text: str, ends: Iterable[int] = (), most: int = 1 << 62) -> list[tuple[int, int]]:
-    """The sentences of a text in order, without the white space around them; every other character is in one.
+    """The sentences of a text in order, as half-open code point offsets, without the white space around them; every
+    other character is in one. Time and memory are linear.
 
-    Args:
-        text: any text; time and memory are linear in its length.
-        ends: ascending positions of groups: where what stands before one ends like a sentence, the sentence does end
-            there, whatever follows it.
-        most: after so many, and the rest of the text before the next cut, no more are looked for.
-
-    Returns:
-        Half-open code point offsets.
+    `ends` are ascending positions of groups: where what stands before one ends like a sentence, the sentence does end
+    there. After `most`, and the rest of the text before the next of these, no more are looked for.
     """
     kinds = text.translate(_KINDS)
     cuts = [match.start() for match in _BLANK_LINE.finditer(text)]

@@ -73,10 +73,8 @@ class Batch(NamedTuple):
 
 
 def batches(data: bytes) -> Iterator[Batch]:
-    """The whole batches in `data`, in order; a fetch answer may end within one.
-
-    Of a batch of another format only `start`, `end`, `magic` and `base_offset` mean anything.
-    """
+    """The whole batches in `data`, in order; a fetch answer may end within one. Of a batch of another format only
+    `start`, `end`, `magic` and `base_offset` mean anything."""
     at, size = 0, len(data)
     while size - at > _MAGIC_AT:
         base, length = _FRONT.unpack_from(data, at)
@@ -143,20 +141,12 @@ class Cursor(msgspec.Struct):
 def read_events(
     cursor: Cursor, source: int, first: int, most: int, room: int, event_for: EventFor
 ) -> tuple[list[Event], int]:
-    """Reads records as events, and moves the cursor behind them.
+    """Reads records from a `cursor` as events of a `source`, and moves it behind them: the events, and how many bytes
+    of keys, values and headers those have that were kept whole.
 
-    Args:
-        cursor: where.
-        source: of the events.
-        first: records below this offset are passed: a batch is fetched whole, wherever in it was sought.
-        most, room: ends with so many events, or once they have so many bytes.
-        event_for: makes the event of a record that may be too large to keep, or have too many headers.
-
-    Returns:
-        The events, and how many bytes of keys, values and headers those have that were kept whole.
-
-    Raises:
-        ValueError: the records are not what their own lengths say.
+    Records below the offset `first` are passed, since a batch is fetched whole. It ends with `most` events, or once
+    they have `room` bytes. `event_for` makes the event of a record that may be too large to keep, or have too many
+    headers. Raises `ValueError` where the records are not what their own lengths say.
     """
     if compiled_core.codecs is not None:
         bounds = ReadBounds(source, first, most, room, MAX_INPUT_BYTES, MAX_HEADERS)
@@ -186,15 +176,10 @@ def read_stored(
 ) -> tuple[list[Stored], int]:
     """The same of records as they are stored: of any size, null header values null, and no name that is no UTF-8.
 
-    Args:
-        cursor, first, most, room: as above.
-        stored: makes what stands for a record.
-        in_place: whether the compiled core may give what is like that instead, and lies in the cursor's data.
-        having: only records with a header of this name are given, and the last one of the batch, by which a reader
-            knows how far it is; None: all are. Every record is looked at just the same.
-
-    Raises:
-        ValueError: the records are not what their own lengths say, or a header's name is no UTF-8.
+    `stored` makes what stands for a record; `in_place`: the compiled core may give what is like that instead, and lies
+    in the cursor's data. With `having` only records with a header of this name are given, and the last one of the
+    batch. `cursor`, `first`, `most` and `room` are those of `read_events`. Raises `ValueError` where the records are
+    not what their own lengths say, or a header's name is no UTF-8.
     """
     if compiled_core.codecs is not None:
         bounds = ReadBounds(None, first, most, room, max_bytes=0, max_headers=0)
@@ -257,11 +242,9 @@ def salvage_events(
     """As `read_events`, of a dense batch in which something is no record: that becomes an event all the same.
 
     The event's value is the raw bytes, and its key is null, so that the fold refuses it like any other unreadable
-    input. Where the end of a record cannot be found, the event's value is the rest of the batch, and the events of
-    the records that should follow have no value. This is needed since a broker checks the records of a compressed batch
-    less closely than sluice does, and an input that cannot be passed would stop its lane for ever.
-
-    The arguments and what is returned are those of `read_events`.
+    input. Where the end of a record cannot be found, the event's value is the rest of the batch, and the events of the
+    records that should follow have no value. A broker checks the records of a compressed batch less closely than sluice
+    does, and an input that cannot be passed would stop its lane for ever.
     """
     found, byte_count = list[Event](), 0
     while cursor.left > 0 and len(found) < most and byte_count < room:
@@ -381,13 +364,8 @@ class Producer(NamedTuple):
 
 
 def pack_records(outputs: list[Output], at: int, most: int) -> tuple[bytes, int]:
-    """The records of a batch, packed: outputs from `at` on, until they have more than `most` bytes; one at least.
-
-    All are of the batch's own time, and numbered from 0 on.
-
-    Returns:
-        Their bytes, and the place of the first output that is not among them.
-    """
+    """The records of a batch, packed, of its own time and numbered from 0: `outputs` from `at` on, until they have more
+    than `most` bytes, one at least; and the place of the first output that is not among them."""
     found = None if compiled_core.codecs is None else compiled_core.codecs.pack_records(outputs, at, most)
     if found is not None:
         return found
@@ -415,16 +393,11 @@ def batch_of(
     is_transactional: bool,
     checksum: Callable[[bytes], int],
 ) -> bytes:
-    """A batch as it is sent: its header, then the records.
+    """A batch as it is sent: its header, then the `records`, packed by `pack_records` and compressed by Kafka's codec
+    of this number (`compression`, 0 for none).
 
-    Args:
-        records: packed by `pack_records`, and compressed as `compression` says.
-        count: how many there are.
-        time: of each, Unix milliseconds.
-        producer: who sends it.
-        compression: Kafka's number for the codec, 0 for none.
-        is_transactional: whether it is part of a transaction.
-        checksum: the CRC-32C of some bytes.
+    There are `count` of them, each of the `time` in Unix milliseconds, from a `producer`, `is_transactional` or not;
+    `checksum` is the CRC-32C of some bytes.
     """
     bits = compression | (_TRANSACTIONAL if is_transactional else 0)
     checked = _CHECKED.pack(bits, count - 1, time, time, *producer, count) + records

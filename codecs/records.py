@@ -33,8 +33,7 @@ Attempt = Annotated[int, Meta(ge=0, le=1_000_000)]
 Part = Annotated[int, Meta(ge=0, le=1_000_000)]
 Locator = dict[str, Any]
 Signature = Annotated[
-    str,
-    Meta(description="Base64 of an Ed25519 signature over the record without this member (docs/security.md)"),
+    str, Meta(description="Base64 of an Ed25519 signature over the record without this member (docs/security.md)")
 ]
 Digest = Annotated[
     str, Meta(pattern=DIGEST_PATTERN, description="`sha256:` and the SHA-256 of a record's value, in hex")

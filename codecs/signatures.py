@@ -46,11 +46,7 @@ _KEY_BYTES: Final = {
 
 
 def normalised(did: str) -> str | None:
-    """A DID in its one spelling, without path, query and fragment; None for what is no DID.
-
-    Args:
-        did: at most 256 characters before its path, query or fragment.
-    """
+    """A DID (at most 256 characters) in its one spelling, without path, query and fragment; None for what is none."""
     bare = re.split(r"[/?#]", did, maxsplit=1)[0]
     match = _DID.fullmatch(bare) if len(bare) <= _MOST else None
     if match is None or match[2].endswith(":"):
@@ -86,10 +82,8 @@ def _decoded(match: re.Match[str]) -> str:
 
 
 def key_of(did: str) -> str | None:
-    """The Ed25519 public key that a `did:key` holds, as base64 of its 32 bytes; None for any other DID.
-
-    The key is the multibase form `z`, base58btc of the multicodec `ed25519-pub` and the key (did:key 0.7).
-    """
+    """The Ed25519 public key that a `did:key` holds (0.7: `z`, base58btc of the multicodec `ed25519-pub` and the key),
+    as base64 of its 32 bytes; None for any other DID."""
     found = normalised(did)
     if found is None or not found.startswith("did:key:z"):
         return None
@@ -164,11 +158,8 @@ DOMAINS: Final = {one.topic: one for one in (EMISSION, OBSERVATION, SIGHTING, RE
 
 
 def domain_of(topic: str, origin: str) -> Domain:
-    """What a record of this input topic is signed for in this deployment.
-
-    Raises:
-        KeyError: nothing on that topic is signed.
-    """
+    """What a record of this input topic is signed for in this deployment. Raises `KeyError` where nothing on it is
+    signed."""
     domain = DOMAINS[topic]
     return domain if domain is ATTESTATION else domain._replace(origin=origin)
 
@@ -181,14 +172,11 @@ class Signing(NamedTuple):
 
 
 def signed_bytes(domain: Domain, form: bytes) -> bytes:
-    """What a signature is over: scheme, origin (where the domain has one), topic, record type and canonical form.
+    """What a signature for a `domain` is over: scheme, origin (where the domain has one), topic, record type and
+    canonical `form` (RFC 8785, without the member `signature`).
 
     Each field is its length in 8 bytes, big-endian, then its bytes (UTF-8), so that no two sequences of fields give the
     same bytes.
-
-    Args:
-        domain: what the signature is for.
-        form: the RFC 8785 form of the record without its member `signature`.
     """
     origin = () if domain.origin is None else (domain.origin.encode(),)
     fields = (SCHEME.encode(), *origin, domain.topic.encode(), domain.record.encode(), form)
@@ -196,11 +184,8 @@ def signed_bytes(domain: Domain, form: bytes) -> bytes:
 
 
 def public_key_of(text: str) -> str | None:
-    """A public key in its one form, the base64 of its 32 bytes; None for what is none.
-
-    Args:
-        text: base64, hex, or a C2SP verifier `name+id+base64`, whose id must be that of its name and key.
-    """
+    """A public key in its one form, the base64 of its 32 bytes; None for what is none. It reads base64, hex, or a C2SP
+    verifier `name+id+base64`, whose id must be that of its name and key."""
     raw = _raw(text.strip())
     return None if raw is None or _is_anybody_s(raw) else base64.b64encode(raw).decode()
 
@@ -218,34 +203,30 @@ def _raw(given: str) -> bytes | None:
 
 
 def _is_anybody_s(raw: bytes) -> bool:
-    """Whether a key is a point of order 1, 2, 4 or 8, under which whoever likes can sign: all zeros, for instance.
-
-    OpenSSL verifies with such keys as RFC 8032 §5.1.7 says. On Ed25519's curve their y is 1, -1, 0 or a root of
-    d y^4 + 2 y^2 - 1, which is where doubling a point gives y = 0.
+    """Whether a key is a point of order 1, 2, 4 or 8, with which OpenSSL verifies signatures that anyone can make (RFC
+    8032 §5.1.7): on Ed25519's curve y is 1, -1, 0 or a root of d y^4 + 2 y^2 - 1, where doubling a point gives y = 0.
     """
     y = int.from_bytes(raw, "little") % 2**255 % _P
     return y in (0, 1, _P - 1) or (_D * y**4 + 2 * y**2 - 1) % _P == 0
 
 
 def signed(record: dict[str, Any], signer: Signer, domain: Domain) -> dict[str, Any]:
-    """The record with the signer's signature as its last member, in place of one that was there.
+    """A copy of a JSON-ready `record` with the `signer`'s signature for a `domain` as its last member, in place of one
+    that was there. Raises `CanonicalError`."""
+    return _with_signature(record, signer, signed_bytes(domain, fast_canonical(_said(record, domain))))
 
-    Args:
-        record: JSON-ready; it is not changed.
-        signer: whose.
-        domain: what it is signed for.
 
-    Raises:
-        CanonicalError: it holds something that RFC 8785 cannot say.
-    """
-    signature = signer.sign_bytes(signed_bytes(domain, fast_canonical(_said(record, domain))))
-    said = {name: value for name, value in record.items() if name != SIGNATURE}
-    return {**said, SIGNATURE: base64.b64encode(signature).decode()}
+def _with_signature(record: Mapping[str, Any], signer: Signer, data: bytes) -> dict[str, Any]:
+    return {**_unsigned(record), SIGNATURE: base64.b64encode(signer.sign_bytes(data)).decode()}
+
+
+def _unsigned(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name != SIGNATURE}
 
 
 def _said(record: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
     """What a party says in a record: all but its signature and, in an emission, what other parties proposed."""
-    said = {name: value for name, value in record.items() if name != SIGNATURE}
+    said = _unsigned(record)
     assertions = said.get("assertions") if domain.topic == EMISSION.topic else None
     if isinstance(assertions, list):
         said["assertions"] = [_without_proposal(one) for one in cast("list[Any]", assertions)]
@@ -259,55 +240,31 @@ def _without_proposal(assertion: Any) -> Any:
 
 
 def emission_digest(emission: Mapping[str, Any]) -> str:
-    """What a proposal names as `digest`: of the emission without its signature and without proposals.
-
-    Args:
-        emission: the record, JSON-ready or as `canonical.parse_json` reads it.
-
-    Raises:
-        CanonicalError: it holds something that RFC 8785 cannot say.
-    """
+    """What a proposal names as `digest`: of the emission, JSON-ready, without its signature and without proposals.
+    Raises `CanonicalError`."""
     return digest_of(fast_canonical(_said(emission, EMISSION)))
 
 
 def sign_proposal(proposal: Mapping[str, Any], span_key: str, signer: Signer, origin: str) -> dict[str, Any]:
-    """The proposal with the proposer's signature as its last member.
+    """A copy of a JSON-ready `proposal`, which has its `digest`, with the proposer's signature as its last member.
 
-    It covers the origin, the span and every member of the proposal, `digest` (`emission_digest`) among them; so it
-    holds for one assertion of one attempt of one emission.
-
-    Args:
-        proposal: JSON-ready, with its `digest`; it is not changed.
-        span_key: of the assertion (`spans.span_key`).
-        signer: the proposer's key.
-        origin: the deployment's name.
-
-    Raises:
-        CanonicalError: it holds something that RFC 8785 cannot say.
+    It covers the `origin`, the span (`span_key`) and every member of the proposal; so it holds for one assertion of one
+    attempt of one emission. Raises `CanonicalError` for what RFC 8785 cannot say. `signer` is the proposer's key.
     """
-    said = {name: value for name, value in proposal.items() if name != SIGNATURE}
-    signature = signer.sign_bytes(_proposal_bytes(said, span_key, origin))
-    return {**said, SIGNATURE: base64.b64encode(signature).decode()}
+    return _with_signature(proposal, signer, _proposal_bytes(_unsigned(proposal), span_key, origin))
 
 
 def is_signed_proposal(
     public_keys: Iterable[str], proposal: Mapping[str, Any], digest: str, span_key: str, origin: str
 ) -> bool:
-    """Whether a proposal, as it came, is signed with any of these keys for this assertion of this emission.
-
-    Args:
-        public_keys: each in any form that `public_key_of` reads.
-        proposal: as `canonical.parse_json` reads it.
-        digest: of the emission (`emission_digest`).
-        span_key: of the assertion.
-        origin: the deployment's name.
-    """
+    """Whether a proposal, as `canonical.parse_json` reads it, is signed with any of the `public_keys` (as for
+    `public_key_of`) for the assertion with this `span_key` of the emission with this `digest`, in the deployment
+    `origin`."""
     signature = proposal.get(SIGNATURE)
     if not isinstance(signature, str) or proposal.get("digest") != digest or not _is_formed(signature):
         return False
-    said = {name: value for name, value in proposal.items() if name != SIGNATURE}
     try:
-        data = _proposal_bytes(said, span_key, origin)
+        data = _proposal_bytes(_unsigned(proposal), span_key, origin)
     except CanonicalError:
         return False
     return any(is_signature(key, signature, data) for key in public_keys)
@@ -318,28 +275,14 @@ def _proposal_bytes(said: Mapping[str, Any], span_key: str, origin: str) -> byte
 
 
 def holds(public_key: str, signature: str, record: bytes, domain: Domain) -> bool:
-    """Whether a record, as it came, is signed with this key.
-
-    Args:
-        public_key: in any form that `public_key_of` reads; with what is none, nothing is signed.
-        signature: what the record's member says.
-        record: a JSON object in UTF-8.
-        domain: what it has to be signed for.
-    """
+    """Whether a `record` (a JSON object in UTF-8), as it came, is signed for a `domain` with a `public_key`; its member
+    says the `signature`. With what `public_key_of` cannot read nothing is signed."""
     return is_signed_by_any([public_key], signature, record, domain)
 
 
 def is_signed_by_any(public_keys: Iterable[str], signature: str, record: bytes, domain: Domain) -> bool:
-    """Whether a record, as it came, is signed with any of these keys.
-
-    The record is read once, and only where the signature has the form of one.
-
-    Args:
-        public_keys: each in any form that `public_key_of` reads.
-        signature: what the record's member says.
-        record: a JSON object in UTF-8.
-        domain: what it has to be signed for.
-    """
+    """As `holds`, with any of the `public_keys`. The `record` is read once, and only where the `signature` has the form
+    of one for a `domain`."""
     keys = list(public_keys)
     if not keys or not _is_formed(signature):
         return False
@@ -356,13 +299,7 @@ def _is_formed(signature: str) -> bool:
 
 
 def is_signature(public_key: str, signature: str, data: bytes) -> bool:
-    """Whether these bytes are signed with this key.
-
-    Args:
-        public_key: in any form that `public_key_of` reads; with what is none, nothing is signed.
-        signature: standard base64 of 64 bytes.
-        data: what has to be signed, all of it.
-    """
+    """Whether `data`, all of it, is signed with a `public_key`; `signature` is standard base64 of 64 bytes."""
     key, raw = _key(public_key), unbase64(signature)
     if key is None or raw is None or len(raw) != SIGNATURE_BYTES:
         return False

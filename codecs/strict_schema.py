@@ -49,14 +49,7 @@ def strict_emission_schema() -> Schema:
 
 
 def strict_schema(schema: Mapping[str, Any]) -> Schema:
-    """A schema as strict structured outputs take it.
-
-    Args:
-        schema: as `msgspec.json.schema` makes it of a struct: a reference to one of its `$defs`.
-
-    Returns:
-        A schema of its own; `schema` stays as it was.
-    """
+    """A schema that `msgspec.json.schema` makes of a struct, as strict structured outputs take it."""
     definitions = cast("dict[str, Schema]", schema["$defs"])
     strict = {name: _strict(one) for name, one in definitions.items()}
     if any(_mentions_any(one) for one in strict.values()):
@@ -131,12 +124,7 @@ def _pairs(schema: Mapping[str, Any]) -> Schema:
 
 
 def _object(properties: Schema) -> Schema:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def _any_value() -> dict[str, Schema]:
@@ -171,15 +159,11 @@ class _Repeated(Exception):
 
 
 def emission_of_strict(answer: bytes, known: Mapping[str, Any] | None = None) -> Emission | Fault:
-    """The emission that a strict answer holds, checked like any other.
+    """The emission that a strict answer holds (a JSON object in UTF-8), checked like any other; or why it holds none.
+    Never raises.
 
-    Args:
-        answer: the model's answer, a JSON object in UTF-8.
-        known: members that the program knows better than the model, such as `emission_id`, `emitted_at` and `emitter`,
-            in the form of the record; they replace the model's.
-
-    Returns:
-        The emission in the JSON form, or why the answer is none. Never raises.
+    Members that the program knows better (`known`), such as `emission_id`, `emitted_at` and `emitter`, replace the
+    model's.
     """
     value = decode_json(answer, cast("msgspec.json.Decoder[Any]", _objects))
     if isinstance(value, Fault):
@@ -191,15 +175,8 @@ def emission_of_strict(answer: bytes, known: Mapping[str, Any] | None = None) ->
 
 
 def plain_of_strict(value: Any, schema: ReadSchema) -> Any | Fault:
-    """A value that fits the strict form of a schema, as one that fits the schema itself.
-
-    Args:
-        value: JSON, decoded.
-        schema: as `msgspec.json.schema` makes it, before `strict_schema`.
-
-    Returns:
-        The value, or a `schema` fault where two values have one name. What does not fit stays as it is.
-    """
+    """A decoded value that fits the strict form of a schema, as one that fits the schema itself; a `schema` fault where
+    two values have one name. What does not fit stays as it is."""
     try:
         return _plain(value, schema, cast("dict[str, Schema]", schema["$defs"]), "$")
     except _Repeated as repeated:

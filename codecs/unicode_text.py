@@ -122,11 +122,7 @@ _FEW: Final = 32
 
 
 def beyond_ascii(text: str) -> str:
-    """The characters outside ASCII, in order.
-
-    All that the steps look for is among them, and most texts have few: 0.6 us for 300 characters, where one search by
-    a class takes 1.5 to 3.
-    """
+    """The characters outside ASCII, in order: all that the steps look for is among them, and most texts have few."""
     if text.isascii():
         return ""
     raw = text.encode("utf-8", "surrogatepass")
@@ -134,13 +130,8 @@ def beyond_ascii(text: str) -> str:
 
 
 def nfkc(text: str, others: str | None = None) -> str:
-    """Normalization Form KC of Unicode `UNICODE_VERSION` [V §4.2].
-
-    Args:
-        text: any text.
-        others: its `beyond_ascii`, where the caller has it. A few characters that never join their neighbours are
-            then normalised alone: 1 us for 300 characters with a ligature, instead of 3.4.
-    """
+    """Normalization Form KC of Unicode `UNICODE_VERSION` [V §4.2]. `others` is the text's `beyond_ascii`: a few
+    characters that never join their neighbours are then normalised alone, which is faster."""
     if text.isascii():
         return text
     if others is None or len(others) > _FEW:
@@ -172,12 +163,7 @@ def _alone(character: str) -> str | None:
 
 
 def suspects(text: str, others: str | None = None) -> dict[int, str]:
-    """Every look-alike and every invisible character by its position, in order: found once for both steps.
-
-    Args:
-        text: any text.
-        others: its `beyond_ascii`, where the caller has it.
-    """
+    """Every look-alike and every invisible character by its position, in order. `others` as for `nfkc`."""
     others = beyond_ascii(text) if others is None else others
     if not _SUSPECT.search(others):
         return {}
@@ -214,12 +200,8 @@ def give_way(text: str, instead: dict[str, str]) -> str:
 
 
 def limit_marks(text: str, others: str | None = None) -> tuple[str, list[int]]:
-    """The text with at most `MAX_MARKS` combining marks in a row, and the positions of those that went.
-
-    Args:
-        text: any text.
-        others: its `beyond_ascii`, where the caller has it.
-    """
+    """The text with at most `MAX_MARKS` combining marks in a row, and the positions of those that went. `others` as for
+    `nfkc`."""
     others = beyond_ascii(text) if others is None else others
     if len(others) <= MAX_MARKS or others.isalnum():  # no mark is alphanumeric, by the tables of any interpreter
         return text, []
@@ -372,17 +354,14 @@ _BESIDE_LATIN: Final = frozenset(
 
 
 def look_alikes_of_words(text: str, among: dict[int, str]) -> dict[int, str]:
-    """Those look-alikes among the `suspects` that make a word what it is not, each place with its ASCII character.
+    """Those look-alikes among the `suspects` of a text in NFKC that make a word what it is not, each place with its
+    ASCII character.
 
     A word is a run of letters, marks and digits. In a word of several scripts (UTS 39, 5.1) or of two kinds of digits
     every look-alike gives way. A word of one script stays, and a single letter of another script is one. Scripts that
     languages write with Latin (`_FAMILIES`, `_BESIDE_LATIN`) mix no word; of these a run gives way that holds nothing
     but look-alikes, whatever marks stand on them, and touches a Latin letter. Signs stay; blanks become one of ASCII,
     and so does the slash of `½`.
-
-    Args:
-        text: any text in NFKC.
-        among: its `suspects`.
     """
     given: dict[int, str] = {}
     end = 0
@@ -510,14 +489,10 @@ def settle(text: str) -> str:
 
 
 def shown(text: str, shows: Callable[[str], bool]) -> Iterator[bool]:
-    """Whether each character of a text is shown to a person as it is.
+    """Whether each character of a text is shown to a person, where `shows` says so of one that stands alone.
 
     Of combining marks in a row the first `MAX_MARKS` are, and none at the beginning, where they would go on with the
     letter of the text before. The one variation selector behind an emoji is.
-
-    Args:
-        text: a stranger's.
-        shows: whether a character is shown where it stands alone.
     """
     kind, marks = "M", MAX_MARKS
     for at, character in enumerate(text):

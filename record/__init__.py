@@ -6,10 +6,9 @@
 from .answer_statements import Statement, statements
 from .call_annotations import annotations_of, proposals
 from .events import Event, Message, Problem, Reading, ToolCall, TurnBegan, TurnEnded
-from .recorder import Recorder
+from .recorder import Recorder, Turn
 from .sinks import FileSink, HttpSink, KafkaSink, MemorySink, Recorded, Sink
 from .tools import ToolMap
-from .turns import Turn
 
 __all__ = [
     "Event",

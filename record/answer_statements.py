@@ -135,11 +135,7 @@ _CAMEL: Final = re.compile(
 
 
 def states(text: str) -> bool:
-    """Whether a sentence states something checkable.
-
-    Args:
-        text: the sentence, as it stands in the Markdown.
-    """
+    """Whether a sentence, as it stands in the Markdown, states something checkable."""
     if len(text) > MAX_STATEMENT:
         return False
     plain = _LABEL.sub("", _MARKS.sub("", text))
@@ -162,12 +158,7 @@ def _reports(plain: str) -> bool:
 
 
 def states_row(cells: Sequence[str], heads: Sequence[str] = ()) -> bool:
-    """Whether a table row says something: it has two cells at least, and one names something or tells of a run.
-
-    Args:
-        cells: as they stand in the Markdown.
-        heads: the words above each of them.
-    """
+    """Whether a table row says something: two of its cells are filled, and one names something or tells of a run."""
     filled = [cell for cell in cells if any(character.isalnum() for character in cell)]
     return (
         len(filled) > 1
@@ -274,11 +265,7 @@ class Read(NamedTuple):
 
 
 def read_answer(answer: str) -> Read:
-    """An answer without what its author wrote into it for machines, and its statements with that.
-
-    Args:
-        answer: Markdown, of which the first `markdown_blocks.MAX_TEXT` characters without annotations are read.
-    """
+    """An answer without what its author wrote into it for machines, and its statements with that."""
     text, marks, entries, told = separate(answer, seen=without_reasoning(answer))
     every = list(_candidates(text))
     if not marks and not entries:
@@ -405,12 +392,7 @@ class Piece(NamedTuple):
 
 
 def pieces(text: str, found: Sequence[Statement]) -> list[Piece]:
-    """The pieces of a whole answer; one, unless it is long.
-
-    Args:
-        text: the answer.
-        found: the statements in it.
-    """
+    """The pieces of a whole answer with these statements; one, unless it is long."""
     cuts: list[Piece] = []
     start, inside = 0, list[Statement]()
     for one in found:

@@ -23,15 +23,14 @@ Of = TypeVar("Of")
 Made = TypeVar("Made")
 
 
-class MadeOnce(Generic[Of, Made]):
-    """Makes something of an object, and gives the same again for the same object. One thread uses it at a time.
+class IdentityCache(Generic[Of, Made]):
+    """Keeps what is made of objects that do not change, by their identity. One thread uses it at a time.
 
     Args:
-        make: what is made; the object must not change.
+        make: what is made.
         most: how many are kept.
-        size: of an object with what is made of it; it counts from when it was made.
-        room: the sizes of all that is kept, together. What is larger by itself is made each time. Without `size` there
-            is no such bound.
+        size: of an object with what is made of it.
+        room: the sizes of all that is kept, together; what is larger by itself is made each time.
     """
 
     def __init__(
@@ -58,7 +57,7 @@ class MadeOnce(Generic[Of, Made]):
         return made
 
 
-class LinedText:
+class LineIndex:
     """A text whose lines are asked about, however often.
 
     Args:
@@ -72,15 +71,7 @@ class LinedText:
         self._starts: list[int] = []
 
     def word_counts(self, words: Iterable[str]) -> dict[int, int]:
-        """How many of these words each line has; lines that have none are left out.
-
-        Args:
-            words: a word that stands here twice counts twice. One that is empty, or goes on over a line's end, is in
-                none.
-
-        Returns:
-            By the place of the line, from 0; in no order.
-        """
+        """How often each line, by its number from 0, has one of these words; lines that have none are left out."""
         text, starts = self.text, self._starts
         found: dict[int, int] = {}
         for word in words:
@@ -147,13 +138,7 @@ _NAMED: Final = re.compile(r"(?<![0-9a-zA-Z])[0-9a-f]{7,40}(?![0-9a-zA-Z])")
 
 
 def observation_id(seen: LookResult, read_data: ReadData | None, text: str = "") -> str | None:
-    """The id of what a call saw; None where nobody can know it beforehand.
-
-    Args:
-        seen: the call.
-        read_data: gives the bytes of files below the root.
-        text: the sentence, which may name one commit of several.
-    """
+    """The id of what a call saw, of the commit that `text` names; None where it cannot be known beforehand."""
     look = seen.look
     if look.substrate_class == LOG:
         return _commit(seen, text) if look.reachable else None
@@ -191,14 +176,12 @@ def _region(seen: LookResult, data: bytes) -> str | None:
     wanted = rows[first - 1 : last]
     text = b"\n".join(wanted)
     # No row holds a line feed, so as many lines with the same text are the same lines.
-    if len(wanted) != len(seen.lines) or text != _joined(seen).encode("utf-8", "surrogatepass"):
+    if len(wanted) != len(seen.lines) or text != "\n".join(line.text for line in seen.lines).encode(
+        "utf-8", "surrogatepass"
+    ):
         return None
     ended = text + (b"\n" if last < len(rows) else b"")
     return f"sha256:{sha256(ended).hexdigest()}"
-
-
-def _joined(seen: LookResult) -> str:
-    return "\n".join([line.text for line in seen.lines])
 
 
 def _matching(seen: LookResult, data: bytes) -> str | None:
@@ -237,7 +220,6 @@ _FOLDED: Final = str.maketrans({one: one.lower() if one.isalnum() else " " for o
 """Characters of ASCII as words have them; a space for those that words do not have."""
 _LITERAL: Final = re.compile(r"[A-Za-z_$][\w$.:-]{1,127}")
 _HASH: Final = re.compile(r"[0-9a-f]{7,40}")
-_LINE: Final = re.compile(r":\d+(?:-\d+)?$")
 _HISTORY: Final = re.compile(
     r"\b(?:commit(?:s|ted)?|changed|changes|added|removed|introduced|authored?|wrote|merged|since|history|dated)\b|"
     r"\b\d{4}-\d\d-\d\d\b|\b[0-9a-f]{7,40}\b",
@@ -246,11 +228,7 @@ _HISTORY: Final = re.compile(
 
 
 class CallText:
-    """A call with the words of its result, made once for however many sentences, when the first one asks.
-
-    Args:
-        seen: the call.
-    """
+    """A call with the words of its result, made once for all sentences, when the first one asks."""
 
     __slots__ = ("_content", "_words", "paths", "seen")
 
@@ -264,7 +242,8 @@ class CallText:
         """Every word of what came back, and of the look."""
         if self._words is None:
             seen = self.seen
-            texts = (*(line.text for line in seen.lines), *self.paths, seen.extra, *map(str, _texts_of(seen.look)))
+            named = (str(value) for value in seen.look.locator.values() if isinstance(value, str))
+            texts = (*(line.text for line in seen.lines), *self.paths, seen.extra, *named)
             names = " ".join(f"{one.name} {one.author}" for one in seen.commits)
             shortened = {one.name[:length] for one in seen.commits for length in range(7, 13)}
             text = nfkc("\n".join(texts))
@@ -290,10 +269,6 @@ def _content_of(seen: LookResult) -> Content:
     return Content(f"{shown}\n{seen.extra}\n{commits}")
 
 
-def _texts_of(look: Look) -> list[object]:
-    return [value for value in look.locator.values() if isinstance(value, str)]
-
-
 class Annotator:
     """Gives sentences their annotations. One thread uses it at a time.
 
@@ -305,17 +280,11 @@ class Annotator:
     def __init__(self, read_data: ReadData | None = None) -> None:
         self.read_data = read_data
         self._index = _Index()
-        self._lined = MadeOnce(_folded, MOST_MADE, _size_of_lines, MOST_MADE_BYTES)
-        self._ended = MadeOnce(_with_ended_lines, MOST_MADE, _size_of_file, MOST_MADE_BYTES)
+        self._lined = IdentityCache(_folded, MOST_MADE, _size_of_lines, MOST_MADE_BYTES)
+        self._ended = IdentityCache(_with_ended_lines, MOST_MADE, _size_of_file, MOST_MADE_BYTES)
 
     def note(self, text: str, calls: Sequence[CallText], checks: Sequence[str] | None = None) -> list[Annotation]:
-        """The annotations that the calls give a sentence, best first; none where no call has its terms.
-
-        Args:
-            text: the sentence.
-            calls: in the order in which they were made.
-            checks: that its author gave it.
-        """
+        """The annotations that the calls, in their order, give a sentence, best first; none where none has a term."""
         self._index.take(calls)
         return [self._annotation(text, one) for one in _bearing(text, self._index)]
 
@@ -352,17 +321,8 @@ class Annotator:
 
 
 def annotations_of(statement: str, calls: Sequence[LookResult], read_data: ReadData | None = None) -> list[Annotation]:
-    """What calls give a single statement, as `Annotator.note`.
-
-    Args:
-        statement: its text.
-        calls: the recorded looks, in order.
-        read_data: as for `Annotator`.
-    """
+    """What calls give a single statement, as `Annotator.note`; `read_data` is as for `Annotator`."""
     return Annotator(read_data).note(statement, [CallText(one) for one in calls])
-
-
-# ---------------------------------------------------------------- which calls
 
 
 @lru_cache(maxsize=256)
@@ -396,7 +356,7 @@ def _as_sought(term: Term) -> _Sought:
     kind, text = term
     # Of numbers and dates there are other ways to write them.
     words = _words_of(nfkc(text)) if kind in ("code", "name", "path", "quote") else frozenset[str]()
-    place = _LINE.sub("", text).removeprefix("./") if kind in ("path", "code", "name") else ""
+    place = _without_place(text) if kind in ("path", "code", "name") else ""
     return _Sought(term, words, place, _HASH.fullmatch(text) is not None)
 
 
@@ -559,20 +519,16 @@ def _narrowed(text: str, terms: Sequence[Term], seen: LookResult) -> LookResult:
 def _chosen(ordered: Sequence[LookResult]) -> list[LookResult]:
     """At most five, no place twice; the best of each class, then the others, in their order."""
     unique: dict[str, LookResult] = {}
-    for one in ordered:
-        unique.setdefault(f"{one.look.substrate_class} {sorted(one.look.locator.items())!r}", one)
+    for seen in ordered:
+        unique.setdefault(f"{seen.look.substrate_class} {sorted(seen.look.locator.items())!r}", seen)
     ones = list(unique.values())
-    classes: set[str] = set()
-    firsts = [
-        one for one in ones if one.look.substrate_class not in classes and not classes.add(one.look.substrate_class)
-    ]
-    others = [one for one in ones if all(one is not first for first in firsts)]
-    kept = {id(one) for one in (*firsts, *others)[:MOST_ANNOTATIONS]}
-    return [one for one in ones if id(one) in kept]
+    classes = [seen.look.substrate_class for seen in ones]
+    first_of_class = sorted(range(len(ones)), key=lambda number: classes[number] in classes[:number])
+    return [ones[number] for number in sorted(first_of_class[:MOST_ANNOTATIONS])]
 
 
-def _folded(lines: tuple[Line, ...]) -> LinedText:
-    return LinedText("\n".join([line.text for line in lines]).casefold())
+def _folded(lines: tuple[Line, ...]) -> LineIndex:
+    return LineIndex("\n".join([line.text for line in lines]).casefold())
 
 
 def _size_of_lines(lines: tuple[Line, ...]) -> int:
@@ -588,11 +544,8 @@ def _with_ended_lines(data: bytes) -> bytes:
     return b"\n" + data.replace(b"\r\n", b"\n") + b"\n"
 
 
-# ---------------------------------------------------------------- a plain answer
-
-
 def proposals(statement: str, listing: Collection[str]) -> list[Annotation]:
-    """Annotations for a sentence of an answer whose calls nobody saw, by the paths, symbols and literals that it names.
+    """Annotations for a sentence without known calls, by the paths, symbols and literals that it names.
 
     Args:
         statement: the sentence.

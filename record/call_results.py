@@ -14,11 +14,7 @@ from .looks import LOG, MTIME, READ, Between, Commit, Form, Line, Look, LookResu
 
 
 def arguments_of(given: Mapping[str, Any] | str | None) -> dict[str, Any]:
-    """The arguments as an object; empty where they are none, or are JSON that a model wrote wrongly.
-
-    Args:
-        given: as the model gave them, or as JSON, as some interfaces pass them on.
-    """
+    """The arguments as an object; empty where they are none, or are JSON that a model wrote wrongly."""
     if isinstance(given, str):
         try:
             given = msgspec.json.decode(given)
@@ -81,14 +77,7 @@ _ISO: Final = re.compile(r"\b(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d:\d\d) ?(Z|[+-]\d
 
 
 def seen(look: Look, result: str, at: int | None = None, read_file: ReadFile | None = None) -> LookResult:
-    """A look with what came back of it.
-
-    Args:
-        look: where.
-        result: the text that came back.
-        at: when, in Unix milliseconds.
-        read_file: gives files below the root, where they are at hand.
-    """
+    """A look with what came back of it. `at` is in Unix milliseconds; `read_file` gives files below the root."""
     text = _without_reminders(result[:MAX_RESULT]).replace("\r\n", "\n")
     if look.between is not None:
         own = None if len(result) > MAX_RESULT else _own_part(text, look.between)
@@ -172,9 +161,6 @@ def _with_lines(look: Look, lines: Sequence[Line]) -> Look:
     if last - first + 1 != len(lines):
         return look
     return look._replace(locator={**look.locator, "lines": [first, last]}, first=first)
-
-
-# ---------------------------------------------------------------- lines of files
 
 
 def _text(look: Look, rows: list[str]) -> list[Line]:
@@ -307,9 +293,6 @@ _READERS: Final[Mapping[Form, Callable[[Look, list[str]], list[Line]]]] = {
 }
 
 
-# ---------------------------------------------------------------- history and times
-
-
 def _commits(text: str) -> tuple[Commit, ...]:
     """The commits of `git log` or `git show`: in full, or one a line with whatever its format shows."""
     rows = text.split("\n")[:MAX_LINES]
@@ -341,11 +324,7 @@ def _blamed(text: str) -> tuple[Commit, ...]:
 
 
 def time_of(text: str) -> datetime | None:
-    """A time as git or stat writes it, in UTC; of a day alone its beginning. None where there is none.
-
-    Args:
-        text: ISO 8601 anywhere in it, or git's own «Mon Nov 23 10:00:00 2026 +0100».
-    """
+    """A time as git or stat writes it, or ISO 8601, in UTC; of a day alone its beginning. None where there is none."""
     match = _ISO.search(text)
     try:
         if match is None:

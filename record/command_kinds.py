@@ -13,15 +13,14 @@ import re
 import shlex
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from importlib import resources
+from functools import cache
 from typing import Any, Final, Literal, NamedTuple, cast, get_args
 
 import msgspec
 import yaml
 
 from ..codecs.records import SessionKind
-from .looks import below
+from .looks import below, packaged_data
 from .shell import UNCLEAR, Pipeline, assigned, pipelines, program, script_in
 
 RunKind = SessionKind | Literal["edit", "unknown"]
@@ -113,20 +112,19 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return found
 
 
-@lru_cache(maxsize=1)
+@cache
 def table() -> Table:
     """The table, read once."""
-    text = resources.files("sluice.record").joinpath("data", "commands.toml").read_text("utf-8")
-    return msgspec.convert(tomllib.loads(text), Table)
+    return packaged_data("commands.toml", Table)
 
 
-@lru_cache(maxsize=1)
+@cache
 def _by_words() -> tuple[dict[tuple[str, ...], Runner | Tasks | RunKind], frozenset[tuple[str, ...]], int]:
     found, passing = table().by_words, frozenset(tuple(one.split()) for one in table().passing)
     return found, passing, max(map(len, (*found, *passing)))
 
 
-@lru_cache(maxsize=1)
+@cache
 def _programs() -> frozenset[str]:
     """The programs of the table: another one is called by its whole path."""
     rows, passing, _ = _by_words()
@@ -168,14 +166,7 @@ class CommandKinds:
         self._ci: Mapping[str, SessionKind] | None = None
 
     def runs(self, words: Sequence[str], cwd: str | None, root: str | None, depth: int = 0) -> list[Run]:
-        """What one command runs.
-
-        Args:
-            words: of the command.
-            cwd: where it runs, absolute; None where that is not known.
-            root: of the project, absolute.
-            depth: how many tasks it stands in.
-        """
+        """What one command runs. `cwd` and `root` are absolute; `depth` is the number of tasks that it stands in."""
         self._steps = self._steps + 1 if depth else 0
         if self._steps > MAX_STEPS:
             return [UNKNOWN]
@@ -271,15 +262,7 @@ class CommandKinds:
                 text = None if self._read_file is None else self._read_file(path)
                 try:
                     read = {} if text is None else dict(_READERS[tasks.form](text[:MAX_FILE]))
-                except (
-                    ValueError,
-                    TypeError,
-                    AttributeError,
-                    KeyError,
-                    RecursionError,
-                    yaml.YAMLError,
-                    configparser.Error,
-                ):
+                except _BROKEN:
                     read = {}
                 self._scripts[path, tasks.form] = read
             if self._scripts[path, tasks.form]:
@@ -291,20 +274,7 @@ class CommandKinds:
         """The command lines of the project's workflows whose step or job has the name of a kind."""
         if self._ci is None:
             found: dict[str, SessionKind] = {}
-            for name in (
-                "ci",
-                "test",
-                "tests",
-                "build",
-                "lint",
-                "main",
-                "check",
-                "checks",
-                "python",
-                "node",
-                "rust",
-                "go",
-            ):
+            for name in _WORKFLOWS:
                 text = None if self._read_file is None else self._read_file(f".github/workflows/{name}.yml")
                 try:
                     found |= {} if text is None else dict(_steps(text[:MAX_FILE]))
@@ -430,9 +400,6 @@ def _of_runner(
 
 def _says(options: Sequence[str], given: Sequence[str], operands: Sequence[str]) -> bool:
     return any(one.split("=")[0].split(" ")[0] in options or one in options for one in (*given, *operands))
-
-
-# ---------------------------------------------------------------- the files of a project
 
 
 def _yaml(text: str) -> Any:

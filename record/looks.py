@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import posixpath
 import re
+import tomllib
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple
+from importlib import resources
+from typing import Any, Final, Literal, NamedTuple, TypeVar
+
+import msgspec
+
+Data = TypeVar("Data")
 
 NOWHERE: Final = "//nowhere"
 """The folder of a shell behind a `cd` that nobody can follow: no relative path is known there."""
@@ -18,10 +24,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffd]")
 def below(path: str, root: str | None, cwd: str | None) -> str | None:
     """A path relative to the root; `.` for the root itself, None where it is outside or unclear.
 
-    Args:
-        path: as it was given; a relative one is of `cwd`.
-        root: the repository's folder, absolute; where it is None `cwd` is taken for it.
-        cwd: where the call was made, absolute; where it is None the root is taken for it.
+    Root and `cwd`, where the call was made, are absolute; one that is None is taken to be the other.
     """
     if not path or len(path) > MAX_PATH or path.startswith("~") or _CONTROL.search(path):
         return None
@@ -52,6 +55,13 @@ def folder(path: str, cwd: str | None) -> str | None:
     if path.startswith("/"):
         return posixpath.normpath(path)
     return None if cwd is None else posixpath.normpath(posixpath.join(cwd, path))
+
+
+def packaged_data(name: str, form: type[Data]) -> Data:
+    """A TOML file of `record/data`, as a struct."""
+    return msgspec.convert(
+        tomllib.loads(resources.files("sluice.record").joinpath("data", name).read_text("utf-8")), form
+    )
 
 
 READ: Final = "substrate.code.read"

@@ -72,11 +72,7 @@ _PARSER: Final = _parser()
 
 
 def runs(text: str) -> Iterator[Run]:
-    """The running text of an answer, in order.
-
-    Args:
-        text: Markdown; what is beyond `MAX_TEXT` or `MAX_LINES` is left out.
-    """
+    """The running text of an answer in Markdown, in order; what is beyond `MAX_TEXT` or `MAX_LINES` is left out."""
     text = without_reasoning(text[:MAX_TEXT])
     found_lines = list(islice(LINE.finditer(text), MAX_LINES))
     text = text[: found_lines[-1].end()]

@@ -14,6 +14,7 @@ LONGEST_ID: Final = 200
 _PLAIN: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~:/+=@-")
 _PARTS: Final = ("conversation", "turn")
 """What stands beside another part, with a colon between them."""
+_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 def counted(kept: OrderedDict[str, int], name: str, most: int) -> int:
@@ -23,6 +24,17 @@ def counted(kept: OrderedDict[str, int], name: str, most: int) -> int:
     while len(kept) > most:
         kept.popitem(last=False)
     return count
+
+
+def trace_headers(traceparent: str | None) -> tuple[tuple[str, bytes], ...]:
+    """The headers of a record that belongs to a trace of W3C Trace Context.
+
+    Raises:
+        UsageError: the traceparent is none.
+    """
+    if traceparent is not None and not _TRACEPARENT.fullmatch(traceparent):
+        raise UsageError("the traceparent is none of W3C Trace Context", expected="00-<32 hex>-<16 hex>-<2 hex>")
+    return () if traceparent is None else (("traceparent", traceparent.encode()),)
 
 
 def name_of(text: str, what: str) -> str:

@@ -48,13 +48,7 @@ class Proposer(Protocol):
     """Under which it proposes and may say that checks are all of a statement."""
 
     def propose(self, statements: Sequence[str], context: Context, digest: str) -> list[Proposal | None]:
-        """The proposal for each statement, in their order, unsigned; None where there is none.
-
-        Args:
-            statements: of one emission.
-            context: of them.
-            digest: of the emission (`signatures.emission_digest`).
-        """
+        """The proposal for each statement of an emission (by digest), in order, unsigned; None where there is none."""
         ...
 
 
@@ -160,11 +154,7 @@ def _row(line: bytes, at: str) -> tuple[str, Proposal] | None:
 
 
 def proposer_of(written: str, clock: Callable[[], int]) -> FormProposer | FileProposer:
-    """The proposer that a setting names: `form`, or `file:` and a path.
-
-    Args:
-        written: the setting.
-        clock: gives the present in Unix milliseconds.
+    """The proposer that a setting names: `form`, or `file:` and a path. The clock gives Unix milliseconds.
 
     Raises:
         UsageError: there is no such proposer, or its file cannot be read.

@@ -5,11 +5,9 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-import tomllib
 from collections import deque
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from importlib import resources
+from functools import cache
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
@@ -22,7 +20,7 @@ from ..streams.adjudication.grounding import ALL_TESTS, covers, is_within, sessi
 from ..streams.judging.prose_literals import code_spans
 from .command_kinds import ELSEWHERE, RESULT_KINDS, CommandKinds, Patterns, Run, Runner, table
 from .events import ToolCall
-from .looks import below
+from .looks import below, packaged_data
 from .shell import UNCLEAR, Pipeline, pipelines
 from .tools import ToolMap, output_of
 from .workspaces import is_secret_line
@@ -63,23 +61,16 @@ class Result(NamedTuple):
     number: int | None = None
 
 
-@lru_cache(maxsize=1)
+@cache
 def _words() -> tuple[_Words, re.Pattern[str], re.Pattern[str], re.Pattern[str], dict[SessionKind, re.Pattern[str]]]:
-    text = resources.files("sluice.record").joinpath("data", "results.toml").read_text("utf-8")
-    words = msgspec.convert(tomllib.loads(text), _Words)
+    words = packaged_data("results.toml", _Words)
     other = re.compile(r"\b(?:" + "|".join(map(re.escape, sorted(words.other, key=len, reverse=True))) + r")\b")
     nouns: dict[SessionKind, re.Pattern[str]] = {kind: re.compile(one) for kind, one in words.nouns.items()}
     return words, other, re.compile(words.none_failed), re.compile(words.good), nouns
 
 
 def results_of(sentence: str, kinds: CommandKinds | None = None, root: str | None = None) -> list[Result]:
-    """The results that a sentence states, one of each kind; none where it states something else.
-
-    Args:
-        sentence: Markdown.
-        kinds: of the project's commands, for those that the sentence sets off as code.
-        root: of the project.
-    """
+    """The results that a sentence in Markdown states, one of each kind; none where it states something else."""
     if len(sentence) > MAX_SENTENCE or sentence.rstrip().endswith(("?", ":")):
         return []
     _, other, none_failed, good, nouns = _words()
@@ -131,10 +122,9 @@ def _of_command(code: str, kinds: CommandKinds, root: str | None) -> tuple[str, 
     except ValueError:
         return None
     runs = [one for one in kinds.runs(words, root, root) if one.kind in RESULT_KINDS] if words else []
-    if len({one.kind for one in runs}) != 1:
-        return None
-    kind = next(kind for kind in RESULT_KINDS if kind == runs[0].kind)
-    return code, Result(kind, runs[0].scope)
+    kinds_run = {one.kind for one in runs}
+    kind = next((kind for kind in RESULT_KINDS if kinds_run == {kind}), None)
+    return None if kind is None else (code, Result(kind, runs[0].scope))
 
 
 MOST_COMMANDS: Final = 500
@@ -149,7 +139,7 @@ _ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _FILTERS: Final = frozenset(("head", "tail", "cat", "tee", "less", "more", "grep", "egrep", "rg"))
 """Commands that leave lines as they are."""
 _QUIET: Final = frozenset(
-    ("cd", "export", "source", ".", "true", ":", "set", "unset", "mkdir", "sleep", "exit", "ulimit")
+    ["cd", "export", "source", ".", "true", ":", "set", "unset", "mkdir", "sleep", "exit", "ulimit"]
 )
 _TELLING: Final = re.compile(r"pass|fail|error|ok\b|found|tests?\b", re.IGNORECASE)
 """What stands in a summary, whoever prints it."""
@@ -278,13 +268,7 @@ class Session:
         return SessionView(tuple(self._commands), self._edits, self._unknown, is_told, self._kinds, self._root)
 
     def take(self, call: ToolCall, at: int | None, root: str | None) -> None:
-        """Takes a call.
-
-        Args:
-            call: as the session has it.
-            at: when its result was there, Unix ms.
-            root: of the project, absolute; None: the folder of the first call.
-        """
+        """Takes a call; `at` is when its result was there (Unix ms), `root` the project's (else the first folder)."""
         self._calls += 1
         self._first = self._first or call.cwd
         self._root = root = root or self._first
@@ -330,9 +314,8 @@ class Session:
             return [Run("unknown")]
         found = self._kinds.runs(one.written[0], one.cwd, root)
         for words in one.written[1:]:
-            if words and words[0] == "tee":
-                continue
-            found += [run for run in self._kinds.runs(words, one.cwd, root) if run.kind != "other"]
+            if words[:1] != ("tee",):
+                found += [run for run in self._kinds.runs(words, one.cwd, root) if run.kind != "other"]
         return found
 
     def _command(
@@ -355,9 +338,8 @@ class Session:
         counts, names = _summary(run.runner, output_of(call)) if reads and run.runner is not None else (None, ())
         if counts is not None and code == 0 and counts.failed + counts.errors:
             counts, names = None, ()  # the summary is of something else: what failed does not end with 0
-        line = " ".join(word.replace(UNCLEAR, ELSEWHERE) for word in run.words)
+        line = " ".join(" ".join(run.words).replace(UNCLEAR, ELSEWHERE).split())
         kind = next(kind for kind in RESULT_KINDS if kind == run.kind)
-        line = " ".join(line.split())
         line = line if len(line) <= MAX_COMMAND else line[: MAX_COMMAND - 1] + ELSEWHERE
         return Command(kind, line, run.scope, code, masked, counts, names, at, self._edits, self._unknown)
 
@@ -408,9 +390,6 @@ def _is_alone(run: Run, several: Sequence[Pipeline], runs: Sequence[Sequence[Run
     return True
 
 
-# ---------------------------------------------------------------- summaries
-
-
 def _summary(runner: Runner, output: str) -> tuple[SessionCounts | None, tuple[str, ...]]:
     """What a runner counted, and the names of what failed; None where its output has no summary."""
     text = _ANSI.sub("", output[-MOST_READ:]).replace("\r\n", "\n")
@@ -439,9 +418,6 @@ def _number(patterns: Patterns, text: str, is_sum: bool) -> int | None:
         if numbers:
             return sum(numbers) if is_sum else numbers[-1]
     return None
-
-
-# ---------------------------------------------------------------- what a statement speaks of
 
 
 def _scope(run: Command) -> str | list[str]:

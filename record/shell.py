@@ -65,9 +65,6 @@ def is_run(words: Sequence[str]) -> bool:
 def passed_on(words: Sequence[str]) -> Sequence[str] | None:
     """The command that `env` and `timeout` run, through each other as well; None where it is not certain to print the
     same without them. Any other command is itself.
-
-    Args:
-        words: of the command; it has some.
     """
     rest = list(words)
     while (name := program(rest[0])) in ("env", "timeout"):
@@ -102,11 +99,7 @@ def _of_timeout(words: list[str]) -> list[str]:
 
 
 def script_in(words: Sequence[str]) -> str | None:
-    """The command line that a shell is given, as in `bash -lc "…"`; None where the words are another command.
-
-    Args:
-        words: of the command.
-    """
+    """The command line that a shell is given, as in `bash -lc "…"`; None where the words are another command."""
     if not words or program(words[0]) not in _SHELLS:
         return None
     rest = list(words[1:])
@@ -184,13 +177,8 @@ class Pipeline(NamedTuple):
 
 
 def pipelines(line: str, cwd: str | None, depth: int = 0) -> list[Pipeline]:
-    """The pipelines of a command line in order, those that are unclear without commands. `cd` is followed, not given;
-    assignments are not given either.
-
-    Args:
-        line: as the agent gave it; a script of several lines is one as well.
-        cwd: where it starts, absolute; None where that is not known.
-        depth: how many scripts it stands in.
+    """The pipelines of a command line or script in order, those that are unclear without commands. `cd` is followed,
+    not given; assignments are not given either. `depth` is the number of scripts that it stands in.
     """
     words = _words(line)
     if words is None:

@@ -1,4 +1,4 @@
-"""The looks that a shell command takes at files: `cat`, `sed -n`, `grep`, `rg`, `find`, `ls`, `git show` and others.
+"""The looks that a shell command takes at files: `cat`, `sed -n`, `grep`, `rg`, `ls`, `git show` and others.
 
 For each program: its options, the files that it reads, the lines of them that it prints, and the search that it makes.
 """
@@ -31,12 +31,8 @@ def pattern_locator(
 ) -> dict[str, Any] | None:
     """The members of a locator; None where the pattern is none that RE2 reads alike.
 
-    Args:
-        pattern: as it was given.
-        fixed: it stands for itself.
-        basic: it is one of POSIX's basic expressions, as grep reads them without an option.
-        word: whole words alone match.
-        fold: letter case is ignored.
+    `fixed`: it stands for itself; `basic`: a POSIX basic expression, as grep reads without an option; `word`: whole
+    words alone match; `fold`: letter case is ignored.
     """
     if not pattern or len(pattern) > MAX_PATTERN or _NO_PATTERN.search(pattern):
         return None
@@ -118,12 +114,10 @@ class Given(NamedTuple):
 
 
 def given(words: Sequence[str], valued: str = "", long: Sequence[str] = ()) -> Given:
-    """The options and operands of a command.
+    """The options and operands of a command, from the words behind its name.
 
-    Args:
-        words: without the command's name.
-        valued: letters of short options that take a value, in the same word or the next.
-        long: names of long options that take a value as the next word; with `=` every one may have a value.
+    `valued`: letters of options that take a value, in the same word or the next; `long`: names of options whose value
+    is the next word. With `=` every long option may have a value.
     """
     options: list[tuple[str, str]] = []
     operands: list[str] = []
@@ -196,14 +190,7 @@ _UNORDERED: Final = ("q", "quiet", "silent", "c", "count", "count-matches")
 
 
 def grep_looks(program: str, words: Sequence[str], cwd: str | None, root: str | None) -> list[Look]:
-    """The look of a search, one for all files that it was given.
-
-    Args:
-        program: `grep`, `egrep`, `fgrep`, `rg` or `git grep`.
-        words: behind its name.
-        cwd: where it runs.
-        root: of the repository.
-    """
+    """The look of a search by this program, one for all files that it was given; `words` stand behind its name."""
     kind = "grep" if program in ("grep", "egrep", "fgrep") else program
     arguments = given(words, _VALUED[kind], _LONG)
     patterns = [value for name, value in arguments.options if name in ("e", "regexp")]
@@ -266,13 +253,7 @@ _LOG_LONG: Final = (
 
 
 def git_looks(words: Sequence[str], cwd: str | None, root: str | None) -> list[Look]:
-    """The looks of a git command.
-
-    Args:
-        words: behind `git`.
-        cwd: where it runs.
-        root: of the repository.
-    """
+    """The looks of a git command, from the words behind `git`."""
     rest = list(words)
     while rest and rest[0].startswith("-"):
         option = rest.pop(0)
@@ -390,13 +371,7 @@ _MOST_LINES: Final = 10_000_000
 
 
 def shell_looks(line: str, cwd: str | None, root: str | None) -> list[Look]:
-    """The looks of a command line, in order.
-
-    Args:
-        line: as the agent gave it.
-        cwd: where it starts, absolute; None takes the root for it.
-        root: of the repository, absolute; None takes `cwd` for it.
-    """
+    """The looks of a command line, in order. Of `cwd` and `root`, one that is None is taken to be the other."""
     if cwd is None and root is None:
         cwd = root = UNNAMED  # relative paths are those of wherever it is, absolute ones are unknown
     found = pipelines(line, cwd or root)

@@ -45,10 +45,7 @@ class Sink(Protocol):
     """What a recorder gives its emissions to."""
 
     def put(self, record: Recorded) -> None:
-        """Takes a record.
-
-        Args:
-            record: the emission; its value has no end of line.
+        """Takes a record, whose value has no end of line.
 
         Raises:
             SluiceError: there is no room for it, or the sink is broken; it was not taken.
@@ -89,13 +86,12 @@ class _Closing(ABC):
 
 
 class MemorySink(_Closing):
-    """Keeps records in `records`: for tests, and for programs that read them in the same process."""
+    """A `Sink` that keeps records in `records`: for tests, and for programs that read them in the same process."""
 
     def __init__(self) -> None:
         self.records: list[Recorded] = []
 
     def put(self, record: Recorded) -> None:
-        """See `Sink`."""
         self.records.append(record)
 
     def flush(self) -> None:
@@ -106,7 +102,9 @@ class MemorySink(_Closing):
 
 
 class FileSink(_Closing):
-    """Appends JSON Lines to a file, which `sluice produce` reads. Headers are left out.
+    """A `Sink` that appends JSON Lines to a file, which `sluice produce` reads. Headers are left out.
+
+    When `flush` returns, the operating system has the lines; when `close` returns, they are on its disk.
 
     Args:
         path: of the file; it is made where there is none, readable by its owner alone.
@@ -126,21 +124,11 @@ class FileSink(_Closing):
             raise UsageError(f"the file cannot be written: {error.strerror}", path=str(path)) from None
 
     def put(self, record: Recorded) -> None:
-        """See `Sink`.
-
-        Raises:
-            UsageError: the sink is closed.
-        """
         if self._file is None:
             raise UsageError("the sink is closed", path=self._path)
         self._file.write(record.value + b"\n")
 
     def flush(self) -> None:
-        """See `Sink`. The operating system has the lines when this returns; they may not be on its disk yet.
-
-        Raises:
-            UnreachableError: the file cannot be written.
-        """
         if self._file is not None:
             try:
                 self._file.flush()
@@ -148,11 +136,6 @@ class FileSink(_Closing):
                 raise UnreachableError(f"the file cannot be written: {error.strerror}", path=self._path) from None
 
     def close(self) -> None:
-        """See `Sink`. The operating system has the lines on its disk when this returns.
-
-        Raises:
-            UnreachableError: the file cannot be written.
-        """
         file, self._file = self._file, None
         if file is None:
             return
@@ -176,7 +159,7 @@ def _opener() -> OpenerDirector:
 
 
 class HttpSink(_Closing):
-    """Posts JSON Lines (`application/x-ndjson`) to an address, at each `flush`. Records of one trace go together.
+    """A `Sink` that posts JSON Lines (`application/x-ndjson`) at each `flush`. Records of one trace go together.
 
     Args:
         url: `https:`, or `http:` to this host.
@@ -205,11 +188,6 @@ class HttpSink(_Closing):
         self._opener = _opener()
 
     def put(self, record: Recorded) -> None:
-        """See `Sink`.
-
-        Raises:
-            UnreachableError: the waiting emissions and this one have more than `buffer_bytes` bytes together.
-        """
         if self._byte_count + len(record.value) > self._most:
             raise UnreachableError(f"{len(self._waiting)} emissions wait for the endpoint; there is no room for more")
         with self._counting:
@@ -217,11 +195,6 @@ class HttpSink(_Closing):
             self._byte_count += len(record.value)
 
     def flush(self) -> None:
-        """See `Sink`.
-
-        Raises:
-            UnreachableError: the endpoint does not answer in time, or refuses; what it has not accepted is kept.
-        """
         while self._waiting:
             batch = self._batch()
             self._post(batch)
@@ -265,11 +238,6 @@ class HttpSink(_Closing):
         return f"{parts.scheme}://{parts.netloc}{parts.path}"
 
     def close(self) -> None:
-        """See `Sink`.
-
-        Raises:
-            UnreachableError: the endpoint does not answer in time, or refuses; what it has not accepted is kept.
-        """
         self.flush()
 
 
@@ -284,7 +252,7 @@ class _Emitter(Protocol):
 
 
 class KafkaSink(_Closing):
-    """Sends to the topic `emissions`, by the client's emitter. Its Kafka client is in the small client's installation.
+    """A `Sink` that sends to the topic `emissions`, by the client's emitter. The small client's installation has it.
 
     Args:
         bootstrap: a broker's address; without it, and without an emitter, as `sluice.toml` and the environment have it.
@@ -302,31 +270,15 @@ class KafkaSink(_Closing):
         self._emitter: _Emitter | None = emitter
 
     def put(self, record: Recorded) -> None:
-        """See `Sink`.
-
-        Raises:
-            UsageError: the sink is closed, or the emission does not fit into a record.
-            UnreachableError: the client has given up on the broker.
-        """
         if self._emitter is None:
             raise UsageError("the sink is closed")
         self._emitter.emit(record.value, headers=record.headers)
 
     def flush(self) -> None:
-        """See `Sink`. A client that gave up on the broker sends nothing more.
-
-        Raises:
-            UnreachableError: the broker has not taken everything.
-        """
         if self._emitter is not None:
             self._emitter.flush()
 
     def close(self) -> None:
-        """See `Sink`.
-
-        Raises:
-            UnreachableError: the broker has not taken everything.
-        """
         emitter, self._emitter = self._emitter, None
         if emitter is not None:
             emitter.flush()

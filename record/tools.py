@@ -102,11 +102,7 @@ def brief_looks(server: str, tool: str, arguments: Mapping[str, Any]) -> list[Lo
 
 
 def rules_of(text: str, name: str) -> list[Rule]:
-    """The rules of a document.
-
-    Args:
-        text: TOML.
-        name: of the document, for messages.
+    """The rules of a TOML document; `name` is the document's, for messages.
 
     Raises:
         UsageError: it is no TOML, or a rule is wrong.
@@ -209,12 +205,7 @@ class ToolMap:
         return cls(DEFAULTS, rules_of(text, name))
 
     def line_of(self, call: ToolCall, root: str | None) -> tuple[str, str | None] | None:
-        """The command line that a call ran, and the folder that it began in; None where the tool runs none.
-
-        Args:
-            call: as the session has it.
-            root: of the repository, absolute; None takes the call's own folder for it.
-        """
+        """The command line that a call ran, and the folder that it began in; None where the tool runs none."""
         rule = self._rules.get(call.name)
         if rule is not None and rule.shell is not None:
             line = call.arguments.get(rule.shell)
@@ -222,21 +213,14 @@ class ToolMap:
         return _line(call, root) if rule is None and self._mappers.get(call.name) is _shell else None
 
     def looks(self, call: ToolCall, root: str | None) -> list[Look]:
-        """The looks of a call; none where it failed, has no result, or looked at nothing that is known.
-
-        Args:
-            call: as the session has it.
-            root: of the repository, absolute; None takes the call's own folder for it.
-        """
+        """The looks of a call; none where it failed, has no result, or looked at nothing that is known."""
         if not call.ok or call.result is None:
             return []
         rule = self._rules.get(call.name)
         if rule is not None:
             return rule.looks(call.arguments, root, call.cwd)
         mapper = self._mappers.get(call.name)
-        if mapper is not None:
-            return mapper(call, root)
-        return _mcp(call)
+        return _mcp(call) if mapper is None else mapper(call, root)
 
 
 def output_of(call: ToolCall) -> str:
@@ -264,14 +248,18 @@ def _number(call: ToolCall, name: str) -> int | None:
     return value if type(value) is int and 0 < value < 10_000_000 else None
 
 
+def _file(call: ToolCall, root: str | None, *names: str) -> str | None:
+    """The file that the first of these arguments names, relative to the root; None for the root itself."""
+    path = below(_text(call, *names) or "", root, call.cwd)
+    return None if path == "." else path
+
+
 def _read(call: ToolCall, root: str | None) -> list[Look]:
     """Claude Code's Read, from `offset` on: numbered lines, or plain ones where another program runs the tool."""
-    path = below(_text(call, "file_path", "path") or "", root, call.cwd)
-    if path in (None, "."):
-        return []
+    path = _file(call, root, "file_path", "path")
     first, most = _number(call, "offset") or 1, _number(call, "limit")
     lines = {} if most is None else {"lines": [first, first + most - 1]}
-    return [Look(READ, {"path": path, **lines}, "file", first)]
+    return [] if path is None else [Look(READ, {"path": path, **lines}, "file", first)]
 
 
 def _grep(call: ToolCall, root: str | None) -> list[Look]:
@@ -308,11 +296,6 @@ def _search(call: ToolCall, root: str | None) -> list[Look]:
     return [Look(GREP, locator, "files", None, () if within == "." else (within,), root, call.cwd)]
 
 
-def _nothing(call: ToolCall, root: str | None) -> list[Look]:
-    """What changes files says nothing of what stands in them."""
-    return []
-
-
 def _line(call: ToolCall, root: str | None) -> tuple[str, str | None] | None:
     """A command line, given as a text or as a list of words, and its folder; None where the call gives none."""
     given: Any = call.arguments.get("command", call.arguments.get("cmd"))
@@ -336,12 +319,10 @@ def _editor(call: ToolCall, root: str | None) -> list[Look]:
 
 
 def _viewed(call: ToolCall, root: str | None) -> list[Look]:
-    path = below(_text(call, "path") or "", root, call.cwd)
-    if path in (None, "."):
-        return []
+    path = _file(call, root, "path")
     first, last = _range(call.arguments.get("view_range")) or (1, None)
     lines = {} if last is None else {"lines": [first, last]}
-    return [Look(READ, {"path": path, **lines}, "numbered", first)]
+    return [] if path is None else [Look(READ, {"path": path, **lines}, "numbered", first)]
 
 
 def _range(given: Any) -> tuple[int, int | None] | None:
@@ -359,9 +340,9 @@ def _read_action(call: ToolCall, root: str | None) -> list[Look]:
     """The `read` of OpenHands 0.x: by its editor with numbers, else lines as they are, counted from 0."""
     if call.arguments.get("impl_source") == "oh_aci":
         return _viewed(call, root)
-    path = below(_text(call, "path") or "", root, call.cwd)
+    path = _file(call, root, "path")
     start, end = call.arguments.get("start", 0), call.arguments.get("end", -1)
-    if path in (None, ".") or type(start) is not int or type(end) is not int or not 0 <= start < 10_000_000:
+    if path is None or type(start) is not int or type(end) is not int or not 0 <= start < 10_000_000:
         return []
     lines = {"lines": [start + 1, end]} if start < end < 10_000_000 else {}
     return [Look(READ, {"path": path, **lines}, "text", start + 1)]
@@ -369,8 +350,8 @@ def _read_action(call: ToolCall, root: str | None) -> list[Look]:
 
 def _open(call: ToolCall, root: str | None) -> list[Look]:
     """SWE-agent's `open`: a window of numbered lines."""
-    path = below(_text(call, "path", "file_name", "file", "filename") or "", root, call.cwd)
-    return [] if path in (None, ".") else [Look(READ, {"path": path}, "numbered")]
+    path = _file(call, root, "path", "file_name", "file", "filename")
+    return [] if path is None else [Look(READ, {"path": path}, "numbered")]
 
 
 def _view(call: ToolCall, root: str | None) -> list[Look]:
@@ -380,9 +361,7 @@ def _view(call: ToolCall, root: str | None) -> list[Look]:
 def _mcp(call: ToolCall) -> list[Look]:
     """A tool of an MCP server, as Claude Code names it."""
     match = _MCP.fullmatch(call.name)
-    if match is None:
-        return []
-    return brief_looks(match[1], match[2], call.arguments)
+    return [] if match is None else brief_looks(match[1], match[2], call.arguments)
 
 
 _CODEX: Final = frozenset(("shell", "exec_command", "local_shell", "container.exec", "shell_command"))
@@ -392,11 +371,8 @@ DEFAULTS: Final[Mapping[str, Mapper]] = {
     "Grep": _grep,
     "Glob": _glob,
     "Bash": _shell,
-    "Edit": _nothing,
-    "Write": _nothing,
     # Codex
     **dict.fromkeys(_CODEX, _shell),
-    "apply_patch": _nothing,
     # OpenHands: as the model calls them, as events of 0.x name the action, and as the SDK does
     "execute_bash": _shell,
     "run": _shell,

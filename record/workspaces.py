@@ -84,11 +84,7 @@ class Tracked:
         self._paths: frozenset[str] = frozenset()
 
     def holds(self, path: str) -> bool:
-        """Whether a file is tracked; every file is where there is no repository.
-
-        Args:
-            path: relative to the root, with slashes.
-        """
+        """Whether a file is tracked; every file is where there is no repository. The path is relative to the root."""
         if self._index is None:
             return True
         try:
@@ -122,12 +118,7 @@ def _read(path: str, status: os.stat_result) -> bytes:
 
 
 def _paths_of(data: bytes) -> frozenset[str]:
-    """The paths of an index.
-
-    Raises:
-        ValueError: it is none, or none that is read here.
-        IndexError: it is cut.
-    """
+    """The paths of an index. ValueError: it is none, or none that is read here; IndexError: it is cut."""
     version, count = int.from_bytes(data[4:8], "big"), int.from_bytes(data[8:12], "big")
     if data[:4] != b"DIRC" or version not in (2, 3, 4):
         raise ValueError("no index")
@@ -191,11 +182,7 @@ class Checkout:
         self._size = 0
 
     def data(self, path: str) -> bytes | None:
-        """The bytes of a file; None where none may or can be read.
-
-        Args:
-            path: relative to the root, with slashes.
-        """
+        """The bytes of a file, by its path below the root; None where none may or can be read."""
         if "\0" in path or path.startswith("/") or not {"..", ".git"}.isdisjoint(path.split("/")):
             return None
         path = os.path.normpath(path)
@@ -270,12 +257,7 @@ class Workspace:
         self._tried = 0
 
     def seen(self, cwd: str | None, make: Make) -> list[LookResult]:
-        """What a call saw, by the folder that holds for this session.
-
-        Args:
-            cwd: where the call says that it was made, absolute.
-            make: called with that folder, or with several until one fits.
-        """
+        """What a call saw, by the folder that holds for this session: `make` is called until a folder fits."""
         if self._root is None or not self._is_elsewhere(cwd, self._root):
             return make(self._root)
         if self._folder is not None:
@@ -291,11 +273,7 @@ class Workspace:
         return make(self._root)
 
     def folder(self, cwd: str | None) -> str | None:
-        """The folder that a session's project lies in; None where that is not known yet.
-
-        Args:
-            cwd: where a call says that it was made, absolute.
-        """
+        """The folder that a session's project lies in; None where that is not known yet."""
         return self._folder if self._root is not None and self._is_elsewhere(cwd, self._root) else self._root
 
     def _fits(self, lines: Sequence[Line]) -> bool:

@@ -73,7 +73,7 @@ async def site() -> AsyncIterator[httpx2.AsyncClient]:
         sight = Sight(readers, VerdictBroadcaster(readers), meter, lambda: NOW)
         desk = ReviewService(sight, intake, Outbox(intake.take), None, "console", lambda: NOW)
         sessions, settings = Sessions(b"k" * 32, lambda: NOW), Settings()
-        parts = Console(desk, sessions, None, walks=_Story(settings), tips=_Tips(settings))
+        parts = Console(desk, sessions, None, jobs=_Story(settings), tips=_Tips(settings))
         pages = Starlette(routes=console(parts))
         gate = AuthMiddleware(pages, ListenConfig(rate=1e6, burst=1_000_000), meter)
         try:

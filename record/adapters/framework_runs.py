@@ -16,11 +16,10 @@ from typing import Any, Final, NamedTuple, cast
 
 from ..events import ToolCall
 from ..naming import counted
-from ..recorder import Recorder
+from ..recorder import Recorder, Turn
 from ..transcripts.foreign_json import identifier, items, members, moment, text
-from ..turns import Turn
-from .live import live
-from .messages import answers_of, arguments_of, calls_of, clean, mcp_name, plain, result_of, size_of, text_of
+from .live import LiveRecorder
+from .messages import answers_of, calls_of, clean, mcp_name, plain, size_of, text_of, tool_call
 
 MOST_CONVERSATIONS: Final = 100
 MOST_CALLS: Final = 10_000
@@ -71,42 +70,28 @@ class _AgentRun:
     hosted: set[str] = field(default_factory=set[str])
 
 
-class AgentRuns:
-    """Records traces. Any thread may call; nobody waits."""
+class AgentRuns(LiveRecorder):
+    """Records traces of the OpenAI Agents SDK, whose `TracingProcessor` has these methods."""
 
     def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-        self._live = live(recorder)
+        super().__init__(recorder)
         self._runs: OrderedDict[str, _AgentRun] = OrderedDict()
-
-    @property
-    def failures(self) -> int:
-        """How much could not be recorded."""
-        return self._live.failures
-
-    def flush(self, seconds: float = 30.0) -> bool:
-        """Waits until everything so far is recorded; whether it was. Open traces wait for their ends."""
-        return self._live.flush(seconds)
 
     def close(self, seconds: float = 30.0) -> bool:
         """Records what is open, too."""
         self._live.do(self._end_all)
-        return self._live.flush(seconds)
+        return self.flush(seconds)
 
-    def trace_began(self, trace: Any) -> None:
-        """A trace begins."""
+    def on_trace_start(self, trace: Any) -> None:
         self._hand(self._begin, trace, "trace_id", "group_id")
 
-    def trace_ended(self, trace: Any) -> None:
-        """A trace ends."""
+    def on_trace_end(self, trace: Any) -> None:
         self._hand(self._end, trace, "trace_id")
 
-    def span_began(self, span: Any) -> None:
-        """A span begins: where it stands."""
+    def on_span_start(self, span: Any) -> None:
         self._hand(self._place, span, "trace_id", "span_id", "parent_id", "span_data")
 
-    def span_ended(self, span: Any) -> None:
-        """A span ends: what it holds."""
+    def on_span_end(self, span: Any) -> None:
         self._hand(self._take, span, "trace_id", "span_id", "span_data", "error", "ended_at")
 
     def _hand(self, job: Any, of: Any, *names: str) -> None:
@@ -116,8 +101,6 @@ class AgentRuns:
             self._live.do(job, *(getattr(of, name, None) for name in names), size=size)
         except Exception as error:  # noqa: BLE001 - the host program goes on, whatever happens here
             self._live.failed("a part of a trace is not recorded", error)
-
-    # ------------------------------------------------------------ in the recording thread
 
     def _run(self, trace_id: object, group: object = None) -> _AgentRun:
         named = text(trace_id) or "trace"
@@ -149,7 +132,9 @@ class AgentRuns:
     def _take(self, trace_id: object, span_id: object, data: Any, error: object, ended: object) -> None:
         run, kind, at = self._run(trace_id), getattr(data, "type", None), moment(ended)
         if kind == "function":
-            run.turn.call(_function(data, error is None, at))
+            server, name = members(getattr(data, "mcp_data", None)).get("server"), getattr(data, "name", None)
+            given, output = getattr(data, "input", None), getattr(data, "output", None)
+            run.turn.call(tool_call("", mcp_name(server, name), given, output, ok=error is None, at=at))
         elif kind == "response":
             self._say(run, span_id, [getattr(data, "response", None)], at)
         elif kind == "generation":
@@ -167,19 +152,6 @@ class AgentRuns:
             for said in () if inner else answers_of(found) if whole else [text_of(found.get("content"))]:
                 if said.strip():
                     run.turn.said(said, at)
-
-
-def _function(data: Any, ok: bool, at: datetime | None) -> ToolCall:
-    server = members(getattr(data, "mcp_data", None)).get("server")
-    return ToolCall(
-        call_id="",
-        name=clean(mcp_name(server, getattr(data, "name", None))),
-        arguments=arguments_of(getattr(data, "input", None)),
-        result=result_of(getattr(data, "output", None)),
-        ok=ok,
-        at=at,
-        cwd=None,
-    )
 
 
 MOST_RUNS: Final = 1_000
@@ -219,24 +191,14 @@ class _ChainRun:
     texts: list[_Text] = field(default_factory=list[_Text])
 
 
-class ChainRuns:
-    """Records runs. Any thread may call; nobody waits."""
+class ChainRuns(LiveRecorder):
+    """Records runs of LangChain's chains, models and tools."""
 
     def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-        self._live = live(recorder)
+        super().__init__(recorder)
         self._known = KnownCalls()
         self._runs: OrderedDict[str, _ChainRun] = OrderedDict()
         self._roots: dict[str, str] = {}
-
-    @property
-    def failures(self) -> int:
-        """How much could not be recorded."""
-        return self._live.failures
-
-    def flush(self, seconds: float = 30.0) -> bool:
-        """Waits until everything so far is recorded; whether it was. Open runs wait for their ends."""
-        return self._live.flush(seconds)
 
     def began(self, run_id: object, parent_id: object, metadata: object) -> None:
         """A run begins that is no tool's."""
@@ -267,13 +229,7 @@ class ChainRuns:
         self._hand(self._end, str(run_id), outputs)
 
     def whole(self, conversation: str | None, messages: Sequence[object], times: Mapping[str, datetime]) -> None:
-        """An agent's run has ended, with these messages; of them, what is new since the user's last one is the turn.
-
-        Args:
-            conversation: None where it has no name.
-            messages: of the agent's state.
-            times: when calls were answered, by the model's ids.
-        """
+        """An agent's run has ended, with these messages; of them, what is new since the user's last one is the turn."""
         self._hand(self._whole, conversation, messages, times, datetime.now(UTC))
 
     def _hand(self, job: Any, name: str | None, given: Any, *more: Any) -> None:
@@ -290,8 +246,6 @@ class ChainRuns:
     def failed(self, error: Exception) -> None:
         """A part of a run could not be handed over."""
         self._live.failed("a part of a run is not recorded", error)
-
-    # ------------------------------------------------------------ in the recording thread
 
     def _begin(self, run_id: str, parent_id: str | None, metadata: object, tool: bool) -> None:
         root = self._roots.get(parent_id or "")
@@ -313,7 +267,7 @@ class ChainRuns:
     def _tool(self, run_id: str, name: object, given: object) -> None:
         run = self._of(run_id)
         if run is not None:
-            run.tools[run_id] = (clean(text(name) or ""), _arguments(given))
+            run.tools[run_id] = (clean(text(name) or ""), _json_only(given))
 
     def _history(self, run_id: str, messages: list[object]) -> None:
         run = self._of(run_id)
@@ -327,16 +281,11 @@ class ChainRuns:
         name, given = run.tools.pop(run_id)
         message = _tool_message(output)
         result = output if message is None else getattr(message, "content", None)
-        call = ToolCall(
-            call_id=clean(identifier(getattr(message, "tool_call_id", None)) or ""),
-            name=name,
-            arguments=given,
-            result=result_of(result),
-            ok=getattr(message, "status", "success") != "error",
-            at=at,
-            cwd=None,
+        call_id, ok = (
+            identifier(getattr(message, "tool_call_id", None)),
+            getattr(message, "status", "success") != "error",
         )
-        run.calls.append(call)
+        run.calls.append(tool_call(call_id or "", name, given, result, ok=ok, at=at))
 
     def _say(self, run_id: str, messages: list[object], at: datetime) -> None:
         run = self._of(run_id)
@@ -388,12 +337,7 @@ class ChainRuns:
 
 
 def calls_in(messages: Iterable[object], times: Mapping[str, datetime] | None = None) -> list[ToolCall]:
-    """The calls whose results stand in LangChain's messages, in the order of the results.
-
-    Args:
-        messages: `AIMessage` with `tool_calls`, `ToolMessage`, and others, which are passed over.
-        times: when calls were answered, by the model's ids.
-    """
+    """The calls whose results stand in LangChain's messages, in the order of the results; `times` by their ids."""
     asked: dict[str, dict[str, Any]] = {}
     found: list[ToolCall] = []
     for message in messages:
@@ -403,18 +347,9 @@ def calls_in(messages: Iterable[object], times: Mapping[str, datetime] | None = 
         call_id = identifier(getattr(message, "tool_call_id", None))
         if getattr(message, "type", None) != "tool" or call_id not in asked:
             continue
-        one = asked[call_id]
-        found.append(
-            ToolCall(
-                call_id=clean(call_id),
-                name=clean(text(one.get("name")) or ""),
-                arguments=_arguments(one.get("args")),
-                result=result_of(getattr(message, "content", None)),
-                ok=getattr(message, "status", "success") != "error",
-                at=None if times is None else times.get(call_id),
-                cwd=None,
-            )
-        )
+        one, ok = asked[call_id], getattr(message, "status", "success") != "error"
+        content, at = getattr(message, "content", None), None if times is None else times.get(call_id)
+        found.append(tool_call(call_id, one.get("name"), _json_only(one.get("args")), content, ok=ok, at=at))
     return found
 
 
@@ -438,9 +373,9 @@ def _tool_message(output: object) -> object | None:
     return next((one for one in several if getattr(one, "type", None) == "tool"), None)
 
 
-def _arguments(given: object) -> dict[str, Any]:
+def _json_only(given: object) -> dict[str, Any]:
     """The arguments that JSON holds: what the framework adds, such as its own runtime, is left out."""
-    return arguments_of({name: value for name, value in members(given).items() if _is_json(value)})
+    return {name: value for name, value in members(given).items() if _is_json(value)}
 
 
 def _is_json(value: object) -> bool:
@@ -460,37 +395,21 @@ REDACTED: Final = "redacted-by-litellm"
 MOST_NUMBERS: Final = 10_000
 
 
-class ModelCalls:
-    """Records model calls that have ended. Any thread may call; nobody waits.
+class ModelCalls(LiveRecorder):
+    """Records LiteLLM's model calls that have ended.
 
     Attributes:
         failed_calls: model calls that LiteLLM told to have failed; they have no answer.
     """
 
     def __init__(self, recorder: Recorder) -> None:
+        super().__init__(recorder)
         self.failed_calls = 0
-        self._live = live(recorder)
-        self._recorder = recorder
         self._known = KnownCalls()
         self._seen: OrderedDict[str, int] = OrderedDict()
 
-    @property
-    def failures(self) -> int:
-        """How much could not be recorded."""
-        return self._live.failures
-
-    def flush(self, seconds: float = 30.0) -> bool:
-        """Waits until everything so far is recorded; whether it was."""
-        return self._live.flush(seconds)
-
     def ended(self, kwargs: object, response: object, at: object = None) -> None:
-        """A model call has ended well, or with `response` None; see LiteLLM's `CustomLogger`.
-
-        Args:
-            kwargs: of the logging callback.
-            response: whole, also where it was streamed.
-            at: when it ended.
-        """
+        """A model call has ended at `at`, with `response` None where it failed; see LiteLLM's `CustomLogger`."""
         try:
             given = cast("Mapping[str, Any]", kwargs)
             messages: list[object] = list(items(given.get("messages")) or items(given.get("input")))

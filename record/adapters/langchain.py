@@ -3,7 +3,7 @@
     agent.invoke(question, {"callbacks": [callback_handler(recorder)]})
     agent = create_agent(model, tools, middleware=[middleware(recorder)])
 
-`chain_runs.py` says what becomes of what; docs/adapters.md shows examples. Use one of the two for an agent.
+`framework_runs.py` says what becomes of what; docs/adapters.md shows examples. Use one of the two for an agent.
 """
 
 from __future__ import annotations

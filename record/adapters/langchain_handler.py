@@ -11,42 +11,27 @@ from langchain_core.callbacks import BaseCallbackHandler
 
 from ..recorder import Recorder
 from .framework_runs import ChainRuns
+from .live import LiveRecorder
 
 
-class SluiceCallbackHandler(BaseCallbackHandler):
-    """Records each outermost run as one turn. Callbacks return at once, so event loops may call them.
-
-    Args:
-        recorder: what records.
-    """
+class SluiceCallbackHandler(LiveRecorder, BaseCallbackHandler):
+    """Records each outermost run as one turn. Callbacks return at once, so event loops may call them."""
 
     run_inline = True
 
     def __init__(self, recorder: Recorder) -> None:
-        super().__init__()
+        super().__init__(recorder)
         self._runs = ChainRuns(recorder)
-
-    @property
-    def failures(self) -> int:
-        """How much could not be recorded."""
-        return self._runs.failures
-
-    def flush(self, seconds: float = 30.0) -> bool:
-        """Waits until everything so far is recorded; whether it was."""
-        return self._runs.flush(seconds)
 
     def on_chain_start(
         self, serialized: Any, inputs: Any, *, run_id: Any, parent_run_id: Any = None, metadata: Any = None, **more: Any
     ) -> None:
-        """See LangChain."""
         self._runs.began(run_id, parent_run_id, metadata)
 
     def on_chain_end(self, outputs: Any, *, run_id: Any, **more: Any) -> None:
-        """See LangChain."""
         self._runs.ended(run_id, outputs)
 
     def on_chain_error(self, error: BaseException, *, run_id: Any, **more: Any) -> None:
-        """See LangChain."""
         self._runs.ended(run_id)
 
     def on_chat_model_start(
@@ -59,7 +44,6 @@ class SluiceCallbackHandler(BaseCallbackHandler):
         metadata: Any = None,
         **more: Any,
     ) -> None:
-        """See LangChain."""
         self._runs.asked(run_id, parent_run_id, metadata, messages[0] if messages else ())
 
     def on_llm_start(
@@ -76,11 +60,9 @@ class SluiceCallbackHandler(BaseCallbackHandler):
         self._runs.began(run_id, parent_run_id, metadata)
 
     def on_llm_end(self, response: Any, *, run_id: Any, **more: Any) -> None:
-        """See LangChain."""
         self._runs.said(run_id, _written(response))
 
     def on_llm_error(self, error: BaseException, *, run_id: Any, **more: Any) -> None:
-        """See LangChain, which gives what was written until then."""
         self._runs.said(run_id, _written(more.get("response")))
 
     def on_tool_start(
@@ -94,16 +76,13 @@ class SluiceCallbackHandler(BaseCallbackHandler):
         inputs: Any = None,
         **more: Any,
     ) -> None:
-        """See LangChain."""
         name = (serialized or {}).get("name") or more.get("name")
         self._runs.tool_began(run_id, parent_run_id, metadata, name, inputs)
 
     def on_tool_end(self, output: Any, *, run_id: Any, **more: Any) -> None:
-        """See LangChain."""
         self._runs.tool_ended(run_id, output)
 
     def on_tool_error(self, error: BaseException, *, run_id: Any, **more: Any) -> None:
-        """See LangChain. What failed gives no annotation."""
         self._runs.ended(run_id)
 
 

@@ -15,47 +15,32 @@ from langgraph.config import get_config
 
 from ..recorder import Recorder
 from .framework_runs import ChainRuns
+from .live import LiveRecorder
 
 MOST_TIMES: Final = 10_000
 """Calls whose times are kept until their run ends."""
 
 
-class SluiceMiddleware(AgentMiddleware):
-    """Records a run of an agent as one turn when it ends; one that fails is not recorded. Nothing waits for it.
-
-    Args:
-        recorder: what records.
-    """
+class SluiceMiddleware(LiveRecorder, AgentMiddleware):
+    """Records a run of an agent as one turn when it ends; one that fails is not recorded. Nothing waits for it."""
 
     def __init__(self, recorder: Recorder) -> None:
-        super().__init__()
+        super().__init__(recorder)
         self._runs = ChainRuns(recorder)
         self._lock = threading.Lock()
         self._times: OrderedDict[str, datetime] = OrderedDict()
 
-    @property
-    def failures(self) -> int:
-        """How much could not be recorded."""
-        return self._runs.failures
-
-    def flush(self, seconds: float = 30.0) -> bool:
-        """Waits until everything so far is recorded; whether it was."""
-        return self._runs.flush(seconds)
-
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
-        """See LangChain. Notes when the tool answered."""
         answer = handler(request)
         self._note(request)
         return answer
 
     async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
-        """See LangChain. Notes when the tool answered."""
         answer = await handler(request)
         self._note(request)
         return answer
 
     def after_agent(self, state: Any, runtime: Any) -> None:
-        """See LangChain. Hands the messages over."""
         try:
             with self._lock:
                 times = dict(self._times)
@@ -64,7 +49,6 @@ class SluiceMiddleware(AgentMiddleware):
             self._runs.failed(error)
 
     async def aafter_agent(self, state: Any, runtime: Any) -> None:
-        """See LangChain. Hands the messages over."""
         self.after_agent(state, runtime)
 
     def _note(self, request: Any) -> None:

@@ -2,7 +2,7 @@
 
     litellm.callbacks = [logger(recorder)]
 
-`litellm_calls.py` says what becomes of what. The guardrail that withholds answers is
+`framework_runs.py` says what becomes of what. The guardrail that withholds answers is
 `sluice.topology.vet.litellm_guardrail.SluiceGuardrail`; docs/adapters.md shows both.
 """
 

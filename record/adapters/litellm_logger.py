@@ -11,45 +11,29 @@ from litellm.integrations.custom_logger import CustomLogger
 
 from ..recorder import Recorder
 from .framework_runs import ModelCalls
+from .live import LiveRecorder
 
 
-class SluiceLogger(CustomLogger):
-    """Records each answer of a model with the calls whose results it was given. Callbacks return at once.
-
-    Args:
-        recorder: what records.
-    """
+class SluiceLogger(LiveRecorder, CustomLogger):
+    """Records each answer of a model with the calls whose results it was given. Callbacks return at once."""
 
     def __init__(self, recorder: Recorder) -> None:
-        super().__init__()
+        super().__init__(recorder)
         self._calls = ModelCalls(recorder)
-
-    @property
-    def failures(self) -> int:
-        """How much could not be recorded."""
-        return self._calls.failures
 
     @property
     def failed_calls(self) -> int:
         """How many model calls failed."""
         return self._calls.failed_calls
 
-    def flush(self, seconds: float = 30.0) -> bool:
-        """Waits until everything so far is recorded; whether it was."""
-        return self._calls.flush(seconds)
-
     def log_success_event(self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
-        """See LiteLLM."""
         self._calls.ended(kwargs, response_obj, end_time)
 
     async def async_log_success_event(self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
-        """See LiteLLM."""
         self._calls.ended(kwargs, response_obj, end_time)
 
     def log_failure_event(self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
-        """See LiteLLM."""
         self._calls.ended(kwargs, None, end_time)
 
     async def async_log_failure_event(self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
-        """See LiteLLM."""
         self._calls.ended(kwargs, None, end_time)

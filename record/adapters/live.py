@@ -20,13 +20,8 @@ from ..recorder import Recorder
 def module_of(name: str, package: str, extra: str) -> Any:
     """A module of this folder that imports its framework.
 
-    Args:
-        name: of the module.
-        package: the framework's name, as people say it.
-        extra: that brings it.
-
     Raises:
-        UsageError: the framework is not installed.
+        UsageError: the framework is not installed; it says so, and which extra brings it.
     """
     try:
         return import_module(f".{name}", __package__)
@@ -35,13 +30,7 @@ def module_of(name: str, package: str, extra: str) -> Any:
 
 
 def missing(package: str, extra: str, error: ImportError) -> UsageError:
-    """One sentence with the command that installs a framework.
-
-    Args:
-        package: the framework's name, as people say it.
-        extra: that brings it.
-        error: of its import.
-    """
+    """One sentence with the command that installs a framework."""
     ours = next(iter(packages_distributions().get("sluice", ())), "sluice-verdicts")
     return UsageError(f"{package} is not installed ({error.name or error})", hint=f"pip install '{ours}[{extra}]'")
 
@@ -78,15 +67,12 @@ class Live:
         _all.add(self)
 
     def do(self, job: Callable[..., None], *given: Any, size: int = 0) -> bool:
-        """Hands a job over; it returns at once.
+        """Hands a job over and returns at once: whether there was room for it.
 
         Args:
             job: what the recording thread calls. It must not call `flush`.
             given: the job's arguments.
             size: about how many characters it holds.
-
-        Returns:
-            Whether there was room for it.
         """
         try:
             with self._lock:
@@ -107,11 +93,7 @@ class Live:
         return False
 
     def flush(self, seconds: float = 30.0) -> bool:
-        """Waits until everything that was handed over so far is recorded; whether it was.
-
-        Args:
-            seconds: to wait at most.
-        """
+        """Waits until everything that was handed over so far is recorded, at most `seconds` (s); whether it was."""
         with self._lock:
             if not self._waiting:
                 return True
@@ -169,10 +151,28 @@ _known_lock = threading.Lock()
 def live(recorder: Recorder) -> Live:
     """The thread of a recorder: several adapters may share one recorder."""
     with _known_lock:
-        found = _known.get(recorder)
-        if found is None:
-            found = _known[recorder] = Live(recorder.reading)
-        return found
+        return _known.setdefault(recorder, _known.get(recorder) or Live(recorder.reading))
+
+
+class LiveRecorder:
+    """What records in the thread of its recorder. Any thread may call its methods; they return at once.
+
+    Args:
+        recorder: what records; only adapters use it from then on.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self._recorder, self._live = recorder, live(recorder)
+
+    @property
+    def failures(self) -> int:
+        """How much could not be recorded."""
+        return self._live.failures
+
+    def flush(self, seconds: float = 30.0) -> bool:
+        """Waits until everything so far is recorded, at most so many seconds; whether it was."""
+        return self._live.flush(seconds)
 
 
 @atexit.register

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from hashlib import sha256
 from typing import Any, Final, NamedTuple, cast
 
@@ -188,11 +189,7 @@ class _Asked(NamedTuple):
 
 
 def calls_of(messages: Iterable[object]) -> list[ToolCall]:
-    """The calls whose results stand in the messages, in the order of the results.
-
-    Args:
-        messages: dictionaries, or objects with `model_dump()`. A text instead of a list has no calls.
-    """
+    """The calls whose results stand in messages (dictionaries or objects with `model_dump()`), in that order."""
     asked: dict[str, _Asked] = {}
     found: list[ToolCall] = []
     several = [] if isinstance(messages, (str, bytes)) else list(messages)[-MOST_MESSAGES:]
@@ -215,11 +212,7 @@ def calls_of(messages: Iterable[object]) -> list[ToolCall]:
 
 
 def answers_of(response: object) -> list[str]:
-    """The texts of a model's response: one for each choice of a chat completion, else one.
-
-    Args:
-        response: of the chat, text completion, Responses or Messages API: a dictionary, or an object.
-    """
+    """The texts of a model's response in any of the four APIs: one for each choice of a chat completion, else one."""
     found = plain(response)
     if "choices" in found:
         choices = map(members, items(found["choices"]))
@@ -246,15 +239,17 @@ def text_of(content: object) -> str:
     return clean("".join(one for one in texts if isinstance(one, str)))
 
 
-def tool_call(call_id: str, name: object, arguments: object, result: object, *, ok: bool = True) -> ToolCall:
-    """A call that only messages tell of: when it was made is not known."""
+def tool_call(
+    call_id: str, name: object, arguments: object, result: object, *, ok: bool = True, at: datetime | None = None
+) -> ToolCall:
+    """A call with what a framework tells of it, as text and JSON. `at` is None where messages alone tell of it."""
     return ToolCall(
         call_id=clean(call_id),
         name=clean(text(name) or ""),
         arguments=arguments_of(arguments),
         result=result_of(result),
         ok=ok,
-        at=None,
+        at=at,
         cwd=None,
     )
 

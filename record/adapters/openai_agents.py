@@ -2,7 +2,7 @@
 
     agents.add_trace_processor(tracing_processor(recorder))
 
-`agent_runs.py` says what becomes of what; docs/adapters.md shows an example.
+`framework_runs.py` says what becomes of what; docs/adapters.md shows an example.
 """
 
 from __future__ import annotations

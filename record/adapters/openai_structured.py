@@ -6,21 +6,18 @@ wrote there is replaced.
 
 from __future__ import annotations
 
-import re
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
-from ...codecs.errors import Fault, UsageError, schema_fault
+from ...codecs.errors import Fault, schema_fault
 from ...codecs.records import Effect, Emission, Emitter
 from ...codecs.strict_schema import emission_of_strict
 from ...codecs.times import format_time
-from ..naming import name_of
+from ..naming import name_of, trace_headers
 from ..recorder import now_ms
 from ..sinks import Recorded
 from .messages import clean, plain, recorded
-
-_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 def emission_of_answer(
@@ -87,14 +84,11 @@ def recorded_of_answer(
     Raises:
         UsageError: a name is empty, or the traceparent is none.
     """
-    if traceparent is not None and not _TRACEPARENT.fullmatch(traceparent):
-        raise UsageError("the traceparent is none of W3C Trace Context", expected="00-<32 hex>-<16 hex>-<2 hex>")
+    headers = trace_headers(traceparent)
     emission = emission_of_answer(
         answer, emission_id=emission_id, emitter=emitter, emitted_at=emitted_at, effect=effect, attempt=attempt
     )
-    if isinstance(emission, Fault):
-        return emission
-    return recorded(emission, () if traceparent is None else (("traceparent", traceparent.encode()),))
+    return emission if isinstance(emission, Fault) else recorded(emission, headers)
 
 
 def _bytes(answer: object) -> bytes | Fault:

@@ -29,8 +29,7 @@ from typing import Any, Final
 
 from ..events import Event, Gap, Problem
 from .foreign_json import arguments, directory, items, members, moment, result_text, text
-from .splitting import elements
-from .transcript_lines import Turns, numbered, read_records, unknown
+from .transcript_lines import TurnBuilder, elements, numbered, read_records, unknown
 
 _COMPARED: Final = 100
 """Texts of a message with which another one is compared; a message has a handful."""
@@ -62,7 +61,7 @@ class ClaudeCode:
     """Reads the records of one session."""
 
     def __init__(self) -> None:
-        self._turns = Turns()
+        self._turns = TurnBuilder()
         self._message = ""  # the message that the last texts are of
         self._held: list[tuple[str, int]] = []  # its texts that may still grow, and how much of each was told before
         self._held_at: datetime | None = None

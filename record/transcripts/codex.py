@@ -40,7 +40,7 @@ from .foreign_json import (
     text,
     whole,
 )
-from .transcript_lines import Turns, numbered, read_records, unknown
+from .transcript_lines import TurnBuilder, numbered, read_records, unknown
 
 _FRAME: Final = re.compile(
     r"(?:(?:Chunk ID|Exit code|Wall time|Original token count|Total output lines): [^\n]*\n"
@@ -91,7 +91,7 @@ class Codex:
     """Reads the records of one rollout."""
 
     def __init__(self) -> None:
-        self._turns = Turns()
+        self._turns = TurnBuilder()
         self._cwd: str | None = None
         self._next = ""  # the identifier that Codex gave the turn that is about to begin
         self._said: dict[str, dict[str, int]] = {}  # how often each log said a text in this turn

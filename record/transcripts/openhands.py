@@ -25,8 +25,7 @@ from typing import Any, Final
 
 from ..events import Event, Problem
 from .foreign_json import arguments, identifier, members, moment, result_text, text, whole
-from .splitting import elements
-from .transcript_lines import Turns, read_records, unknown
+from .transcript_lines import TurnBuilder, elements, read_records, unknown
 
 _LISTS: Final = frozenset({b"trajectory", b"history", b"events"})
 _ACTIONS: Final = frozenset({
@@ -72,7 +71,7 @@ class OpenHands:
     """Reads the events of one conversation."""
 
     def __init__(self) -> None:
-        self._turns = Turns()
+        self._turns = TurnBuilder()
         self._cwd: str | None = None
         self._delegated = ""  # the call that another agent works on
 

@@ -191,13 +191,9 @@ def open_transcript(path: Path | str, format: Format | None = None, tell: Tell |
 
 
 def open_end(path: Path | str, format: Format, size: int) -> Iterator[Event]:
-    """The events at the end of a transcript: as `open_transcript`, but of a file of lines that is longer no more than
-    its last bytes are read. It then begins in the middle of a turn, and results whose calls lie before are problems.
+    """The events at the end of the transcript at `path`, of this format: of lines the last `size` bytes alone.
 
-    Args:
-        path: a file.
-        format: what it is.
-        size: bytes that are read at most, of a file of lines.
+    It then begins in the middle of a turn, and results whose calls lie before are problems.
 
     Raises:
         TranscriptError: at once, where it cannot be opened.

@@ -20,8 +20,7 @@ from typing import Any, Final
 
 from ..events import Event, Problem
 from .foreign_json import Unreadable, decode, members, result_text, text
-from .splitting import elements
-from .transcript_lines import Turns, read_records
+from .transcript_lines import TurnBuilder, elements, read_records
 
 _LISTS: Final = frozenset({b"trajectory"})
 _SAYS: Final = frozenset(("thought", "response", "action"))
@@ -36,7 +35,7 @@ class SweAgent:
     """Reads the steps of one trajectory."""
 
     def __init__(self) -> None:
-        self._turns = Turns()
+        self._turns = TurnBuilder()
         self._cwd: str | None = None
         self._steps = 0
 

@@ -137,13 +137,14 @@ def kept_place(checking: Checking, check: int) -> Place:
 
 
 def is_elsewhere(checking: Checking, check: int, place: Place) -> bool:
-    """Whether this is another file than the check's own."""
+    """Returns whether `place` is in another file than the check's own, as `checking` has it."""
     own = kept_place(checking, check).path
     return bool(place.path and own and place.path != own)
 
 
 def keep_place(checking: Checking, check: int, place: Place, known: int) -> None:
-    """Notes where a check was last seen to hold in its own file; what names no file replaces none that does."""
+    """Notes in `checking` the `place` where a `check`, one of the `known`, was last seen to hold in its own file; what
+    names no file replaces none that does."""
     if len(checking.places) < known:
         checking.places = [*checking.places, *([Place()] * (known - len(checking.places)))]
     if place.path or not checking.places[check].path:
@@ -265,8 +266,8 @@ def independent(bounds: Terms, stamps: Sequence[Stamp]) -> list[tuple[int, Stamp
 
 
 def with_root(bounds: Terms, observation: Observation, cls: str) -> Observation:
-    """An observation whose root is `ANY_ROOT` where it names none, the policy bounds what one root gives, and its class
-    looks below one."""
+    """Returns an observation whose root is `ANY_ROOT` where it names none, the policy bounds what one root gives, and
+    its class, `cls`, looks below one."""
     looked = observation.looked_at
     if not bounds.checks.same_root or NUMBER_OF[cls] not in ROOTED or (looked is not None and looked.root):
         return observation
@@ -289,11 +290,8 @@ MOST_TOLD: Final = 4
 def begin(state: AssertionState, declared: Sequence[str] | None, terms: Terms, proposed: str | None = None) -> None:
     """Gives a new assertion its `Checking`, where it needs one from the start; may lower or raise its k.
 
-    Args:
-        state: the assertion; it is changed.
-        declared: the texts of the checks that it declares or that are proposed; None or empty where there is none.
-        terms: that the policy sets; `terms.checks` has the k of single checks, for internal and external effects.
-        proposed: see `Checking.proposed`.
+    `state` is changed. `declared` are the texts of the checks that it declares or that are proposed. `terms` are those
+    of the policy; `proposed` is as in `Checking.proposed`.
     """
     plain = terms.checks.counts_plainly
     if plain and not declared and proposed is None:
@@ -309,13 +307,8 @@ def begin(state: AssertionState, declared: Sequence[str] | None, terms: Terms, p
 
 
 def k_by_check(by_check: Mapping[str, tuple[int, int]], check: Check | Unknown, *, external: bool) -> int:
-    """The k that a policy sets for a check; 0 where it sets none.
-
-    Args:
-        by_check: of internal and external effects, by the name of the check.
-        check: the check.
-        external: whether the assertion's effect is external.
-    """
+    """Returns the k that a policy sets `by_check` name, for internal and `external` effects, for this `check`; 0 where
+    it sets none."""
     return by_check.get(check.name, (0, 0))[external] if isinstance(check, Check) else 0
 
 
@@ -332,17 +325,9 @@ def has_own(state: AssertionState) -> bool:
 
 
 def place_of_told(state: AssertionState, check: Check, text: str, *, verified: bool) -> int | None:
-    """The place of a check that an observer told of an assertion without its own; it is taken in where there is room.
-
-    Args:
-        state: the assertion; it is changed.
-        check: that was told.
-        text: its canonical form.
-        verified: whether it was verified. One that was not is taken in only where there is none yet.
-
-    Returns:
-        None where it is not among those that are kept.
-    """
+    """Returns the place of a `check`, with the canonical form `text`, that an observer told of an assertion without its
+    own checks; None where it is not kept. `state` is changed: the check is taken in where there is room; one that is
+    not `verified` only where there is none yet."""
     checking = _checking(state)
     told = checking.texts or []
     if text in told:
@@ -398,13 +383,9 @@ def each_k(state: AssertionState) -> Iterator[tuple[int, int]]:
 
 
 def verified(state: AssertionState, observation: Observation) -> list[int] | NotCountedReason | None:
-    """The checks of an assertion that a corroboration verifies.
-
-    Returns:
-        The places of these checks, in order; None where the observation names no check and speaks of the assertion as a
-        whole; or the reason why it does not count: `verifies-nothing` (also where it saw the check in another file than
-        the one that the admitted record names), `check-not-bound` or `contradicts-itself`.
-    """
+    """Returns the places of the checks of an assertion that a corroboration verifies; None where it names no check and
+    speaks of the assertion as a whole; or why it does not count: `verifies-nothing` (also where it saw the check in
+    another file than the one that the admitted record names), `check-not-bound` or `contradicts-itself`."""
     if observation.verified is None:
         return None
     checking, known = state.checking, len(texts(state))
@@ -421,15 +402,9 @@ def verified(state: AssertionState, observation: Observation) -> list[int] | Not
 def note(
     state: AssertionState, seen: ClassEvidence, observation: Observation, places: Sequence[int] | None, ts: int
 ) -> bool:
-    """Takes in what a fresh corroboration that counts verifies; True where it is news.
-
-    Args:
-        state: the assertion.
-        seen: the evidence of its class, before this observation is counted in it.
-        observation: the corroboration.
-        places: of the checks that it verifies; None for all.
-        ts: when it was observed, Unix ms.
-    """
+    """Takes in what a fresh corroboration that counts verifies; True where it is news. `seen` is the evidence of its
+    class in `state`, before this `observation` is counted; `places` are of the checks that it verifies, None for all;
+    `ts` in Unix ms."""
     if places is None and state.checking is None:
         return False  # counted plainly
     checking = _checking(state)
@@ -450,7 +425,7 @@ def note(
             place = place_in(observation, check)
             if is_elsewhere(checking, check, place):
                 if state.min_observers > 1:
-                    continue  # observers are counted for the check's own file only (witnesses.py)
+                    continue  # observers are counted for the check's own file only (emission_state.py)
                 news = keep_elsewhere(checking, Elsewhere(seen.number, check, place, ts, looked)) or news
                 continue
             if checking.coverage < 0:
@@ -466,16 +441,8 @@ def note(
 
 
 def own_file(state: AssertionState, observation: Observation, places: Sequence[int]) -> int:
-    """The checks that an observation verifies in the check's own file.
-
-    Args:
-        state: the assertion.
-        observation: that verifies the checks.
-        places: of the checks that are looked at.
-
-    Returns:
-        A bit mask: the bit at a check's place is set where the observation verifies it in the check's own file.
-    """
+    """Returns a bit for each of the checks at `places` of `state` that the `observation` verifies in the check's own
+    file."""
     checking = _checking(state)
     return sum(1 << check for check in places if not is_elsewhere(checking, check, place_in(observation, check)))
 

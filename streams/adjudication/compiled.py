@@ -23,7 +23,6 @@ from ..judging.checks import parse_check
 from ..policy.keys import looks_like
 from ..policy.policy import BUILT_IN, Observer, Policy
 from . import check_tally, fold_layout, grounding
-from . import state as waiting
 from .decision_json import DecisionWriter, pieces_of, said_grounding, shown_at
 from .emission_state import CLASSES, AssertionState, Place, Terms
 from .fold_layout import (
@@ -41,7 +40,7 @@ from .fold_layout import (
 )
 from .follow_up_requests import effects_reviewed, effects_with_looks
 from .outputs import Writer
-from .state import State
+from .state import State, share_of
 from .verdicts import Verdicts
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def topics_of(block: Block, policy: Policy) -> bytes:
 
 def is_common(state: State, policy: Policy) -> bool:
     """Whether the core knows the rules in force; other trust modes, rules by which a class may not count, and counting
-    who has answered (observer_answers.py) are Python's."""
+    who has answered (corroboration.py) are Python's."""
     common = state.terms[state.terms_number].checks.counts_once and not policy.judging.require_checks
     common = common and not policy.admissibility.early_settle
     return common and policy.admissibility.trust == "observed" and 0 <= state.time <= LATEST
@@ -156,7 +155,7 @@ def _rules(policy: Policy) -> Rules:
         names_vendors=policy.emitters.asks_for_vendors,
         max_annotations=rules.max_annotations,
         max_waiting=rules.max_waiting,
-        waiting_share=waiting.share_of(policy),
+        waiting_share=share_of(policy),
         verdicts=CODES["verdicts"].index(policy.verdicts),
         lone_reviewer=policy.reviewers.min_reviewers.external == 1,
         reviewed=_reviewed(policy),

@@ -48,25 +48,13 @@ _CHECKS_OF_OUTCOME: Final = {"corroborates": "verified", "contradicts": "refuted
 
 
 def is_of_another(subject: Subject, digest: bytes) -> bool:
-    """Whether what was looked at is another record than the one that was taken in.
-
-    Args:
-        subject: of the observation.
-        digest: the attempt's (`emission_state.Attempt`).
-    """
+    """Returns whether `subject` names another record than that of the attempt with this digest."""
     return subject.digest is not None and not identifiers.names(subject.digest, digest[:DIGEST_BYTES])
 
 
 def of_own_checks(state: AssertionState, observation: Observation) -> Observation | None:
-    """The observation without what it says of checks that are not the assertion's.
-
-    Args:
-        state: the assertion.
-        observation: of it.
-
-    Returns:
-        The observation as it is, nearly always. None where nothing is left on which its outcome could rest.
-    """
+    """Returns the observation without what it says of checks that are not the assertion's: nearly always as it is, None
+    where nothing is left on which its outcome could rest."""
     if not check_tally.has_own(state):
         return _of_told_checks(state, observation)
     said = observation.verified or observation.refuted
@@ -87,11 +75,8 @@ def of_own_checks(state: AssertionState, observation: Observation) -> Observatio
 
 
 def _of_told_checks(state: AssertionState, observation: Observation) -> Observation | None:
-    """The observation with what it says of the check that it tells, at the place where that is kept.
-
-    Of an assertion without its own checks an observer tells one, the first. What is no check counts for nothing, nor
-    does what finds no room (`standing.place_of_told`).
-    """
+    """The observation with what it says of the first check that it tells, at the place where that is kept; what is no
+    check, or finds no room (`check_tally.place_of_told`), counts for nothing."""
     detail: Any = (observation.detail or {}).get("checks")
     reported = cast("list[Any]", detail)[0] if isinstance(detail, list) and detail else None
     if reported is None and not observation.verified and not observation.refuted:
@@ -149,13 +134,8 @@ _LEAST_PREFIX = 7  # digits of a commit hash that still name it (observing.md)
 
 
 def same_observation(declared: str, observed: str, substrate_class: str) -> bool:
-    """Whether a declared observation id is the observed one. Of a commit, a prefix of at least 7 digits is enough.
-
-    Args:
-        declared: the id that an annotation declares.
-        observed: the id that the observation has.
-        substrate_class: the bare class of both; only `substrate.git.log` has ids of commits.
-    """
+    """Returns whether the `declared` id is the `observed` one, both of the bare `substrate_class`. Of a commit, a
+    prefix of at least 7 digits is enough."""
     if declared == observed:
         return True
     if substrate_class != GIT_LOG:
@@ -165,13 +145,8 @@ def same_observation(declared: str, observed: str, substrate_class: str) -> bool
 
 
 def is_fresh(state: AssertionState, window: int, ts: int) -> bool:
-    """Whether evidence is fresh: `t - W <= ts <= t + horizon + late_horizon`, both ends included [S §3].
-
-    Args:
-        state: the assertion, emitted at t; it has both horizons.
-        window: W of the class, in ms.
-        ts: when it was observed, Unix ms.
-    """
+    """Returns whether evidence is fresh: `t - W <= ts <= t + horizon + late_horizon`, both ends included [S §3]. The
+    `state` was emitted at t and has both horizons; the class has the `window` W; times in Unix ms."""
     return state.emitted_at - window <= ts <= _latest(state)
 
 
@@ -180,16 +155,11 @@ def _latest(state: AssertionState) -> int:
 
 
 def exclusion_reason(policy: Policy, state: AssertionState, observation: Observation) -> NotCountedReason | None:
-    """Why nothing that this observation says may count for or against this assertion; None where it may.
+    """Returns why nothing that `observation` says may count for or against `state` under `policy`; None where it may.
 
     Not from a substrate that the emitter can write to: that is none [S §3]; not from a service whose state the
     emitter's vendor owns, or may own [S §4]; not without a check where the policy wants checks, not by a judge whom it
     does not accept, and not below its confidence floor.
-
-    Args:
-        policy: that the block is folded under.
-        state: the assertion.
-        observation: a corroboration or a contradiction.
     """
     # An emitter that does not sign, while others do, must gain nothing by using another name. So a substrate that some
     # emitter can write to, or that some emitter's vendor owns, is treated as this emitter's.
@@ -214,11 +184,10 @@ def exclusion_reason(policy: Policy, state: AssertionState, observation: Observa
 
 
 def _is_foreign(policy: Policy, state: AssertionState, observation: Observation, is_anybody: bool) -> bool:
-    """Whether what a service said is owned by somebody other than the emitter's vendor [S §4, substrate.mcp.brief]; of
-    an emitter who may be anybody, than every vendor.
+    """Whether what a service said is owned by another party than the emitter's vendor [S §4, substrate.mcp.brief].
 
-    An unknown owner may be the vendor. So where the policy names the emitter's vendor, what a service with an unknown
-    owner said does not count either. Where it demands the vendors, no service counts for an emitter without one.
+    An emitter who may be anybody may have every vendor, and an unknown owner may be the vendor. Where the policy
+    demands the vendors, no service counts for an emitter without one.
     """
     if class_of(observation) != MCP_BRIEF:
         return True
@@ -254,18 +223,8 @@ def class_of(observation: Observation | Sighting) -> str | None:
 def corroborate(
     policy: Policy, state: AssertionState, observation: Observation, ts: int, cls: str
 ) -> NotCountedReason | None:
-    """Takes a corroboration in.
-
-    Args:
-        policy: that the block is folded under.
-        state: the assertion; it is changed.
-        observation: the corroboration.
-        ts: when it was observed, Unix ms.
-        cls: its bare class (`class_of`).
-
-    Returns:
-        None where it counts for the assertion and is news; else the reason why it does not.
-    """
+    """Takes a corroboration in, observed at `ts` (Unix ms), of the bare class `cls`; `state` is changed. Returns None
+    where the `observation` counts under `policy` and is news, else the reason why it does not."""
     places = check_tally.verified(state, observation)
     if isinstance(places, str):
         return places
@@ -323,15 +282,8 @@ def count_declarations(state: AssertionState) -> None:
 
 
 def contradict(state: AssertionState, cls: str, ts: int) -> NotCountedReason | None:
-    """Why a contradiction does not hold: it is older than `t - W`, or an observer has corroborated the class since.
-
-    Args:
-        state: the assertion.
-        cls: the contradiction's bare class.
-        ts: when it was observed, Unix ms.
-
-    Returns:
-        `too-old`, `outweighed`, or None where it holds.
+    """Returns why a contradiction of class `cls`, observed at `ts` (Unix ms), does not hold against `state`: it is
+    older than `t - W` (`too-old`), or an observer has corroborated the class since (`outweighed`). None where it holds.
     """
     if ts < state.emitted_at - state.bounds.windows[cls]:
         return "too-old"
@@ -339,16 +291,9 @@ def contradict(state: AssertionState, cls: str, ts: int) -> NotCountedReason | N
 
 
 def unmask(state: AssertionState, observation: Observation, cls: str, ts: int) -> NotCountedReason | None:
-    """Why an `unknown-observation` does not hold against an id that the emitter declared [S §11.1]; None where it does.
-
-    Only a later corroboration of the same id outweighs it, so a true annotation does not excuse an invented one.
-
-    Args:
-        state: the assertion, with the ids that it declares.
-        observation: the `unknown-observation`.
-        cls: its bare class.
-        ts: when it was observed, Unix ms.
-    """
+    """Returns why an `unknown-observation` of class `cls`, observed at `ts` (Unix ms), does not hold against an id that
+    `state` declares [S §11.1]; None where it does. Only a later corroboration of the same id as the `observation`'s
+    outweighs it, so a true annotation does not excuse an invented one."""
     if ts < state.emitted_at - state.bounds.windows[cls]:
         return "too-old"
     kept, why = short(observation.observation_id), "not-declared"
@@ -445,16 +390,14 @@ _DECIDING: Final = ("corroborates", "contradicts")
 
 
 def as_signed(state: AssertionState, bound: Observation, cls: str, sighting: Sighting) -> Observation | None:
-    """A bound observation with what its signed sighting bears out.
+    """Returns a bound observation with what its signed sighting bears out for the assertion `state`.
 
-    Args:
-        state: the assertion that it is said to speak of.
-        bound: as it came.
-        cls: its bare class, which is the sighting's.
-        sighting: that it carries.
-
-    Returns:
-        None where the assertion does not cite that sighting, or where its outcome is not what the sighting says.
+    None where the assertion does not cite that `sighting`, or where the outcome of `bound` is not what it says. `cls`
+    is the bare class of both. The observer signed only the sighting; the binding lane added subject, outcome and
+    checks, and any party that may write to `observations` or `citations` could forge these. So the assertion's checks
+    are decided again on the signed content. Of an assertion without its own checks, the told check must hold there;
+    that this check and the coverage are what the claim forms give is for the audit of the bind ledger to show
+    (docs/security.md).
     """
     kept = short(sighting.observation_id)
     if not any(one.substrate_class == cls and one.id >= 0 and state.ids[one.id] == kept for one in state.declared):
@@ -498,7 +441,13 @@ def _sighting_bears_out(
 
 
 def awaited(policy: Policy, state: AssertionState) -> frozenset[str]:
-    """Who has to answer about an assertion, for which class (`_answer`); empty where only its horizon settles it."""
+    """Returns which observers have to answer about an assertion, for which class; empty where its horizon settles it.
+
+    Every listed observer has to, for each declared class that it may speak for. Only the horizon settles an assertion
+    that declares no class, or one class twice; one of whose classes the policy binds to sightings, lists no observer
+    for, or an observer without a key; and any where other judges are accepted, whose observations come later
+    (docs/verdicts.md).
+    """
     numbers = [one.number for one in state.declared]
     bound = {NUMBER_OF[name] for name in policy.sightings.classes}
     if len(set(numbers)) < len(numbers) or not bound.isdisjoint(numbers) or policy.judging.accept != [BUILT_IN]:
@@ -515,15 +464,8 @@ def awaited(policy: Policy, state: AssertionState) -> frozenset[str]:
 
 
 def note_answer(policy: Policy, state: AssertionState, observation: Observation, cls: str) -> bool:
-    """Notes an answer; True where it was the last one.
-
-    Args:
-        policy: in force.
-        state: the assertion, pending.
-        observation: about it, and heard under this policy: an observer who has a key has signed it, or else the
-            sighting that it is bound to, which counts only for classes that are bound.
-        cls: its bare class.
-    """
+    """Notes an answer about a pending assertion in its `state`; True where it was the last one. The `observation`, of
+    the bare class `cls`, has passed the gates of this `policy`: its observer signed it, where it has a key."""
     if not may_be_answer(policy, observation):
         return False
     wanted, one = awaited(policy, state), _answer(NUMBER_OF[cls], observation.observer)
@@ -535,8 +477,8 @@ def note_answer(policy: Policy, state: AssertionState, observation: Observation,
 
 
 def may_be_answer(policy: Policy, observation: Observation) -> bool:
-    """Whether an observation is an answer that somebody may be waiting for, whatever it is about: of an observer that
-    has a key in the policy, whose look was answered, and decided by the checks."""
+    """Returns whether an observation is an answer that may be waited for, whatever it is about: of an observer that has
+    a key in the policy, whose look was answered, and decided by the checks."""
     observer = policy.observers.get(observation.observer)
     signs = observer is not None and bool(observer.all_keys)
     return signs and observation.outcome != "unavailable" and observation.judge is None

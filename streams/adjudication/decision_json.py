@@ -99,15 +99,9 @@ class Shown(NamedTuple):
 def shown(
     state: AssertionState, status: Status | RequestEnd, basis: Basis | None, *, commits: bool = True
 ) -> Shown | None:
-    """What a record of this status says of the assertion's checks; None where no observation verified one by name.
-
-    Args:
-        state: the assertion.
-        status: of the record.
-        basis: of the record.
-        commits: whether it may name the commits that were looked at: they are observation ids, so only where these
-            leave in clear [S §12].
-    """
+    """Returns what a record of this `status` and `basis` says of the checks of `state`; None where no observation
+    verified one by name. `commits`: whether it may name the commits that were looked at; they are observation ids, so
+    only where these leave in clear [S §12]."""
     if state.checking is None or basis in _UNCHECKED_BASES:
         return None
     counts = check_tally.classes_by_check(state)
@@ -406,7 +400,8 @@ class DecisionText(msgspec.Struct, frozen=True, gc=False):
 
 
 class DecisionWriter:
-    """Writes the records of one block. Reads the assertions, never changes them."""
+    """Writes the records of one block, folded under a `policy` with this `policy_hash`; observation ids are hashed with
+    the `secret`, where there is one. Reads the assertions, never changes them."""
 
     def __init__(self, block: Block, policy: Policy, policy_hash: str, secret: Secret | None = None) -> None:
         header = block.header
@@ -441,12 +436,9 @@ class DecisionWriter:
         *,
         text: bool,
     ) -> DecisionText:
-        """What a record says up to its `_meta`. Hot path: one text, in the order of the members.
-
-        Args:
-            own: members of this type that stand behind the reason, each with a comma behind it.
-            text: whether there is anything in the frame.
-        """
+        """Returns what a record of the type `type_` says about `state` up to its `_meta`, with its `status`, `basis`
+        and `reason`. Hot path: one text, in the order of the members. `own` are members that stand behind the reason,
+        each with a comma behind it; `text` says whether there is anything in the frame."""
         id_, steps, counted = decision_id(state, status), steps_of(state), _counted(state)
         classes = [f'"{CLASSES[seen.number]}"' for seen in counted]
         evidence: list[str] = []
@@ -529,8 +521,8 @@ class DecisionWriter:
         attestations: Sequence[bytes],
         checked: Shown | None,
     ) -> tuple[str, str, list[str], str, str]:
-        """What strangers wrote, sanitised: the text, attestations, the chain's steps, what was checked with a comma
-        behind each member, and the `_meta` that says what changed in them; each as JSON."""
+        """Returns untrusted text, sanitised as for an `effect`: the text, attestations, the chain's steps, what was
+        checked with a comma behind each member, and the `_meta` that says what changed in them; each as JSON."""
         treatment, trace = self.treatment(effect), Trace()
         assertion = to_json(clean(text, "assertion", self._policy.sanitation.caps["assertion"], treatment, trace))
         framed = self._attestations(attestations, trace)
@@ -645,7 +637,7 @@ def _numbers(status: str, reason: Reason | None) -> tuple[int, int]:
 def closed(
     state: AssertionState, status: str, reason: Reason | None = None, disposition: Disposition | None = None
 ) -> Closed:
-    """What is remembered of an assertion that ends with this status, reason and disposition."""
+    """Returns what is remembered of an assertion, `state`, that ends with this status, reason and disposition."""
     number = NONE if disposition is None else DISPOSITIONS.index(disposition)
     return _closed(state, *_numbers(status, reason), number)
 

@@ -122,7 +122,7 @@ def _contradicted(case: Case) -> bool:
 
 
 def _session_says(reason: Reason) -> Callable[[Case], bool]:
-    """A row of what the emitter's own session says of a statement about a result (session_reasons.py)."""
+    """A row of what the emitter's own session says of a statement about a result (grounding.py)."""
     number = REASONS.index(reason)
     return lambda case: case.state.session == number
 

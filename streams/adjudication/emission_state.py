@@ -16,7 +16,7 @@ from typing import Any, Final, get_args
 import msgspec
 
 from ...codecs.json_text import decoder_of
-from ...codecs.records import AnyStep, Basis, CoverageLevel, Disposition, Effect, Kind, Reason
+from ...codecs.records import AnyStep, Basis, CoverageLevel, Disposition, Effect, Kind, Outcome, Reason
 from ...codecs.vocabulary import CLASSES_1_0
 from .timers import TIME, WATERMARK
 
@@ -42,10 +42,8 @@ class Witness(msgspec.Struct, gc=False, eq=False, array_like=True):
 
 
 def note(witnesses: list[Witness], new: Witness, most: int) -> bool:
-    """Takes evidence in, at most `most` observers a class; False where it is no news.
-
-    Of equal times the name decides, so that the order in which observers are heard does not matter.
-    """
+    """Takes the evidence `new` into `witnesses`, at most `most` observers a class; False where it is no news. Of equal
+    times the name decides, so that the order in which observers come does not matter."""
     same = [one for one in witnesses if one.number == new.number]
     for one in same:
         if one.observer == new.observer:
@@ -130,6 +128,10 @@ REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
 DISPOSITIONS: Final[tuple[Disposition, ...]] = ("discard", "review", "re-emit", "refuse")
 """Dispositions by number; -1 for none."""
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+OUTCOMES: Final[tuple[Outcome, ...]] = (
+    *("absent", "terms-present", "unavailable", "contradicts", "unknown-observation", "corroborates"),
+)
+"""Outcomes by number. The last, in a look: some checks hold, others do not."""
 
 
 class CheckTerms(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -265,7 +267,7 @@ class Covered(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class Verified(msgspec.Struct, gc=False, eq=False, array_like=True):
-    """What the observations of one class verified of an assertion's checks (standing.py).
+    """What the observations of one class verified of an assertion's checks (check_tally.py).
 
     Attributes:
         number: of the bare class.
@@ -293,7 +295,7 @@ class Place(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class Elsewhere(msgspec.Struct, gc=False, eq=False, array_like=True):
-    """What one class verified of one check in another file than the one in `Checking.places` (standing.py).
+    """What one class verified of one check in another file than the one in `Checking.places` (check_tally.py).
 
     Attributes:
         number: of the bare class.
@@ -316,7 +318,7 @@ class Miss(msgspec.Struct, frozen=True, gc=False, array_like=True):
     Attributes:
         check: its place among the checks.
         refuted: it is exactly false there; else it was not found, or could not be decided.
-        reason: why, a word of the closed list of judging/results.py; empty where the observer gave none of it.
+        reason: why, a word of the closed list of judging/checks.py; empty where the observer gave none of it.
         place: where, as far as it is kept.
     """
 
@@ -327,14 +329,14 @@ class Miss(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class Look(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """What one class saw instead of evidence, when it last looked (mending.py).
+    """What one class saw instead of evidence, when it last looked (follow_up_requests.py).
 
     Attributes:
         number: of the bare class.
-        outcome: its place in `mending.OUTCOMES`.
+        outcome: its place in `OUTCOMES`.
         ts: when it looked, Unix ms.
         observer: who did.
-        reason: why, a word of the closed list of judging/outcomes.py; empty where the observer gave none of it.
+        reason: why, a word of the closed list of judging/verify.py; empty where the observer gave none of it.
         terms: the words that it did not find.
         misses: the checks that did not hold.
     """
@@ -370,7 +372,7 @@ class Checking(msgspec.Struct, gc=False, eq=False, array_like=True):
         needs: k of each check; empty: the assertion's k for each.
         classes: by class, for those that verified a check.
         words: whether an observer found its words, and nothing was checked (`terms-present`); with the looks, while
-            it is pending and may be asked for again (mending.py).
+            it is pending and may be asked for again (follow_up_requests.py).
         coverage, unchecked: fixed when it is admitted by evidence; -1 before.
         places: for each check where it was last seen to hold before that, in the first file that was told.
         elsewhere: evidence from other files, until the assertion is admitted.
@@ -400,15 +402,15 @@ class Checking(msgspec.Struct, gc=False, eq=False, array_like=True):
 
 
 class NotCounted(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """An observation that did not count for an assertion, for who may have to review it (reviewing.py).
+    """An observation that did not count for an assertion, for who may have to review it (follow_up_requests.py).
 
     Attributes:
         number: of the bare class.
-        outcome: its place in `mending.OUTCOMES`.
+        outcome: its place in `OUTCOMES`.
         ts: when it was made, Unix ms.
         observer: who made it.
-        why: it did not count, a word of uncounted.py.
-        reason: of an `absent` one, a word of the closed list of judging/outcomes.py; empty where there is none.
+        why: it did not count, a word of check_tally.py.
+        reason: of an `absent` one, a word of the closed list of judging/verify.py; empty where there is none.
     """
 
     number: int
@@ -420,7 +422,7 @@ class NotCounted(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class Material(msgspec.Struct, gc=False, eq=False, array_like=True):
-    """What a reviewer may need of an emission beside the assertion, while it may be put up for review (reviewing.py).
+    """What a reviewer may need of an emission beside the assertion, while it may be put up for review.
 
     Attributes:
         before, after: the emission's text around it, as far as it is kept.
@@ -435,7 +437,7 @@ class Material(msgspec.Struct, gc=False, eq=False, array_like=True):
 
 
 class Closed(msgspec.Struct, frozen=True, gc=False, eq=False, array_like=True):
-    """What is remembered of a closed assertion, for `verdicts` (verdict_json.py). Words stand as their numbers.
+    """What is remembered of a closed assertion, for `verdicts` (decision_json.py). Words stand as their numbers.
 
     Attributes:
         coverage: how much of the sentence its checks speak of; -1 where nothing was verified by name.
@@ -507,7 +509,7 @@ class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_lik
     checking: Checking | None = None
     reviewers: list[str | Material] = []  # first its `material`, then `admitted_by`
     look: int = NO_LOOK
-    session: int = NO_SESSION  # what its emitter's session says of it (session_reasons.py), by the number of the reason
+    session: int = NO_SESSION  # what its emitter's session says of it (grounding.py), by the number of the reason
 
     @property
     def bounds(self) -> Terms:
@@ -539,12 +541,12 @@ class AssertionState(msgspec.Struct, gc=False, eq=False, kw_only=True, array_lik
 
     @property
     def answers(self) -> list[str]:
-        """Which observers have answered for which class (observer_answers.py), where that may settle it."""
+        """Which observers have answered for which class (corroboration.py), where that may settle it."""
         return [] if isinstance(self.basis, str) else [one for one in self.basis if isinstance(one, str)]
 
     @property
     def min_observers(self) -> int:
-        """How many distinct observers it needs (witnesses.py)."""
+        """How many distinct observers it needs (emission_state.py)."""
         internal, external = self.bounds.min_observers
         return external if self.effect == "external" else internal
 
@@ -617,7 +619,7 @@ class PendingEvidence(msgspec.Struct, gc=False, eq=False, kw_only=True, array_li
         record: the observation as it came, JSON.
         attempt, span_key: the assertion that it speaks of.
         negative: it corroborates nothing.
-        slot: whose share of what may wait it takes (waiting.py).
+        slot: whose share of what may wait it takes (state.py).
     """
 
     record: bytes
@@ -681,24 +683,13 @@ def pack(known: EmissionState) -> bytes:
 
 
 def unpack(emission_id: str, packed: bytes, terms: Sequence[Terms]) -> EmissionState:
-    """The state of an emission that `pack` was given.
-
-    Args:
-        emission_id: of the emission.
-        packed: the bytes that `pack` returned.
-        terms: the lane's, by their number.
-    """
+    """Returns the state of `emission_id` that `pack` made `packed` of; `terms` are the lane's, by their number."""
     return fill(emission_id, _decode(packed), terms)
 
 
 def fill(emission_id: str, known: EmissionState, terms: Sequence[Terms]) -> EmissionState:
-    """Fills in what is not packed: the assertions' own place, and the terms by their number.
-
-    Args:
-        emission_id: of the emission.
-        known: the decoded state; it is changed and returned.
-        terms: the lane's, by their number.
-    """
+    """Fills in what is not packed in `known`, and returns it: the assertions' `emission_id` and attempt, and their
+    `terms`."""
     for attempt in known.attempts:
         number, emitted_at = attempt.number, attempt.emitted_at
         for state in attempt.assertions:

@@ -32,15 +32,8 @@ from ...codecs.identifiers import digest_of, span_key
 from ...codecs.ledger_statements import is_adoption
 from ...codecs.records import EFFECTS, Effect, Emission, Observation, Outcome
 from ...codecs.times import parse_time
-from ..policy import policy as adoption_rule
-from ..policy.policy import Policy, follow
+from ..policy.policy import Policy, demand_adoption, follow
 from . import check_tally, corroboration, fold_layout, follow_up_requests, grounding, validation
-from . import corroboration as bound
-from . import corroboration as observer_answers
-from . import corroboration as subjects
-from . import grounding as session_reasons
-from . import state as waiting
-from . import validation as proposals
 from .check_tally import NotCountedReason
 from .compiled import folder_for, topics_of
 from .corroboration import DIGEST_BYTES
@@ -58,8 +51,22 @@ from .emission_state import (
 )
 from .grounding import Claims, claims_of
 from .outputs import Citing, Writer, traceparent_of
-from .state import MAX_TIMERS, State, counters, due, new_state, next_due
-from .trace import FoldTrace
+from .state import MAX_TIMERS, OTHERS, State, counters, due, new_state, next_due, slot_of, too_many_waiting
+from .trace import (
+    UNTRACED,
+    Armed,
+    Began,
+    Ended,
+    Fired,
+    FoldTrace,
+    Late,
+    PutAside,
+    Repeated,
+    Reviewed,
+    TakenIn,
+    Unmatched,
+    Weighed,
+)
 from .verdicts import Verdicts
 from .versions import COMPILED, FOLD_VERSION, fold_version, rules_of
 
@@ -67,7 +74,7 @@ OWNER_BYTES: Final = 8
 """Of the SHA-256 of the name of the emitter that signed it: whose emission id it is."""
 
 
-def fold(state: State, block: Block, trace: FoldTrace | None = None) -> list[Output]:
+def fold(state: State, block: Block, trace: FoldTrace = UNTRACED) -> list[Output]:
     """Moves the state over one block and returns its outputs, in order.
 
     Args:
@@ -159,9 +166,7 @@ class _Folding:
         version: the number of the fold's version that the block's header names; rules that came later ask it.
     """
 
-    def __init__(
-        self, state: State, policy: Policy, block: Block, version: int, trace: FoldTrace | None = None
-    ) -> None:
+    def __init__(self, state: State, policy: Policy, block: Block, version: int, trace: FoldTrace = UNTRACED) -> None:
         self.state, self.policy, self.version, self.trace = state, policy, version, trace
         self.rules = policy.admissibility
         self.counters = state.counters
@@ -178,7 +183,7 @@ class _Folding:
         self.guarded = bool(policy.observers) or policy.require_signatures
         self.checked = validation.Checked(policy, state.time)
         self.authenticates = policy.emitters.authenticates
-        is_compiled = version <= COMPILED and trace is None
+        is_compiled = version <= COMPILED and trace is UNTRACED
         self.core = folder_for(state, policy, block, self.writer, self.verdicts) if is_compiled else None
         self.reviewed = follow_up_requests.effects_reviewed(policy)
         self.looks_kept = follow_up_requests.effects_with_looks(policy) | self.reviewed
@@ -215,12 +220,10 @@ class _Folding:
         if isinstance(item, PendingEvidence):
             self.state.drop(emission_id, item)
             self.counters["unmatched"] += 1
-            if self.trace is not None:
-                self.trace.unmatched(emission_id, item)
+            self.trace.note(Unmatched, emission_id, item.attempt, span_key=item.span_key, order=item.order)
             return
         assert isinstance(item, AssertionState)
-        if self.trace is not None:
-            self.trace.fired(item)
+        self.trace.note_of(Fired, item, clock=item.clock)
         late = item.bounds.late_horizon if item.look == LATE else 0
         if item.arrival + item.bounds.horizon + late >= self.state.watermark:
             self.counters["stalled"] += 1
@@ -233,14 +236,12 @@ class _Folding:
             self.state.rest(emission_id, item)  # a policy that came since may have moved the end on
             return
         assert isinstance(item, AssertionState)
-        if self.trace is not None:
-            self.trace.fired(item)
+        self.trace.note_of(Fired, item, clock=item.clock)
         if item.phase == Phase.ADMITTED:
             self.verdicts.close_admitted(item, "decayed-to-uncertainty", "validity-ended")
         else:
             self.counters["unreviewed"] += 1
-            if self.trace is not None:
-                self.trace.ended(item)
+            self.trace.note_of(Ended, item)
             self.verdicts.unreviewed(item)
 
     def apply(self, events: Sequence[Event]) -> None:
@@ -249,7 +250,7 @@ class _Folding:
             self.state.left_to_python = self.core.apply(events, self.topics, self.take_in)
             return
         self.state.left_to_python = 0 if fold_layout.core is None else len(events)
-        for event in events if self.trace is None else self.trace.each(events):
+        for event in self.trace.each(events):
             self.take_in(event)
 
     def take_in(self, event: Event) -> None:
@@ -258,8 +259,7 @@ class _Folding:
         if fault is not None:
             self.counters["dead-letters"] += 1
             self.writer.dead_letter(event, fault)
-            if self.trace is not None:
-                self.trace.refused(fault)
+            self.trace.refused(fault)
 
     def other(self, event: Event) -> Fault | None:
         """Takes in an event that is no record."""
@@ -281,7 +281,7 @@ class _Folding:
             self.counters["quarantined"] += offsets
             return fault
         if kind == EventKind.ADOPT:
-            adoption_rule.demand(event, self.policy, self.state.time)
+            demand_adoption(event, self.policy, self.state.time)
             return None
         if kind == EventKind.LEDGER:
             return None  # the chain says which one may stand there
@@ -354,8 +354,7 @@ class _Folding:
             self.supersede(known, emission.attempt)
         attempt = Attempt(number=emission.attempt, emitted_at=emitted_at, digest=digest, order=state.next_order())
         state.remember(emission_id, attempt)
-        if self.trace is not None:
-            self.trace.taken_in(emission_id, emission.attempt)
+        self.trace.note(TakenIn, emission_id, emission.attempt)
         cases = self.cases(emission, all_claims, attempt, event)
         came_before = self.matched(emission_id, attempt) if waits else _NOTHING
         for case in cases:
@@ -378,7 +377,7 @@ class _Folding:
         return sha256(name.encode()).digest()[:OWNER_BYTES]
 
     def cite(self, emission: Emission, cases: Iterable[Case], record: bytes) -> None:
-        """Tells the binding lanes what the assertions cite for which evidence may still count (citing.py)."""
+        """Tells the binding lanes what the assertions cite for which evidence may still count (outputs.py)."""
         citing = Citing(emission, self.cited, self.state.time, digest_of(record))
         for case in cases:
             if case.state.phase in _ADJUDICATED and case.assertion is not None:
@@ -390,8 +389,7 @@ class _Folding:
         """The same emission and attempt again: with the same bytes nothing happens, with others the first stands."""
         if first.digest[:DIGEST_BYTES] == digest[:DIGEST_BYTES]:
             self.counters["duplicate"] += 1
-            if self.trace is not None:
-                self.trace.repeated(emission.emission_id, emission.attempt)
+            self.trace.note(Repeated, emission.emission_id, emission.attempt)
             return None
         which = f"attempt {emission.attempt} of {emission.emission_id!r}"
         return Fault("conflicting-emission", f"$: expected the bytes that {which} first had, got others")
@@ -406,7 +404,7 @@ class _Folding:
         cases: list[Case] = []
         traceparent = traceparent_of(event)
         locators = follow_up_requests.locators_of(emission, event.value) if self.reviewed else []
-        proposed = proposals.proposers_of(self.checked, emission, event.value)
+        proposed = validation.proposers_of(self.checked, emission, event.value)
         for number, (assertion, claims) in enumerate(zip(emission.assertions or (), all_claims, strict=True)):
             self.counters["newer-vocabulary"] += claims.newer  # a reason to upgrade [S §11.2]
             effect = self.effect(emitter, emission.effect, assertion.effect, unauthenticated)
@@ -433,15 +431,15 @@ class _Folding:
                 order=state.next_order(),
             )
             if assertion.session is not None and assertion.kind == "assertion":
-                assertion_state.session = REASONS.index(session_reasons.session_reason(assertion.session))
+                assertion_state.session = REASONS.index(grounding.session_reason(assertion.session))
             if effect in self.reviewed and assertion.kind != "refusal":
                 assertion_state.reviewers = [follow_up_requests.material(emission, assertion, locators[number])]
             proposal = assertion.proposal
             checks = assertion.checks or (None if proposal is None else proposal.checks)
             check_tally.begin(assertion_state, checks, self.terms, proposed[number] if proposed else None)
             state.add(attempt, assertion_state)
-            if self.trace is not None:
-                self.trace.began(assertion_state)
+            least = assertion_state.min_observers
+            self.trace.note_of(Began, assertion_state, effect=effect, k=assertion_state.k, min_observers=least)
             cases.append(
                 Case(
                     assertion_state,
@@ -494,15 +492,8 @@ class _Folding:
         assertion_state, trace = case.state, self.trace
         if case.newer or assertion_state.kind == "refusal":
             self.counters["late"] += len(came_before)
-            if trace is not None:
-                for before in came_before:
-                    trace.late(
-                        assertion_state.emission_id,
-                        assertion_state.attempt,
-                        assertion_state.span_key,
-                        "closed",
-                        before.order,
-                    )
+            for before in came_before:
+                trace.note_of(Weighed, assertion_state, fate="late", why="closed", order=before.order)
             if case.newer:  # an earlier attempt that comes later is superseded on arrival (docs/reference/records.md)
                 self.verdicts.judge(Moment.NEWER, case)
             else:
@@ -516,33 +507,29 @@ class _Folding:
             observation = read_observation(before.record)
             assert not isinstance(observation, Fault), "it was decoded when it came"
             cls, ts = corroboration.class_of(observation), corroboration.observed_at(observation)
-            if subjects.is_of_another(observation.subject, digest):
+            if corroboration.is_of_another(observation.subject, digest):
                 self.counters["not-counted"] += 1
-                if trace is not None:
-                    trace.weighed(assertion_state, "other-record", before.order)
+                trace.weighed(assertion_state, "other-record", before.order)
                 self.note_uncounted(assertion_state, observation, ts, "other-record")
                 continue
             why = "class-unknown" if cls is None else self.weigh(case, observation, before.record, ts, cls)
             if why is not None:
                 self.counters["not-counted"] += 1
                 self.note_uncounted(assertion_state, observation, ts, why)
-            if trace is not None:
-                trace.weighed(assertion_state, why, before.order)
+            trace.weighed(assertion_state, why, before.order)
             # It was looked at when it came, by the policy of then.
             if self.counts_answers and cls is not None and why != "other-checks":
                 fault = validation.unauthorised(self.checked, observation, before.record)
-                if fault is None and observer_answers.note_answer(self.policy, assertion_state, observation, cls):
+                if fault is None and corroboration.note_answer(self.policy, assertion_state, observation, cls):
                     has_all_answers = True
         if self.verdicts.judge(Moment.ARRIVAL, case):
             return
         if has_all_answers:
             self.verdicts.judge(Moment.END, case)
         else:
-            self.state.pending.wait(
-                assertion_state.emission_id, assertion_state, assertion_state.arrival + self.terms.horizon
-            )
-            if trace is not None:
-                trace.armed(assertion_state, assertion_state.clock, assertion_state.arrival + self.terms.horizon)
+            until = assertion_state.arrival + self.terms.horizon
+            self.state.pending.wait(assertion_state.emission_id, assertion_state, until)
+            trace.note_of(Armed, assertion_state, clock=assertion_state.clock, due=until)
 
     # ------------------------------------------------------------ observations
 
@@ -565,10 +552,9 @@ class _Folding:
             if fault is not None:
                 return fault
         attempt = known.attempt(subject.attempt) if known is not None else None
-        if attempt is not None and subjects.is_of_another(observation.subject, attempt.digest):
+        if attempt is not None and corroboration.is_of_another(observation.subject, attempt.digest):
             self.counters["not-counted"] += 1
-            if self.trace is not None:
-                self.trace.uncounted(emission_id, subject.attempt, span_key(subject.span), "other-record")
+            self.note_fate(observation, "not-counted", "other-record")
             self.note_uncounted(attempt.assertion(span_key(subject.span)), observation, ts, "other-record")
             return None
         cls = corroboration.class_of(observation)
@@ -577,8 +563,8 @@ class _Folding:
             if cls is not None and self.comes_early(known, observation):
                 return self.put_aside(event, observation, span_key(subject.span))
             self.counters["not-counted"] += 1
-            if self.trace is not None and why is not None:
-                self.trace.uncounted(emission_id, subject.attempt, span_key(subject.span), why)
+            if why is not None:
+                self.note_fate(observation, "not-counted", why)
             if cls is not None and attempt is not None:
                 self.note_alone(attempt, observation, ts, cls)
             return None
@@ -589,8 +575,7 @@ class _Folding:
             self.note_answer(assertion_state, observation, cls)
         elif attempt is not None and attempt.has_closed(key):
             self.counters["late"] += 1
-            if self.trace is not None:
-                self.trace.late(emission_id, attempt.number, key, "closed")
+            self.note_fate(observation, "late", "closed")
         else:
             return self.put_aside(event, observation, key)
         return None
@@ -604,16 +589,16 @@ class _Folding:
         """
         observer = self.policy.observers.get(observation.observer)
         if observer is None or not observer.all_keys:
-            return waiting.slot_of(self.policy, observation.observer), record
+            return slot_of(self.policy, observation.observer), record
         if observation.signature is None:
-            return waiting.OTHERS, record
+            return OTHERS, record
         return observation.observer, fast_canonical(parse_json(record))
 
     def comes_early(self, known: EmissionState | None, observation: Observation) -> bool:
         """Whether an observation that counts for nothing is a look at, or an answer about, an assertion that has yet to
         come."""
         is_look = self.counts_looks and observation.outcome != "unavailable"
-        if not is_look and not (self.counts_answers and observer_answers.may_be_answer(self.policy, observation)):
+        if not is_look and not (self.counts_answers and corroboration.may_be_answer(self.policy, observation)):
             return False
         attempt = known.attempt(observation.subject.attempt) if known is not None else None
         key = span_key(observation.subject.span)
@@ -626,11 +611,10 @@ class _Folding:
         slot, record = self.slot_of(observation, event.value or b"")
         if state.has_waiting(emission_id, record):
             self.counters["duplicate"] += 1
-            if self.trace is not None:
-                self.trace.uncounted(emission_id, subject.attempt, key, "repeated")
+            self.note_fate(observation, "duplicate", "repeated")
             return None
         count, held = state.count_waiting(emission_id, slot), state.held.get(slot, 0)
-        fault = waiting.too_many(self.policy, repr(emission_id), slot, count, held, record)
+        fault = too_many_waiting(self.policy, repr(emission_id), slot, count, held, record)
         if fault is not None:
             return fault
         one = PendingEvidence(
@@ -642,9 +626,15 @@ class _Folding:
             slot=slot,
         )
         state.put_aside(emission_id, one, state.time + self.rules.horizon)
-        if self.trace is not None:
-            self.trace.put_aside(emission_id, one)
+        self.trace.note(PutAside, emission_id, subject.attempt, span_key=key, order=one.order)
         return None
+
+    def note_fate(self, observation: Observation, fate: str, why: NotCountedReason | Late) -> None:
+        """Notes in the trace what became of an observation that met no living assertion."""
+        subject = observation.subject
+        if self.trace.follows(subject.emission_id):
+            key = span_key(subject.span)
+            self.trace.note(Weighed, subject.emission_id, subject.attempt, span_key=key, fate=fate, why=why)
 
     def apply_observation(
         self, assertion_state: AssertionState, observation: Observation, record: bytes, ts: int, cls: str
@@ -653,18 +643,14 @@ class _Folding:
         trace = self.trace
         if assertion_state.phase == Phase.REVIEW:
             self.counters["late"] += 1
-            if trace is not None:
-                trace.late(
-                    assertion_state.emission_id, assertion_state.attempt, assertion_state.span_key, "waits-for-reviewer"
-                )
+            trace.note_of(Weighed, assertion_state, fate="late", why="waits-for-reviewer")
             return
         verdicts, classes = self.verdicts, len(assertion_state.seen)
         case = verdicts.case(assertion_state)
         why = self.weigh(case, observation, record, ts, cls)
         if why is None or len(assertion_state.seen) != classes:
             verdicts.mark_changed(assertion_state.emission_id, assertion_state.emitter)
-        if trace is not None:
-            trace.weighed(assertion_state, why)
+        trace.weighed(assertion_state, why)
         if why is not None:
             self.counters["not-counted"] += 1
             self.note_uncounted(assertion_state, observation, ts, why)
@@ -691,7 +677,7 @@ class _Folding:
         why = corroboration.exclusion_reason(self.policy, assertion_state, observation)
         if why is None:
             self.note_look(assertion_state, outcome)
-            own = subjects.of_own_checks(assertion_state, observation)
+            own = corroboration.of_own_checks(assertion_state, observation)
             why, observation = ("other-checks", observation) if own is None else (None, own)
         if why is None:
             self.note(assertion_state, observation, ts, cls)
@@ -722,7 +708,7 @@ class _Folding:
         sighting = None if carried is None else decode_sighting(carried)
         if sighting is None or isinstance(sighting, Fault):
             return observation
-        return bound.as_signed(assertion_state, observation, cls, sighting)
+        return corroboration.as_signed(assertion_state, observation, cls, sighting)
 
     def note_alone(self, attempt: Attempt, observation: Observation, ts: int, cls: str) -> None:
         """Keeps what a class saw that says nothing for or against an assertion."""
@@ -731,7 +717,7 @@ class _Folding:
             return
         if state.phase == Phase.PENDING and corroboration.exclusion_reason(self.policy, state, observation) is None:
             self.note_look(state, observation.outcome)
-            own = subjects.of_own_checks(state, observation)
+            own = corroboration.of_own_checks(state, observation)
             if own is not None:
                 self.note(state, own, ts, cls)
         self.note_uncounted(state, observation, ts, _UNCOUNTED.get(observation.outcome))
@@ -754,8 +740,8 @@ class _Folding:
         if (
             self.counts_answers
             and assertion_state.phase == Phase.PENDING
-            and subjects.of_own_checks(assertion_state, observation) is not None
-            and observer_answers.note_answer(self.policy, assertion_state, observation, cls)
+            and corroboration.of_own_checks(assertion_state, observation) is not None
+            and corroboration.note_answer(self.policy, assertion_state, observation, cls)
         ):
             self.verdicts.judge(Moment.END, self.verdicts.case(assertion_state))
 
@@ -802,8 +788,7 @@ class _Folding:
         if assertion_state.phase == Phase.ADMITTED:
             self.verdicts.refuse_admitted(assertion_state)
         else:
-            if self.trace is not None:
-                self.trace.reviewed(assertion_state)
+            self.trace.note_of(Reviewed, assertion_state)
             self.verdicts.reviewed(self.verdicts.case(assertion_state), review)
         return None
 
@@ -814,14 +799,12 @@ class _Folding:
             return True
         if reviewer is None or reviewer in assertion_state.admitted_by:
             self.counters["not-counted"] += 1
-            if self.trace is not None:
-                self.trace.reviewed(assertion_state, "no-other-reviewer")
+            self.trace.note_of(Reviewed, assertion_state, why="no-other-reviewer")
             return False
         assertion_state.reviewers.append(reviewer)
         if len(assertion_state.admitted_by) >= needed:
             return True
-        if self.trace is not None:
-            self.trace.reviewed(assertion_state)
+        self.trace.note_of(Reviewed, assertion_state)
         self.verdicts.ask_again(assertion_state)
         return False
 

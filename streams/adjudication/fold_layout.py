@@ -7,11 +7,19 @@ compiled fold, where it is there and may be used.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
+
+import msgspec
 
 from ...codecs import compiled_core
 from ...codecs.compiled_core import EVENT, HEADER, OUTPUT, Fields, fingerprint
+from ...codecs.records import EFFECTS
+from ..judging.checks import HeldReason
+from ..judging.verify import AbsentReason
+from . import emission_state
+from .check_tally import NotCountedReason
 
 if TYPE_CHECKING:
     from ...codecs.blocks import Output
@@ -25,7 +33,7 @@ class Tables(NamedTuple):
     Attributes:
         state: the lane's; the core takes `STATE_NUMBERS` of it and gives them back.
         packed, open: emissions at rest, and those that Python has unpacked.
-        crowds: emissions for which so much waits that all about them is Python's (waiting.py).
+        crowds: emissions for which so much waits that all about them is Python's (state.py).
         held: the bytes that wait, by slot.
         counters: the fates that leave no record.
         pending, expiring: the keys of the timers by the watermark and by time.
@@ -162,7 +170,7 @@ class RecordTexts(NamedTuple):
 
     Attributes:
         reviewing: how the last member of a request for a review begins, up to the text before the assertion
-            (`reviewing.py`).
+            (`follow_up_requests.py`).
     """
 
     ledger: bytes
@@ -176,7 +184,7 @@ class RecordTexts(NamedTuple):
 
 class VerdictTexts(NamedTuple):
     """What stands in each record of `verdicts` of a block, as JSON, and its identifier up to the index
-    (`verdict_json.py`)."""
+    (`decision_json.py`)."""
 
     at: bytes
     ledger: bytes
@@ -224,7 +232,7 @@ class KeptChain(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """What is the same in every word about one check in one file (`checked_json.py`).
+    """What is the same in every word about one check in one file (`decision_json.py`).
 
     The sentence ends with ` (` or, where it has named the place already, with `, `: lines and commit follow, then `).`.
     It is empty where sanitation would change or mention anything in it or in the canonical form.
@@ -244,7 +252,7 @@ class Pieces(NamedTuple):
 
 class RequestMembers(NamedTuple):
     """What a request for a review says beside its record, as JSON: its member `checks` with a comma behind it, and what
-    stands behind the record with a comma before each (`reviewing.py`)."""
+    stands behind the record with a comma before each (`follow_up_requests.py`)."""
 
     checks: bytes
     more: bytes
@@ -281,50 +289,21 @@ RENEWED: Final[Fields] = ("emission_id", "attempt", "span_key")
 """`verdicts.Renewed`."""
 MAX_VALIDITY: Final[Fields] = ("since", "milliseconds")
 LOOKED: Final[Fields] = ("root", "content")
-"""What evidence looked at (`check_places.looked_at`)."""
+"""What evidence looked at (`check_tally.looked_at`)."""
 HELD_CHECK: Final[Fields] = ("check", "place")
 """A check that was verified, and `emission_state.Place` as a tuple."""
 TIMER: Final[Fields] = ("clock", "due")
 STATE_NUMBERS: Final[Fields] = ("order", "live", "asides")
 """Attributes of the state that the core takes at the beginning of a call and gives back."""
 
+_STRUCTS: Final[tuple[type[msgspec.Struct], ...]] = (
+    *(emission_state.EmissionState, emission_state.Attempt, emission_state.AssertionState, emission_state.Closed),
+    *(emission_state.Declared, emission_state.ClassEvidence, emission_state.Checking, emission_state.Verified),
+    *(emission_state.Covered, emission_state.Place, emission_state.Looks, emission_state.Look, emission_state.Miss),
+    *(emission_state.Material, emission_state.NotCounted, emission_state.PendingEvidence),
+)
 PACKED: Final[Mapping[str, Fields]] = {
-    "emission_state": ("attempts", "waiting"),
-    "attempt": ("number", "emitted_at", "digest", "order", "assertions", "closed", "clock", "due"),
-    "assertion_state": (
-        *("emission_id", "attempt", "emitted_at", "terms", "span_key", "kind", "effect", "k", "text", "annotated"),
-        *("grounded", "confidence", "chain", "emitter", "traceparent", "terms_number", "arrival", "order", "ids"),
-        *("declared", "phase", "seen", "fresh", "aged", "revision", "basis", "admitted_at", "valid_until", "touched"),
-        *("clock", "due", "witnesses", "checking", "reviewers", "look", "session"),
-    ),
-    "closed": (
-        *("span_key", "kind", "effect", "status", "reason", "disposition", "coverage", "classes", "missing", "checks"),
-        *("valid_until", "by"),
-    ),
-    "declared": ("number", "id", "ts", "confirmed"),
-    "class_evidence": ("number", "latest", "ts", "id", "observer", "identity_bound", "attestation"),
-    "checking": (
-        "texts",
-        "needs",
-        "classes",
-        "words",
-        "coverage",
-        "unchecked",
-        "places",
-        "elsewhere",
-        "by",
-        "told",
-        "proposed",
-    ),
-    "verified": ("number", "stamps", "named", "covered", "looked"),
-    "covered": ("level", "unchecked", "by"),
-    "place": ("path", "first", "last", "commit"),
-    "looks": ("words", "looks"),
-    "look": ("number", "outcome", "ts", "observer", "reason", "terms", "misses"),
-    "miss": ("check", "refuted", "reason", "place"),
-    "material": ("before", "after", "locators", "not_counted"),
-    "not_counted": ("number", "outcome", "ts", "observer", "why", "reason"),
-    "pending_evidence": ("record", "attempt", "span_key", "negative", "order", "clock", "due", "slot"),
+    re.sub(r"(?<=.)(?=[A-Z])", "_", struct.__name__).lower(): struct.__struct_fields__ for struct in _STRUCTS
 }
 """The structs of `emission_state.py` as they lie packed, by their names in C."""
 
@@ -353,51 +332,23 @@ TUPLES: Final[Mapping[str, Fields]] = {
 """Every tuple that goes between Python and `streams._native`, by its name in C."""
 
 CODES: Final[Mapping[str, Sequence[str]]] = {
-    "class": (
-        "substrate.code.read",
-        "substrate.do.sse-count",
-        "substrate.fs.mtime",
-        "substrate.git.log",
-        "substrate.grep",
-        "substrate.mcp.brief",
-        "substrate.unix.peercred",
-    ),
-    "effect": ("internal", "external"),
-    "disposition": ("discard", "review", "re-emit", "refuse"),
+    "class": emission_state.CLASSES,
+    "effect": EFFECTS,
+    "disposition": emission_state.DISPOSITIONS,
     "end": ("below-floor", "decayed-to-uncertainty", "unverified-inference", "unannotated"),
     "shown_ids": ("omitted", "clear", "hashed"),
     "refused_emitters": ("none", "email", "more"),
-    "phase": ("pending", "admitted", "review", "closed"),
+    "phase": tuple(phase.name.lower() for phase in emission_state.Phase),
     "clock": ("watermark", "time"),
-    "coverage": ("none", "part", "whole"),
-    "outcome": ("absent", "terms-present", "unavailable", "contradicts", "unknown-observation", "corroborates"),
-    "absent_reason": (
-        *("terms-missing", "check-fails", "check-undecided", "check-not-bound", "changed-since", "path-missing"),
-        "outside-locator",
-    ),
-    "held_reason": (
-        *("not-found", "differs", "ambiguous", "computed", "incomparable", "syntax-error", "unlisted-language"),
-        *("no-grammar", "too-large", "not-whole", "other-substrate", "unknown-check"),
-        *("path-missing", "changed-since", "denial", "moved", "assigned-elsewhere", "outside-locator", "not-committed"),
-    ),
-    "uncounted": (
-        *("class-unknown", "absent", "terms-present", "unavailable", "low-confidence", "judge-not-accepted"),
-        *("checks-required", "writable-by-emitter", "owned-by-vendor", "contradicts-itself", "check-not-bound"),
-        *("verifies-nothing", "too-old", "too-late", "not-newer", "not-declared", "declarations-only", "outweighed"),
-        *("repeated", "other-record", "other-checks", "not-as-signed"),
-    ),
+    "coverage": emission_state.COVERAGE,
+    "outcome": emission_state.OUTCOMES,
+    "absent_reason": get_args(AbsentReason),
+    "held_reason": get_args(HeldReason),
+    "uncounted": get_args(NotCountedReason),
     "verdicts": ("none", "settled", "all"),
-    "kind": ("assertion", "denial", "refusal"),
-    "status": (
-        *("pending", "admitted", "decayed-to-uncertainty", "contradicted", "rejected", "refused"),
-        *("unverified-inference", "below-floor", "unannotated"),
-    ),
-    "reason": (
-        *("declared-terminal", "unknown-class", "ungrounded", "citation-violation", "low-confidence"),
-        *("confusable-text", "fabricated-annotation", "contradicted", "superseded", "partly-checked", "below-floor"),
-        *("aged-out", "not-checked", "no-corroboration", "review", "validity-ended", "not-looked-at", "session-failed"),
-        *("session-only", "narrower-run", "stale-run", "no-run"),
-    ),
+    "kind": emission_state.KINDS,
+    "status": emission_state.STATUSES,
+    "reason": emission_state.REASONS,
 }
 """Numbers that stand for words: each word's place in its list."""
 

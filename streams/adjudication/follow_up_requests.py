@@ -14,7 +14,7 @@ from typing import Any, Final, cast, get_args
 import msgspec
 from msgspec.structs import replace
 
-from ...codecs.records import EFFECTS, Assertion, Effect, Emission, Observation, Outcome
+from ...codecs.records import EFFECTS, Assertion, Effect, Emission, Observation
 from ...codecs.times import format_time
 from ...codecs.vocabulary import TERMINALS
 from ..judging.checks import Check, HeldReason, canonical
@@ -26,17 +26,20 @@ from . import check_tally
 from .check_tally import NotCountedReason, place_in
 from .corroboration import class_of
 from .decision_json import check_name, inert, place_members, to_json
-from .emission_state import CLASSES, NUMBER_OF, AssertionState, Declared, Look, Looks, Material, Miss, NotCounted, Place
-
-OUTCOMES: Final[tuple[Outcome, ...]] = (
-    "absent",
-    "terms-present",
-    "unavailable",
-    "contradicts",
-    "unknown-observation",
-    "corroborates",
+from .emission_state import (
+    CLASSES,
+    NUMBER_OF,
+    OUTCOMES,
+    AssertionState,
+    Declared,
+    Look,
+    Looks,
+    Material,
+    Miss,
+    NotCounted,
+    Place,
 )
-"""The outcomes of looks, by the number that stands for them in the state. The last: some checks hold, others do not."""
+
 MOST_TERMS: Final = 5
 """So many missing words of a look are kept."""
 LONGEST_TERM: Final = 80
@@ -56,7 +59,7 @@ FRAME_TYPE: Final = "veritas:UntrustedValidatorText"
 
 
 def effects_with_looks(policy: Policy) -> frozenset[Effect]:
-    """The effects of which the policy sends back what evidence falls short of.
+    """Returns the effects of which the policy sends back what evidence falls short of.
 
     Not for `decayed-to-uncertainty` alone, as in the reference policy: there evidence was too old, so looks say little.
     """
@@ -66,14 +69,7 @@ def effects_with_looks(policy: Policy) -> frozenset[Effect]:
 
 
 def keep_look(assertion_state: AssertionState, observation: Observation, cls: str, ts: int) -> None:
-    """Keeps what a class saw instead of evidence; without effect where it saw all that was asked.
-
-    Args:
-        state: the assertion, pending.
-        observation: of it; one that may count.
-        cls: its bare class.
-        ts: when it was made, Unix ms.
-    """
+    """Keeps what a class saw instead of evidence at `ts` (Unix ms); without effect where it saw all that was asked."""
     bound = binds_identity(observation.tier, cls)
     misses = _misses(assertion_state, observation, bound=bound)
     if observation.outcome == "corroborates" and not misses:
@@ -93,7 +89,7 @@ def keep_look(assertion_state: AssertionState, observation: Observation, cls: st
 
 
 def reason_of(observation: Observation) -> str:
-    """Why an observation is `absent`, a word of the closed list of judging/outcomes.py; empty where it gives none."""
+    """Why an observation is `absent`, a word of the closed list of judging/verify.py; empty where it gives none."""
     reason: Any = (observation.detail or {}).get("reason")
     return reason if isinstance(reason, str) and reason in _ABSENT else ""
 
@@ -137,17 +133,11 @@ def _misses(assertion_state: AssertionState, observation: Observation, *, bound:
 def re_emission_members(
     assertion_state: AssertionState, left: int, until: int, treatment: Treatment, *, commits: bool
 ) -> str:
-    """What a request says beside its record, as JSON members with a comma before each.
+    """Returns what a request says beside its record, as JSON members with a comma before each.
 
-    Outside the frame stand enumerated values, numbers, identifiers and times. What strangers wrote stands in a frame of
-    its own, sanitised, and the `_meta` beside it says what that changed.
-
-    Args:
-        state: the assertion, with its last verdict.
-        left: how many further attempts the policy lets its emitter make.
-        until: up to when its lane knows this attempt, Unix ms.
-        treatment: what becomes of confusable characters.
-        commits: whether commits may leave: they are observation ids [S §12].
+    Outside the frame stand enumerated values, numbers, identifiers and times. Untrusted text stands in a frame of its
+    own, sanitised, and the `_meta` beside it says what that changed. `left` attempts remain; the lane knows this one
+    until `until` (Unix ms). `commits` says whether commits may be named: they are observation ids [S §12].
     """
     looks = list(looks_of(assertion_state))
     missing: list[dict[str, Any]] = []
@@ -254,14 +244,8 @@ def effects_reviewed(policy: Policy) -> frozenset[Effect]:
 
 
 def material(emission: Emission, assertion: Assertion, locators: Sequence[bytes]) -> Material:
-    """What a reviewer may need of an emission beside the assertion itself.
-
-    Args:
-        emission: the emission.
-        assertion: of it.
-        locators: of the annotations that may count (`claims.Claims.declared`), in their order, as they came; empty for
-            none.
-    """
+    """Returns what a reviewer may need of an emission beside the assertion. `locators` are those of the annotations
+    that may count, as they came, empty bytes for none."""
     text, chars = emission.text or "", None if assertion.span is None else assertion.span.chars
     before, after = (
         ("", "") if chars is None else (text[max(0, chars[0] - AROUND) : chars[0]], text[chars[1] :][:AROUND])
@@ -286,12 +270,8 @@ _said = msgspec.json.Decoder(_Said)
 
 
 def locators_of(emission: Emission, value: bytes | None) -> list[list[bytes]]:
-    """The locators of each assertion's annotations as they came, empty where there is none.
-
-    Args:
-        emission: decoded.
-        value: the record that it was decoded from; what it says in-line has no form of its own, and is written anew.
-    """
+    """Returns the locators of each assertion's annotations as they came in `value`, the emission's record; empty where
+    there is none. What the record says in-line has no form of its own, and is written anew."""
     given = emission.assertions or ()
     claimed = _said.decode(value or b"{}").assertions if any(_is_located(one) for one in given) else None
     if claimed is None or len(claimed) != len(given):
@@ -314,15 +294,7 @@ def _written(locator: dict[str, Any] | None) -> bytes:
 def keep_not_counted(
     policy: Policy, state: AssertionState, observation: Observation, ts: int, why: NotCountedReason
 ) -> None:
-    """Keeps that an observation did not count for an assertion that is pending, and why.
-
-    Args:
-        policy: in force.
-        state: the assertion.
-        observation: about it.
-        ts: when it was made, Unix ms.
-        why: it did not count.
-    """
+    """Keeps that an observation made at `ts` (Unix ms) did not count for a pending assertion, and why."""
     kept, cls = state.material, class_of(observation)
     if kept is None or cls is None or why in _SAID_ALREADY:
         return
@@ -380,21 +352,9 @@ def review_members(
     *,
     commits: bool,
 ) -> str:
-    """What a request says beside its record, as JSON members with a comma before each; but `checks`, which stands where
-    the record has it.
-
-    Outside the frame stand enumerated values, numbers, identifiers and times. What strangers wrote stands in a frame of
-    its own, sanitised, and the `_meta` beside it says what that changed.
-
-    Args:
-        state: the assertion, with its last verdict.
-        assertion: as its emission makes it, where it has just come.
-        deadline: up to when a review is in time, Unix ms.
-        shown_id: an observation id and whether it is bound to an identity, as privacy lets it out; None where it does
-            not.
-        treatment: what becomes of confusable characters.
-        commits: whether commits may leave: they are observation ids [S §12].
-    """
+    """Returns what a request for a review says beside its record, as JSON members with a comma before each; without
+    `checks`, which stands where the record has it. `deadline` in Unix ms; `shown_id` gives an observation id as far as
+    privacy lets it out; the rest is as in `re_emission_members`."""
     kept = state.material or Material("", "", [])
     looks = list(looks_of(state))
     annotations, claimed, left_out = _annotations(state, assertion, kept, shown_id, commits)

@@ -69,12 +69,8 @@ def data_categories(grounded: bool, chain: Sequence[AnyStep] | None) -> list[str
 
 
 def is_matched(chain: Sequence[AnyStep] | None, names: Collection[str]) -> bool:
-    """Whether a retrieval of the emitter's chain is one that an observation bore out.
-
-    Args:
-        chain: the emitter's.
-        names: the ids of the observations that count, and the files in which observers saw a check hold.
-    """
+    """Returns whether a retrieval of the emitter's chain is one that an observation bore out: `names` are the ids of
+    the observations that count, and the files in which observers saw a check hold."""
     for step in steps(chain):
         if isinstance(step, Retrieval):
             named = step.metadata.get("observation_id")
@@ -84,17 +80,9 @@ def is_matched(chain: Sequence[AnyStep] | None, names: Collection[str]) -> bool:
 
 
 def citation_violation(emission: Emission, assertion: Assertion, text: str) -> tuple[int, int] | None:
-    """The first quote of a strictly cited assertion that is not in its context, character for character [C §4].
-
-    Args:
-        emission: with the context.
-        assertion: with the citation.
-        text: the assertion's; what it quotes `judging/cited.py` says.
-
-    Returns:
-        The quote's offsets (code points, without its quotation marks) in the assertion's text; None where every quote
-        is there. A context that the emission does not carry holds no quote.
-    """
+    """Returns the first quote of a strictly cited `assertion` that is not in its context in the `emission`, character
+    for character [C §4]: its offsets (code points, without its quotation marks) in the assertion's `text`. None where
+    every quote is there. A context that the emission does not carry holds no quote."""
     cites = assertion.cites
     if cites is None or not cites.strictly:
         return None
@@ -106,12 +94,8 @@ def citation_violation(emission: Emission, assertion: Assertion, text: str) -> t
 
 
 def too_much_cited(emission: Emission) -> Fault | None:
-    """`schema` where the strict citations of an emission would take seconds to compare: its text may quote a thousand
-    times what stands at the end of a long context, and its assertions may lie over one another.
-
-    Args:
-        emission: in the JSON form.
-    """
+    """Returns `schema` where the strict citations of an emission would take seconds to compare: its text may quote a
+    thousand times what stands at the end of a long context, and its assertions may lie over one another."""
     cited = [
         (assertion_text(emission, assertion), len(emission.contexts.get(assertion.cites.context, "")))
         for assertion in emission.assertions or ()
@@ -147,12 +131,8 @@ class Claims(msgspec.Struct, gc=False):
 
 
 def claims_of(emission: Emission, assertion: Assertion) -> Claims:
-    """The claims of one assertion; a class is one of the emission's vocabulary where it names no version itself.
-
-    Args:
-        emission: which holds it.
-        assertion: the one.
-    """
+    """Returns the claims of one assertion; a class is one of the emission's vocabulary where it names no version
+    itself."""
     ids: list[bytes] = []
     declared: list[Declared] = []
     terminal: Terminal | None = None
@@ -201,12 +181,8 @@ def _failed(session: Session) -> bool:
 
 
 def covers(scope: SessionScope | None, stated: SessionScope) -> bool:
-    """Whether a run on `scope` ran all that is stated: each part of it, or a folder or file around it.
-
-    Args:
-        scope: of the run; None where that is not known.
-        stated: what a statement speaks of.
-    """
+    """Returns whether a run on `scope` (None where it is not known) ran all that is stated: each part, or a folder or
+    file around it."""
     if scope is None or scope == ALL_TESTS:
         return scope is not None
     parts = [scope] if isinstance(scope, str) else scope

@@ -37,7 +37,7 @@ from .decisions import Verdict
 from .emission_state import AssertionState, EmissionState
 from .fold_layout import RecordHeaders
 from .follow_up_requests import re_emission_members
-from .trace import FoldTrace
+from .trace import UNTRACED, FoldTrace, RequestEnded
 
 MAX_BYTES: Final = 1_000_000
 """Bytes of one emission's citations together: what it may hold itself."""
@@ -140,7 +140,7 @@ class Writer:
         policy: that the block is folded under.
         policy_hash: of that policy; every decision names it.
         secret: under which the policy has observation ids hashed; None where there is none.
-        trace: is told of each decision; None where nobody follows one.
+        trace: notes each decision.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Writer:
         policy: Policy,
         policy_hash: str,
         secret: Secret | None = None,
-        trace: FoldTrace | None = None,
+        trace: FoldTrace = UNTRACED,
     ) -> None:
         self.outputs: list[Output] = []
         self._block, self._policy, self._trace = block, policy, trace
@@ -172,15 +172,8 @@ class Writer:
     def admitted(
         self, state: AssertionState, status: Status, basis: Basis, reason: Reason | None = None, *, text: bool
     ) -> None:
-        """Writes a record on `admitted`. The records that close an assertion and a policy's refusal carry no text.
-
-        Args:
-            state: the assertion.
-            status: the record's.
-            basis: of the status: what admitted or closed the assertion.
-            reason: of the status, where it has one.
-            text: whether the record carries the assertion's text.
-        """
+        """Writes a record on `admitted` about `state` with this `status`, its `basis` and `reason`. The records that
+        close an assertion and a policy's refusal carry no `text`."""
         decision = self._decisions.decision("AdmittedAssertion", state, status, basis, reason, text=text)
         more = "" if state.admitted_at < 0 else f',"admitted_at":"{format_time(state.admitted_at)}"'
         if state.valid_until >= 0:
@@ -197,16 +190,11 @@ class Writer:
         again: tuple[int, int] | None = None,
         assertion: Assertion | None = None,
     ) -> None:
-        """The record on `inadmissible`, and the request that the disposition asks for.
+        """Writes the record on `inadmissible`, and where `request` is set the request that the `disposition` asks for.
 
-        Args:
-            state: the assertion.
-            verdict: on it.
-            disposition: what becomes of it.
-            quote: the one that violates a citation.
-            request: whether anybody is asked anything.
-            assertion: as its emission makes it, where it has just come.
-            again: of another attempt that is told how to mend this one: how many are left, and until when (Unix ms).
+        `quote` is the one that violates a citation. `again` is, of another attempt that is told how to mend this one,
+        how many are left, and until when (Unix ms). The `verdict` is on `state`; `assertion` is as its emission makes
+        it, where it has just come.
         """
         status, reason = verdict
         own = f'"disposition":"{disposition}",'
@@ -240,16 +228,9 @@ class Writer:
     def request_members(
         self, state: AssertionState, deadline: int, assertion: Assertion | None = None
     ) -> tuple[str, str]:
-        """What a request for a review has beyond the record on `inadmissible` (reviewing.py).
-
-        Args:
-            state: the assertion.
-            deadline: of the review, Unix ms.
-            assertion: as its emission makes it, where it has just come.
-
-        Returns:
-            The member `checks` as JSON; and the members that follow the record's, as JSON with a comma before each.
-        """
+        """Returns what a request for a review has beyond the record on `inadmissible`: the member `checks` as JSON, and
+        the members that follow the record's, as JSON with a comma before each. The review of `state` ends at `deadline`
+        (Unix ms); `assertion` is as in `inadmissible`."""
         more = _missing(state) + self._reviewers(state)
         return follow_up_requests.checks_json(state), more + follow_up_requests.review_members(
             state,
@@ -275,14 +256,8 @@ class Writer:
     def request_ended(
         self, state: AssertionState, status: RequestEnd, review: Review | None, by_attempt: int | None
     ) -> None:
-        """The record that ends the request for a review of an assertion: its last word on that topic.
-
-        Args:
-            state: the assertion, as it is while it is up for review.
-            status: how the request ends.
-            review: that ended it.
-            by_attempt: the newer attempt that ended it.
-        """
+        """Writes the record that ends the request for a review of `state`: its last word on that topic. `status` says
+        how it ends; a `review` may have ended it, or the newer attempt `by_attempt`."""
         reason = asked_for(state)[1]
         decision = self._decisions.decision(
             "EndedReviewRequest", state, status, None, reason, '"disposition":"review",', text=False
@@ -294,23 +269,13 @@ class Writer:
         if by_attempt is not None:
             more += f',"superseded_by":{by_attempt}'
         self._output(REVIEWS, state, status, decision, more)
-        if self._trace is not None:
-            self._trace.request_ended(state, self.outputs[-1], status)
+        self._trace.note_of(RequestEnded, state, output=self.outputs[-1], status=status)
 
-    def discarded(
-        self, trace: FoldTrace, state: AssertionState, verdict: Verdict, quote: dict[str, Any] | None, request: bool
-    ) -> None:
-        """Tells a trace of a decision that is discarded. No output is written: the trace gets the record that would
-        have asked a reviewer.
-
-        Args:
-            trace: that is told.
-            state: the assertion.
-            verdict: on it.
-            quote: the one that violates a citation.
-            request: whether a request for a review would be written.
-        """
-        outputs, self.outputs, self._trace = self.outputs, [], None
+    def discarded(self, state: AssertionState, verdict: Verdict, quote: dict[str, Any] | None, request: bool) -> None:
+        """Notes a decision that is discarded. No output is written: the trace gets the record that would have asked a
+        reviewer. `state`, `verdict`, `quote` and `request` are as in `inadmissible`."""
+        outputs, trace = self.outputs, self._trace
+        self.outputs, self._trace = [], UNTRACED
         self.inadmissible(state, verdict, "review", quote, request)
         trace.decided(state, self.outputs[-1], *verdict, "discard")
         self.outputs, self._trace = outputs, trace
@@ -326,8 +291,7 @@ class Writer:
     ) -> None:
         status, reason = verdict
         self._output(topic, state, status, decision, more)
-        if self._trace is not None:
-            self._trace.decided(state, self.outputs[-1], status, reason, disposition)
+        self._trace.decided(state, self.outputs[-1], status, reason, disposition)
 
     def _output(
         self, topic: str, state: AssertionState, status: Status | RequestEnd, decision: DecisionText, more: str
@@ -346,26 +310,16 @@ class Writer:
         self.outputs.append(Output(topic, key, value, headers))
 
     def citation(self, key: bytes, value: bytes, traceparent: bytes | None) -> None:
-        """Writes an annotation that cites an observation id: an input of the binding lanes (binding.py), no decision.
-
-        Args:
-            key: of the record.
-            value: of the record.
-            traceparent: of the emission, where it has one (`traceparent_of`).
-        """
+        """Writes an annotation that cites an observation id, an input of the binding lanes: `key` and `value` of the
+        record, and the `traceparent` of its emission."""
         headers: list[tuple[str, bytes]] = [_JSON]
         if traceparent is not None:
             headers.append(("traceparent", traceparent))
         self.outputs.append(Output(CITATIONS, key, value, headers))
 
     def verdict(self, emission_id: str, emitter: str | None, known: EmissionState) -> None:
-        """Writes what became of an emission's assertions, without their texts (verdict_json.py).
-
-        Args:
-            emission_id: of the emission; it is the record's key.
-            emitter: the emission's, where it names one.
-            known: the emission's state.
-        """
+        """Writes what became of the assertions of an emission, without their texts. `emission_id` is the record's key,
+        `emitter` the name that the emission gives, `known` its state."""
         index = len(self.outputs)
         value, settled = self.verdicts.record(emission_id, emitter, known, index)
         headers = [
@@ -384,15 +338,11 @@ class Writer:
 
 
 def dead_letter(block: Block, event: Event, fault: Fault) -> Output:
-    """The dead letter of an input: its raw bytes, untouched, and headers with the reason, the detail and the source.
+    """Returns the dead letter of an input: its raw bytes, untouched, and headers with the reason, the detail and the
+    source.
 
     An oversize input's value is its hash, length and source instead. A batch that could not be read has what the ledger
-    has of it, and the source of its first offset.
-
-    Args:
-        block: that holds the input.
-        event: the input.
-        fault: why it was refused.
+    has of it, and the source of its first offset. The `block` holds the `event`; the `fault` says why it was refused.
     """
     source = source_of(block, event)
     value = event.value or b""
@@ -416,10 +366,8 @@ _TRACEPARENT = re.compile(rb"[0-9A-Za-z-]{1,256}")
 
 
 def traceparent_of(event: Event) -> bytes | None:
-    """An input's `traceparent`, to be passed on as it stands; None where it holds what no trace context ever may.
-
-    W3C Trace Context lets later versions be longer, so only the characters are judged: a stranger may write anything.
-    """
+    """Returns an input's `traceparent`, to be passed on as it stands; None where it holds what no trace context may
+    hold. W3C Trace Context lets later versions be longer, so only the characters are judged."""
     for name, value in event.headers:
         if name == "traceparent":
             return value if _TRACEPARENT.fullmatch(value) else None

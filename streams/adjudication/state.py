@@ -1,7 +1,7 @@
 """One lane's state: the windowed table of emissions, the evidence that waits for one, the rules in force, the clocks.
 
 Wall clock enters only through block headers: `time` runs what expires, `watermark` what waits for evidence
-(docs/reference/verdicts.md). The table holds emissions packed; a block takes apart those that it touches. Evidence
+(docs/verdicts.md). The table holds emissions packed; a block takes apart those that it touches. Evidence
 without an assertion waits within limits, so an observer that names what does not exist cannot fill a lane.
 """
 
@@ -118,7 +118,7 @@ def _less(counted: Counter[str] | Counter[bytes], name: str | bytes) -> None:
         del counts[name]
 
 
-def cost(record: bytes) -> int:
+def waiting_cost(record: bytes) -> int:
     """What a record that waits takes of its slot's share, in bytes."""
     return len(record) + BESIDE
 
@@ -138,27 +138,19 @@ def share_of(policy: Policy) -> int:
     return policy.admissibility.max_waiting_bytes // (len(policy.observers) + 1)
 
 
-def too_many(
+def too_many_waiting(
     policy: Policy, what: str, slot: str, count: int, held: int, record: bytes, share: int | None = None
 ) -> Fault | None:
-    """`too-many-waiting` where nothing more of a slot may wait.
-
-    Args:
-        policy: in force.
-        what: for which it would wait, for a person.
-        slot: whose.
-        count: how many of it wait for the same emission.
-        held: how many bytes of it wait in the lane.
-        record: that has come.
-        share: the bytes that may; None: those of an adjudicating lane.
-    """
+    """Returns `too-many-waiting` where no more records of a `slot` may wait under `policy` for `what`: `count` of it
+    wait for the same emission, and `held` bytes of it in the lane, where `share` may (None: the share of an
+    adjudicating lane); `record` has come."""
     most, share = policy.admissibility.max_waiting, share_of(policy) if share is None else share
     who = "an observer" if slot else "the observers that the policy does not list"
     if count >= most:
         return Fault(
             "too-many-waiting", f"$: expected at most {most} records of {who} to wait for {what}, got one more"
         )
-    if held + cost(record) > share:
+    if held + waiting_cost(record) > share:
         got = f"{held} and one of {len(record)}"
         return Fault("too-many-waiting", f"$: expected at most {share} bytes of {who} to wait in a lane, got {got}")
     return None
@@ -184,7 +176,7 @@ class Table:
             tell of it; set by the fold for each block.
         live, asides: how many assertions live, and how much evidence waits for its emission.
         unseen: how many assertions wait beyond their horizon for a first look.
-        held: the bytes of the evidence that waits, by slot (waiting.py); a slot of which nothing waits is not there.
+        held: the bytes of the evidence that waits, by slot (state.py); a slot of which nothing waits is not there.
     """
 
     def __init__(self, lane: int, lanes: int) -> None:
@@ -306,7 +298,7 @@ class Table:
                 self.unseen += sum(one.look == LATE for one in attempt.assertions)
             self.asides += len(known.waiting)
             for one in known.waiting:
-                self.hold(one.slot, cost(one.record))
+                self.hold(one.slot, waiting_cost(one.record))
             for item in known.items():
                 if item.due is not None:
                     queues[item.clock].file(emission_id, item.order, item.due)
@@ -340,13 +332,8 @@ class Table:
         self._opened(emission_id).attempts.append(attempt)
 
     def rest(self, emission_id: str, attempt: Attempt, *, closing: bool = False) -> None:
-        """Nothing of an attempt lives (any more): it is forgotten when a repetition would be too old.
-
-        Args:
-            emission_id: whose attempt.
-            attempt: which.
-            closing: its last assertion ends in this block.
-        """
+        """Nothing of an `attempt` of `emission_id` lives (any more): it is forgotten when a repetition would be too
+        old. `closing`: its last assertion ends in this block."""
         until = attempt.emitted_at + self.least_max_validity(attempt.emitted_at)
         if closing and self.lingers:
             until = max(until, self.time)
@@ -406,7 +393,7 @@ class Table:
     # ------------------------------------------------------------ waiting evidence
 
     def put_aside(self, emission_id: str, one: PendingEvidence, until: int) -> None:
-        """Keeps evidence whose assertion is not known until the watermark has passed `until`."""
+        """Keeps evidence of `emission_id` whose assertion is not known until the watermark has passed `until`."""
         known, crowd = self._opened(emission_id), self._crowds.get(emission_id)
         if crowd is not None:
             crowd.add(one)
@@ -415,7 +402,7 @@ class Table:
             if is_much(known.waiting):
                 self._crowds[emission_id], known.waiting = Crowd(known.waiting), []
         self.asides += 1
-        self.hold(one.slot, cost(one.record))
+        self.hold(one.slot, waiting_cost(one.record))
         self.pending.wait(emission_id, one, until)
 
     def drop(self, emission_id: str, one: PendingEvidence) -> None:
@@ -429,7 +416,7 @@ class Table:
                 del self._crowds[emission_id]
         one.due = None
         self.asides -= 1
-        self.hold(one.slot, -cost(one.record))
+        self.hold(one.slot, -waiting_cost(one.record))
         self._forget_if_empty(emission_id, known)
 
     def hold(self, slot: str, more: int) -> None:
@@ -578,13 +565,8 @@ def new_state(lane: int, lanes: int, partitioner: Partitioner = "murmur2", secre
 
 
 def due(state: State, time: int, watermark: int) -> int:
-    """How many timers a block would fire, counted up to `MAX_TIMERS + 1`.
-
-    Args:
-        state: after the block before.
-        time: of the block, Unix ms.
-        watermark: of the block, Unix ms.
-    """
+    """Returns how many timers a block of this `time` and `watermark` (Unix ms) would fire after the block before, which
+    made `state`; counted up to `MAX_TIMERS + 1`."""
     most = MAX_TIMERS + 1
     found = state.pending.count_due(max(watermark, state.evidence_mark()), most)
     return found if found == most else min(most, found + state.expiring.count_due(time, most))

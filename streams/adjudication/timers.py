@@ -74,26 +74,16 @@ class TimerQueue(Generic[T]):
         return self._heap
 
     def wait(self, name: str, item: T, due: int) -> None:
-        """Makes an item wait in this queue, also where it waited in another one before.
-
-        Args:
-            name: under which the item is found.
-            item: that waits.
-            due: it fires when the queue's clock is later than this instant, Unix ms.
-        """
+        """Makes `item`, found under `name`, wait in this queue until the clock is later than `due` (Unix ms), also
+        where it waited in another one before."""
         was = item.due if item.clock == self.clock else None
         item.clock, item.due = self.clock, due
         if was is None or due < was:
             self.file(name, item.order, due)
 
     def file(self, name: str, order: int, due: int) -> None:
-        """Makes an entry for an item that waits already; `wait` does so by itself.
-
-        Args:
-            name: under which the item is found.
-            order: of the item, unique in a lane.
-            due: of the item, Unix ms.
-        """
+        """Makes an entry for an item that waits already, found under `name` and `order`, due at `due` (Unix ms); `wait`
+        does so by itself."""
         heappush(self._heap, (due + _ZERO).to_bytes(_DUE) + order.to_bytes(_ORDER) + name.encode())
 
     def head(self, clock: int) -> tuple[int, int] | None:

@@ -1,8 +1,7 @@
 """What a block's fold did about one emission: a typed list, made only where a caller asks for it (`fold.fold`).
 
-The entries stand in the order in which things happened. The fold makes them when it decides, so a caller need not fold
-again or compare the states before and after. A traced block is folded in Python alone, since the compiled core keeps no
-trace; outputs and state are the same. A trace reads what the fold tells it, and changes nothing.
+The entries stand in the order in which things happened. A traced block is folded in Python alone, since the compiled
+core keeps no trace; outputs and state are the same.
 """
 
 from __future__ import annotations
@@ -17,18 +16,15 @@ from ...codecs.errors import Fault
 from ...codecs.records import Disposition, Effect, Reason, RequestEnd, Status
 from . import check_tally
 from .check_tally import NotCountedReason
-from .emission_state import CLASSES, AssertionState, PendingEvidence
+from .emission_state import CLASSES, AssertionState
 
 CLOCKS: Final = -1
 """In the place of an event: the clocks moved to the block's, and what was due fired."""
 END: Final = 1 << 30
 """In the place of an event: all of them were taken in, and what is said once a block is said."""
 
-
 Late: TypeAlias = Literal["closed", "waits-for-reviewer"]
 """What an assertion is that evidence comes too late for."""
-
-
 Ignored: TypeAlias = Literal["no-other-reviewer"]
 """Why a person's decision changes nothing."""
 
@@ -178,7 +174,10 @@ class Fired(OfAssertion, frozen=True, kw_only=True):
 
 
 class FoldTrace:
-    """Listens to the fold of one block, for one emission; dead letters are noted whichever they are about.
+    """Notes what the fold of one block does about one emission; dead letters are noted whichever they are about.
+
+    Args:
+        emission_id: of the emission; empty where nothing is noted (`UNTRACED`).
 
     Attributes:
         entries: so far, in order.
@@ -188,100 +187,42 @@ class FoldTrace:
         self.entries: list[Entry] = []
         self._emission_id, self._event = emission_id, CLOCKS
 
+    def follows(self, emission_id: str) -> bool:
+        """Whether the trace is about an emission."""
+        return emission_id == self._emission_id
+
     def each(self, events: Sequence[Event]) -> Iterator[Event]:
-        """The block's events, noted as they are taken in."""
+        """The block's events; entries name the one that was returned last."""
         for self._event, event in enumerate(events):
             yield event
         self._event = END
 
-    def _note(self, kind: Callable[..., Entry], emission_id: str, attempt: int, **fields: Any) -> None:
+    def note(self, kind: Callable[..., Entry], emission_id: str, attempt: int, **fields: Any) -> None:
+        """Notes an entry of a kind about an attempt; `fields` are those of the kind's class."""
         if emission_id == self._emission_id:
             self.entries.append(kind(event=self._event, attempt=attempt, **fields))
 
-    def _note_of(self, kind: Callable[..., Entry], assertion_state: AssertionState, **fields: Any) -> None:
-        self._note(
-            kind, assertion_state.emission_id, assertion_state.attempt, span_key=assertion_state.span_key, **fields
-        )
-
-    # ------------------------------------------------------------ inputs
+    def note_of(self, kind: Callable[..., Entry], assertion_state: AssertionState, **fields: Any) -> None:
+        """Notes an entry of a kind about an assertion; `fields` are those of the kind's class."""
+        if assertion_state.emission_id == self._emission_id:
+            attempt, span_key = assertion_state.attempt, assertion_state.span_key
+            self.entries.append(kind(event=self._event, attempt=attempt, span_key=span_key, **fields))
 
     def refused(self, fault: Fault) -> None:
-        """An input is a dead letter."""
-        self.entries.append(Refused(event=self._event, fault=fault))
-
-    def repeated(self, emission_id: str, attempt: int) -> None:
-        """An attempt is there already."""
-        self._note(Repeated, emission_id, attempt)
-
-    def taken_in(self, emission_id: str, attempt: int) -> None:
-        """An attempt is new."""
-        self._note(TakenIn, emission_id, attempt)
-
-    def began(self, assertion_state: AssertionState) -> None:
-        """An assertion is new."""
-        self._note_of(
-            Began,
-            assertion_state,
-            effect=assertion_state.effect,
-            k=assertion_state.k,
-            min_observers=assertion_state.min_observers,
-        )
-
-    # ------------------------------------------------------------ evidence
-
-    def put_aside(self, emission_id: str, one: PendingEvidence) -> None:
-        """Notes that evidence waits for its assertion."""
-        self._note(PutAside, emission_id, one.attempt, span_key=one.span_key, order=one.order)
-
-    def unmatched(self, emission_id: str, one: PendingEvidence) -> None:
-        """Notes that evidence waits no longer, since its time is over."""
-        self._note(Unmatched, emission_id, one.attempt, span_key=one.span_key, order=one.order)
-
-    def uncounted(self, emission_id: str, attempt: int, span_key: str, why: NotCountedReason) -> None:
-        """Notes that evidence counts for no assertion.
-
-        Args:
-            emission_id: of the emission that the evidence names.
-            attempt: that the evidence names.
-            span_key: of the assertion that the evidence names.
-            why: it does not count.
-        """
-        fate = "duplicate" if why == "repeated" else "not-counted"  # as the lane counts it
-        self._note(Weighed, emission_id, attempt, span_key=span_key, fate=fate, why=why)
-
-    def late(self, emission_id: str, attempt: int, span_key: str, why: Late, order: int = -1) -> None:
-        """Notes that evidence comes too late for its assertion.
-
-        Args:
-            emission_id: of the emission that the evidence names.
-            attempt: that the evidence names.
-            span_key: of the assertion that the evidence names.
-            why: it is late.
-            order: of evidence that waited, its number; -1 for what has just come.
-        """
-        self._note(Weighed, emission_id, attempt, span_key=span_key, fate="late", why=why, order=order)
+        """Notes that an input became a dead letter."""
+        if self._emission_id:
+            self.entries.append(Refused(event=self._event, fault=fault))
 
     def weighed(self, assertion_state: AssertionState, why: NotCountedReason | None, order: int = -1) -> None:
-        """Notes that evidence was weighed.
-
-        Args:
-            assertion_state: the assertion, after the evidence was taken in.
-            why: it does not count; None where it does.
-            order: of evidence that waited, its number; -1 for what has just come.
-        """
+        """Notes that evidence was weighed for `assertion_state`, which has it; `why` and `order` as in `Weighed`."""
+        if assertion_state.emission_id != self._emission_id:
+            return
         if why is not None:
-            self._note_of(Weighed, assertion_state, fate="not-counted", why=why, order=order)
-        elif assertion_state.emission_id == self._emission_id:
-            short = 0 if assertion_state.fresh < assertion_state.k else check_tally.missing(assertion_state)
-            self._note_of(
-                Weighed, assertion_state, fate="counted", order=order, classes=assertion_state.fresh, short=short
-            )
-
-    def reviewed(self, assertion_state: AssertionState, why: Ignored | Literal[""] = "") -> None:
-        """A person has decided; `why` that changes nothing."""
-        self._note_of(Reviewed, assertion_state, why=why)
-
-    # ------------------------------------------------------------ decisions and timers
+            self.note_of(Weighed, assertion_state, fate="not-counted", why=why, order=order)
+            return
+        fresh = assertion_state.fresh
+        short = 0 if fresh < assertion_state.k else check_tally.missing(assertion_state)
+        self.note_of(Weighed, assertion_state, fate="counted", order=order, classes=fresh, short=short)
 
     def decided(
         self,
@@ -291,46 +232,14 @@ class FoldTrace:
         reason: Reason | None = None,
         disposition: Disposition | Literal[""] = "",
     ) -> None:
-        """Notes a decision about an assertion.
-
-        Args:
-            assertion_state: the assertion.
-            output: the record that is written, or, of a discarded assertion, the one that would have been.
-            status: of the record.
-            reason: of the status, where it has one.
-            disposition: of an inadmissible assertion; else empty.
-        """
+        """Notes a decision about `assertion_state`; `output`, `status`, `reason` and `disposition` as in `Decided`."""
         if assertion_state.emission_id == self._emission_id:
             fields = {"status": status, "reason": reason or "", "disposition": disposition}
-            self._note_of(Decided, assertion_state, output=output, checks=progress(assertion_state), **fields)
+            self.note_of(Decided, assertion_state, output=output, checks=progress(assertion_state), **fields)
 
-    def ended(self, assertion_state: AssertionState, by_attempt: int = -1) -> None:
-        """An assertion ends without a record."""
-        self._note_of(Ended, assertion_state, by_attempt=by_attempt)
 
-    def request_ended(self, assertion_state: AssertionState, output: Output, status: RequestEnd) -> None:
-        """Notes that a request for a review ends with a record.
-
-        Args:
-            assertion_state: the assertion.
-            output: the record.
-            status: how the request ends.
-        """
-        self._note_of(RequestEnded, assertion_state, output=output, status=status)
-
-    def armed(self, assertion_state: AssertionState, clock: int, due: int) -> None:
-        """Notes that an assertion begins to wait.
-
-        Args:
-            assertion_state: the assertion.
-            clock: the number of the clock that it waits on.
-            due: the instant of that clock, Unix ms.
-        """
-        self._note_of(Armed, assertion_state, clock=clock, due=due)
-
-    def fired(self, assertion_state: AssertionState) -> None:
-        """An assertion has waited long enough."""
-        self._note_of(Fired, assertion_state, clock=assertion_state.clock)
+UNTRACED: Final = FoldTrace("")
+"""Notes nothing: no emission has an empty id."""
 
 
 def progress(assertion_state: AssertionState) -> list[CheckProgress]:

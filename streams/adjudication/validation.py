@@ -38,18 +38,8 @@ from .state import State
 
 
 def misrouted(state: State, event: Event, emission_id: str) -> Fault | None:
-    """Why a record is not on its emission's partition: its key has to be the emission id, and hash to this lane.
-
-    Otherwise evidence would never meet its emission.
-
-    Args:
-        state: of the lane.
-        event: the record.
-        emission_id: that the record names.
-
-    Returns:
-        `misrouted`, or None where the record is in its place.
-    """
+    """Returns `misrouted` where a record is not on its emission's partition: the key of the `event` has to be
+    `emission_id`, and hash to the lane of `state`. Otherwise evidence would never meet its emission."""
     if event.key != emission_id.encode():
         return wrong_key(event.key, "emission id", emission_id, state.partitioner)
     if emission_id in state:
@@ -58,14 +48,8 @@ def misrouted(state: State, event: Event, emission_id: str) -> Fault | None:
 
 
 def wrong_key(key: bytes | None, what: str, wanted: str, partitioner: Partitioner) -> Fault | None:
-    """`misrouted` where a record's key is not what its topic is partitioned by (docs/reference/records.md).
-
-    Args:
-        key: of the record.
-        what: the wanted key is, in words.
-        wanted: the key that the record has to have.
-        partitioner: the name of the lanes' partitioner.
-    """
+    """Returns `misrouted` where a record's `key` is not the `wanted` one, by which its topic is partitioned
+    (docs/reference/records.md). `what` names the wanted key in words, `partitioner` the lanes' partitioner."""
     if key is not None and key == wanted.encode():
         return None
     shown = "no key" if key is None else repr(key[:80].decode(errors="replace"))
@@ -74,14 +58,8 @@ def wrong_key(key: bytes | None, what: str, wanted: str, partitioner: Partitione
 
 
 def wrong_partition(key: str, lane: int, lanes: int, partitioner: Partitioner) -> Fault | None:
-    """`misrouted` where a key belongs to the partition of another lane.
-
-    Args:
-        key: of the record.
-        lane: the lane that read it.
-        lanes: how many lanes there are.
-        partitioner: the name of the lanes' partitioner.
-    """
+    """Returns `misrouted` where `key` belongs to the partition of another lane than `lane` of `lanes`, by the
+    `partitioner`."""
     partition = PARTITIONERS[partitioner](key.encode(), lanes)
     if partition == lane:
         return None
@@ -111,13 +89,8 @@ def too_much_text(emission: Emission) -> Fault | None:
 
 
 def skewed(state: State, path: str, instant: int | None) -> Fault | None:
-    """`clock-skew` where a time is further ahead of the block's than `max_skew`: a date from the future would not age.
-
-    Args:
-        state: of the lane, with the policy and the block's time.
-        path: JSONPath of the member.
-        instant: that the member says, Unix ms; None where it says none.
-    """
+    """Returns `clock-skew` where an `instant` (Unix ms; None where the member gives none) is further ahead of the time
+    in `state` than `max_skew`: a date from the future would not age. `path` is the member's JSONPath."""
     if instant is None or state.policy is None:
         return None
     skew = state.policy.admissibility.max_skew
@@ -172,15 +145,8 @@ class Checked(NamedTuple):
     time: int
 
     def is_signed(self, name: str, keys: Sequence[Key], topic: str, signature: str | None, value: bytes | None) -> bool:
-        """Whether one of a name's keys signed a record, and counts at the block's time.
-
-        Args:
-            name: of the party.
-            keys: that the policy lists for the name.
-            topic: that the record came on, by its logical name.
-            signature: that the record has; None where it has none.
-            value: the record as it came.
-        """
+        """Returns whether one of the `keys` of `name` signed the record `value` with this `signature`, and counts at
+        the block's time. `topic` is the record's, by its logical name."""
         origin = self.policy.origin
         return is_signed(counted(name, keys, origin), self.time, signature, value, domain_of(topic, origin))
 
@@ -216,15 +182,11 @@ def _unsigned(checked: Checked, party: _Party, topic: str, signature: str | None
 
 
 def unauthorised(checked: Checked, seen: Observation | Sighting, value: bytes | None) -> Fault | None:
-    """Who may observe [S §11.1, §11.3]: an observer with an entry speaks only for its classes, one with a key only
-    under its signature; with `require_signatures` nobody else is heard.
+    """Returns why an observation or a sighting, `seen`, is refused under the policy in `checked` [S §11.1, §11.3].
 
-    Of an observation that a binding lane made, the sighting that it carries must be signed (`_unvouched`).
-
-    Args:
-        checked: the policy in force when it came, and how its signatures are checked.
-        seen: what is said, and who says it.
-        value: the same as it came, of which the signature has to hold.
+    An observer with an entry speaks only for its classes, one with a key only under its signature, which has to hold
+    for `value`; with `require_signatures` no other party may observe. Of an observation that a binding lane made, the
+    sighting that it carries must be signed (`_unvouched`).
     """
     policy, name = checked.policy, seen.observer
     observer = policy.observers.get(name)
@@ -242,17 +204,9 @@ def unauthorised(checked: Checked, seen: Observation | Sighting, value: bytes | 
 
 
 def unauthorised_emitter(checked: Checked, emission: Emission, value: bytes | None) -> Fault | None:
-    """Why an emission is refused (docs/security.md): an emitter with a key must sign, and where signatures are required
-    only emitters with a key may emit.
-
-    Args:
-        checked: the policy in force, and how its signatures are checked.
-        emission: the emission.
-        value: the same as it came, of which the signature has to hold.
-
-    Returns:
-        `unauthorised-emitter`, or None where the emission is taken.
-    """
+    """Returns why an emission is refused (docs/security.md): an emitter with a key must sign, and where signatures are
+    required only emitters with a key may emit. The policy is in `checked`; the signature of `emission` has to hold for
+    `value`."""
     rules = checked.policy.emitters
     name = emission.emitter.system if emission.emitter is not None else None
     keys = rules.keys.get(name, []) if name is not None else []
@@ -262,17 +216,9 @@ def unauthorised_emitter(checked: Checked, emission: Emission, value: bytes | No
 
 
 def unauthorised_reviewer(checked: Checked, review: Review, value: bytes | None) -> Fault | None:
-    """Why a review is refused (docs/security.md): a reviewer with a key must sign, or a role must sign for it; where
-    signatures are required only reviewers with a key count; where several are needed each must have a name.
-
-    Args:
-        checked: the policy in force, and how its signatures are checked.
-        review: the review.
-        value: the same as it came, of which the signature has to hold.
-
-    Returns:
-        `unauthorised-reviewer`, or None where the review is taken.
-    """
+    """Returns why a review is refused (docs/security.md): a reviewer with a key must sign, or a role must sign for it;
+    where signatures are required only reviewers with a key count; where several are needed each must have a name. The
+    policy is in `checked`; the signature of `review` has to hold for `value`."""
     rules, keys = checked.policy.reviewers, _reviewer_keys(checked, review)
     if review.role is not None:
         owner, path, required = f"the role {review.role!r}", "role", True  # who claims a role has to have its key
@@ -285,18 +231,12 @@ def unauthorised_reviewer(checked: Checked, review: Review, value: bytes | None)
 
 
 def stale_review(checked: Checked, review: Review, decided_at: int | None, assertion: AssertionState) -> Fault | None:
-    """Why a review is not of this assertion: somebody may have sent an old one again, after its emission was forgotten
+    """Returns why a review is not of this `assertion`: an old one may be sent again, after its emission was forgotten
     and its id used for other words.
 
-    A review that names what was reviewed (`canonical_hash`) counts for that text alone. One that says when it was
-    decided counts only for what was there then, give or take `max_skew`. A signed admission has to say so, and counts
-    only if it was asked for then; whoever needs not sign can write any time.
-
-    Args:
-        checked: the policy in force.
-        review: with a signature that holds, where it needs one.
-        decided_at: when, Unix ms; None where it does not say.
-        assertion: that it names.
+    A `review` that names what was reviewed (`canonical_hash`) counts for that text alone. One with a time counts only
+    for what was there at `decided_at` (Unix ms), give or take `max_skew` of the policy in `checked`. A signed admission
+    has to give its time, and counts only if it was asked for then.
     """
     reason = "unrequested-review" if review.decision == "admit" else "late-review"
     if review.canonical_hash is not None:
@@ -328,17 +268,9 @@ def _reviewer_keys(checked: Checked, review: Review) -> Sequence[Key]:
 
 
 def out_of_order(known: EmissionState | None, attempt: int, max_attempts: int) -> Fault | None:
-    """Why an attempt's number is too high. Otherwise a stranger could close an emission's assertions with a number that
-    the emitter never reaches.
-
-    Args:
-        known: the emission's state; its newest attempt allows the next number only. None where it is not known.
-        attempt: the number that came.
-        max_attempts: the greatest number of an unknown emission's first attempt, by the policy.
-
-    Returns:
-        `attempt-out-of-order`, or None where the attempt is taken.
-    """
+    """Returns `attempt-out-of-order` where the number `attempt` is too high, or None. Otherwise a stranger could close
+    an emission's assertions with a number that the emitter never reaches. The newest attempt in `known` allows the next
+    number only; of an emission that is not known, `max_attempts` is the greatest."""
     most = known.newest() + 1 if known is not None and known.attempts else max_attempts
     if attempt <= most:
         return None
@@ -350,13 +282,8 @@ MAX_REMEMBERED: Final = 5 * MAX_ASSERTIONS
 
 
 def too_many_remembered(known: EmissionState, emission: Emission) -> Fault | None:
-    """`too-many-annotations` where the attempts of an emission would hold so much together that its record on
-    `verdicts` is larger than a broker takes, and every timer moves it all.
-
-    Args:
-        known: the emission's state, without this attempt.
-        emission: the attempt that came.
-    """
+    """Returns `too-many-annotations` where the attempts of an emission would hold so much together that its record on
+    `verdicts` is larger than a broker takes. `known` is without the attempt that came."""
     held = sum(1 + len(attempt.assertions) + len(attempt.closed) for attempt in known.attempts)
     count = 1 + len(emission.assertions or ()) + held
     if not known.attempts or count <= MAX_REMEMBERED:
@@ -410,12 +337,8 @@ def _unvouched(checked: Checked, keys: Sequence[Key], bound: Observation, value:
 
 
 def identified(emitter: Emitter, refuse: tuple[str, ...]) -> Fault | None:
-    """A field of the emitter that looks like an identifier of an end-user [S §12]; the sentence does not repeat it.
-
-    Args:
-        emitter: as the emission names it.
-        refuse: the policy's `emitters.refuse`.
-    """
+    """Returns a fault for a field of the emitter that looks like an identifier of an end-user [S §12]; the sentence
+    does not repeat it. `refuse` is the policy's `emitters.refuse`."""
     for field, name in (("system", emitter.system), ("model", emitter.model), ("prompt", emitter.prompt)):
         if name is not None and (seen := looks_like(name, refuse)) is not None:
             expected = f"a name of a {field} that identifies no end-user"
@@ -424,16 +347,14 @@ def identified(emitter: Emitter, refuse: tuple[str, ...]) -> Fault | None:
 
 
 def proposers_of(checked: Checked, emission: Emission, value: bytes | None) -> Sequence[str | None]:
-    """Returns who signed of each assertion that its checks say all of it (`emission_state.Checking.proposed`).
+    """Returns by which proposer each assertion's checks are signed to be all of it
+    (`emission_state.Checking.proposed`): a name; empty where the proposal has no weight; None where there is none. An
+    empty list where no assertion has one. `checked` has the policy, `value` is the `emission` as it came.
 
-    Args:
-        checked: the policy in force, and at which time its keys have to count.
-        emission: as it was read.
-        value: the same as it came.
-
-    Returns:
-        For each assertion a proposer's name; empty where the proposal has no weight; None where there is none. An empty
-        list where no assertion has one.
+    A proposal counts where a listed proposer signed it for this assertion of this emission (docs/checks.md). It never
+    counts for what its proposer emitted itself: by the same key, the same model, or a model of the same vendor. An
+    emitter's own checks stay: a proposal beside them adds and replaces none, and its `whole` counts only where all its
+    checks are among theirs.
     """
     assertions, policy = emission.assertions or (), checked.policy
     if all(assertion.proposal is None for assertion in assertions):

@@ -17,7 +17,7 @@ from .emission_state import LATE, NO_LOOK, AssertionState, Phase
 from .outputs import Writer
 from .state import State
 from .timers import TIME
-from .trace import FoldTrace
+from .trace import UNTRACED, Armed, Ended, FoldTrace, Reviewed
 
 if TYPE_CHECKING:
     from .._native import Folder
@@ -44,7 +44,7 @@ class Verdicts:
         unseen: emissions of which an assertion waits on since nobody has looked at it, with their emitters.
     """
 
-    def __init__(self, state: State, policy: Policy, writer: Writer, trace: FoldTrace | None = None) -> None:
+    def __init__(self, state: State, policy: Policy, writer: Writer, trace: FoldTrace = UNTRACED) -> None:
         self._state, self._policy, self._writer, self._trace = state, policy, writer, trace
         self._rules = policy.admissibility
         self.renewed: list[Renewed] = []
@@ -85,8 +85,7 @@ class Verdicts:
         bounds = assertion_state.bounds
         until = assertion_state.arrival + bounds.horizon + bounds.late_horizon
         state.pending.wait(assertion_state.emission_id, assertion_state, until)
-        if self._trace is not None:
-            self._trace.armed(assertion_state, assertion_state.clock, until)
+        self._trace.note_of(Armed, assertion_state, clock=assertion_state.clock, due=until)
         self._changes(assertion_state)
         self.unseen[assertion_state.emission_id] = assertion_state.emitter
         return True
@@ -107,8 +106,7 @@ class Verdicts:
 
     def refuse_admitted(self, assertion_state: AssertionState) -> None:
         """A reviewer refuses what is already admitted: that closes it."""
-        if self._trace is not None:
-            self._trace.reviewed(assertion_state)
+        self._trace.note_of(Reviewed, assertion_state)
         assertion_state.basis = "review"
         self.close_admitted(assertion_state, "rejected", "review")
 
@@ -231,8 +229,8 @@ class Verdicts:
         request = verdict.reason not in _UNREQUESTED
         if disposition == "discard":
             state.counters["discarded"] += 1
-            if self._trace is not None:
-                self._writer.discarded(self._trace, assertion_state, verdict, _quote(case, verdict), request)
+            if self._trace.follows(assertion_state.emission_id):
+                self._writer.discarded(assertion_state, verdict, _quote(case, verdict), request)
             self._close(assertion_state, *verdict, disposition)
             return
         assertion_state.revision += 1
@@ -257,8 +255,7 @@ class Verdicts:
     def _wait(self, assertion_state: AssertionState, until: int) -> None:
         """Makes an assertion wait on time, wherever it waited before."""
         self._state.expiring.wait(assertion_state.emission_id, assertion_state, until)
-        if self._trace is not None:
-            self._trace.armed(assertion_state, TIME, until)
+        self._trace.note_of(Armed, assertion_state, clock=TIME, due=until)
 
     def _again(self, assertion_state: AssertionState) -> tuple[int, int]:
         """How many attempts are left, and until when the lane knows the one before (Unix ms): as long as it would
@@ -295,8 +292,7 @@ class Verdicts:
 
     def _end_for(self, assertion_state: AssertionState, attempt: int) -> None:
         """Ends an assertion without a word of its own, since a newer attempt stands in its place."""
-        if self._trace is not None:
-            self._trace.ended(assertion_state, by_attempt=attempt)
+        self._trace.note_of(Ended, assertion_state, by_attempt=attempt)
         if assertion_state.phase == Phase.REVIEW:
             self._writer.request_ended(assertion_state, "superseded", None, attempt)
         self._close(assertion_state, "rejected", "superseded")

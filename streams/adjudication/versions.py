@@ -44,27 +44,15 @@ def number_of(fold: str) -> int:
 
 
 def fold_version(partitioner: Partitioner = "murmur2", key: str = "", number: int | None = None) -> str:
-    """What a block header names as `fold`: the version, and the partitioner that keys are checked by.
-
-    Where identifiers are hashed also the id of the key (`State.key_in_force`), since it decides what outputs say.
-
-    Args:
-        partitioner: by which keys are spread.
-        key: the key's id; empty for none.
-        number: of the version; None for the newest.
+    """Returns what a block header names as `fold`: the version by its `number` (None for the newest), the `partitioner`
+    that keys are spread by, and, where identifiers are hashed, the id of the `key`, since it decides what outputs say.
     """
     return with_key(f"{FOLD_VERSIONS[number or newest()]} partitioner={partitioner}", key)
 
 
 def next_number(ledger: str, raised: int) -> int:
-    """The number of the version that a ledger's next block is folded by.
-
-    A ledger goes on with its own until that is raised, and is never lowered; a new one begins with the newest.
-
-    Args:
-        ledger: `fold` of its newest block, empty where it has none.
-        raised: to which number operators raise ledgers; 0 where they do not.
-    """
+    """Returns the number of the version that a ledger's next block is folded by. A ledger (`fold` of its newest block)
+    goes on with its own until operators raise it, and is never lowered; a new one begins with the newest."""
     return max(number_of(ledger), raised) or newest()
 
 
@@ -100,16 +88,10 @@ def rules_of(fold: str) -> int:
 
 
 def demand_not_later(fold: str, number: int, own: str, path: str = "") -> None:
-    """Demands that a header's fold version is not later than a given one: its decisions could not be recomputed.
+    """Demands that the version in a header's `fold` is not later than `number`: its decisions could not be recomputed.
+    `own` (the same as a header has it) and the block's `path` are for the error's sentence.
 
-    Args:
-        fold: the header's.
-        number: the newest version that may be there.
-        own: the same as a header has it, for the error's sentence.
-        path: of the block, for the error's sentence.
-
-    Raises:
-        LaterVersionError: it is.
+    Raises: LaterVersionError: it is.
     """
     if number_of(fold) > number:
         raise LaterVersionError(

@@ -46,7 +46,7 @@ class Validators(NamedTuple):
         rules: the policy's table `attestations`.
         max_skew: how far ahead of the block's time a word may have been issued, milliseconds.
         origin: the deployment's, for which keys are succeeded.
-        memory: bytes for the newest words of validators that the policy does not list (framing_state.py).
+        memory: bytes for the newest words of validators that the policy does not list.
     """
 
     rules: Attestations = Attestations()
@@ -350,7 +350,7 @@ def _apply(state: State, block: Block, event: Event) -> Output | None:
         offsets, fault = refused(event)
         state.counters["quarantined"] += offsets
     elif kind == EventKind.ADOPT:
-        policy.demand(event, state.policy, block.header.time)
+        policy.demand_adoption(event, state.policy, block.header.time)
         return None
     elif kind == EventKind.LEDGER:
         return None  # the chain says which one may stand there
@@ -413,19 +413,6 @@ CAUTIOUS: Final[tuple[Verdict, ...]] = ("FALSE", "DISPUTED", "UNVERIFIABLE", "SU
 """The verdicts from the most cautious to the least. Of verdicts with equally many votes, the first one here wins."""
 
 
-class Vote(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """One attestation of a claim within a consensus domain, as far as it matters here.
-
-    Attributes:
-        counts: whether it counts towards consensus; not so where look-alikes were only flagged [V §4.3].
-    """
-
-    validator_did: str
-    verdict: Verdict
-    canonical_hash: str
-    counts: bool = True
-
-
 class Composed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The verdict summary [V §5.1].
 
@@ -441,22 +428,6 @@ class Composed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     validator_count: int
     disagreement_present: bool
     verdicts: dict[Verdict, int]
-
-
-def standing_votes(words: Iterable[Vote]) -> dict[str, Vote]:
-    """Each validator's word on one claim in one domain: the latest of its own.
-
-    Args:
-        words: in the order in which they came, which no validator chooses (`issued_at` is its own claim). What comes
-            a second time under one canonical hash changes nothing.
-    """
-    seen: set[str] = set()
-    latest: dict[str, Vote] = {}
-    for word in words:
-        if word.canonical_hash not in seen:
-            seen.add(word.canonical_hash)
-            latest[word.validator_did] = word
-    return latest
 
 
 def compose(verdicts: Mapping[Verdict, int], composition: Composition = "most", quorum: int = 1) -> Composed:
@@ -509,12 +480,6 @@ def _is_met(votes: int, count: int, composition: Composition, quorum: int) -> bo
     if composition == "unanimous":
         return votes == count
     return composition == "most" or 2 * votes > count
-
-
-def summary(words: Iterable[Vote]) -> Composed:
-    """The summary of all words on one claim in one domain, in the order in which they came."""
-    counted = [word.verdict for word in standing_votes(words).values() if word.counts]
-    return compose({verdict: counted.count(verdict) for verdict in CAUTIOUS})
 
 
 __all__ = ["GROUNDED", "INPUTS", "State", "fold"]

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from .calls import call_value, declare_names
 from .expressions import EXPRESSIONS
-from .findings import Finding, ignores, in_characters, is_ignored
+from .findings import Finding, Report, ignores, in_characters, is_ignored
 from .flow import assign
 from .machine import FACES, LIBRARY_NAMES, Machine, Project, is_library
 from .model import ACCEPTS_GROUNDED, BARE_NONE, Environment, Function, Module
@@ -36,20 +36,6 @@ class Source(NamedTuple):
     path: str
     text: str
     place: str = ""
-
-
-class Report(NamedTuple):
-    """What was found, in the order of files as given, then of lines.
-
-    Attributes:
-        findings: what does not hold.
-        notes: the sites outside `@grounded_pure`, which fail nothing.
-        errors: files, or functions in them, that cannot be checked (rule `error`).
-    """
-
-    findings: list[Finding]
-    notes: list[Finding]
-    errors: list[Finding]
 
 
 def check(sources: Iterable[Source]) -> Report:

@@ -37,6 +37,7 @@ from .model import (
     Function,
     Klass,
     Named,
+    Role,
     Slot,
     Value,
     cells,
@@ -46,13 +47,13 @@ from .model import (
     of,
     of_class,
     settled,
+    union,
 )
-from .signatures import annotated, collect, inside, is_generator, is_stub, meet, parameters, promise_of, stranger
-from .standard_library import Decorator, Partial, builtin, decorate, library, standard
+from .signatures import annotated, call_unknown, collect, inside, is_generator, is_stub, meet, parameters, promise_of
+from .standard_library import Partial, builtin, decorate, library, standard
 
 if TYPE_CHECKING:
     from .machine import Machine
-    from .model import Role
 
 
 def construct(machine: Machine, env: Environment, klass: Klass, given: Arguments) -> Value:
@@ -64,7 +65,7 @@ def construct(machine: Machine, env: Environment, klass: Klass, given: Arguments
         return made
     fields = klass.slots()
     if not fields and klass.kind != "typed":
-        stranger(machine, env, given, klass.name)
+        call_unknown(machine, env, given, klass.name)
         return made
     names = list(fields)
     pairs = [(names[place], one) for place, one in enumerate(given.positional) if place < len(names)]
@@ -83,7 +84,7 @@ def construct(machine: Machine, env: Environment, klass: Klass, given: Arguments
     return made
 
 
-def named(machine: Machine, env: Environment, one: Named, given: Arguments) -> Value:
+def call_named(machine: Machine, env: Environment, one: Named, given: Arguments) -> Value:
     """Calls what a dotted name means."""
     if one.kind == "library":
         return library(machine, env, one.name, given)
@@ -113,7 +114,7 @@ def _keeps(one: Any) -> bool:
 
 
 def callbacks(machine: Machine, env: Environment, node: Any, value: Value) -> None:
-    """A function that is passed as a value may be called by whoever gets it [C §9.4]."""
+    """A function that is passed as a value may be called by the function that gets it [C §9.4]."""
     if not env.origin or not value.refs:
         return
     refs = [*value.refs, *(ref for cell in cells(value) if cell.kind != "instance" for ref in cell.elements().refs)]
@@ -133,11 +134,8 @@ def _purity(machine: Machine, env: Environment, node: Any, function: Function, h
 def call_value(machine: Machine, env: Environment, function: Value, given: Arguments) -> Value:
     """Calls whatever a value may be."""
     if not function.refs:
-        return stranger(machine, env, given, "an unknown function")
-    found = NOTHING
-    for one in function.refs:
-        found = join(found, _call_one(machine, env, one, given))
-    return found
+        return call_unknown(machine, env, given, "an unknown function")
+    return union(_call_one(machine, env, one, given) for one in function.refs)
 
 
 def _call_one(machine: Machine, env: Environment, one: Any, given: Arguments) -> Value:
@@ -153,9 +151,9 @@ def _call_one(machine: Machine, env: Environment, one: Any, given: Arguments) ->
             return call_function(machine, env, one.target, bound)
         return method(machine, env, one.receiver, one.target, given)
     if kind is Named:
-        return named(machine, env, one, given)
-    if kind is Decorator:
-        return decorate(machine, env, one, given)
+        return call_named(machine, env, one, given)
+    if kind is Role:
+        return decorate(one, given)
     if kind is Partial:
         whole = Arguments(given.node, [*one.given.positional, *given.positional], one.given.receiver)
         whole.spread, whole.doubled = [*one.given.spread, *given.spread], [*one.given.doubled, *given.doubled]
@@ -165,7 +163,7 @@ def _call_one(machine: Machine, env: Environment, one: Any, given: Arguments) ->
         member = of_class(one.klass, "__call__", of(one), True)
         if member.refs:
             return call_value(machine, env, member, given)
-    return stranger(machine, env, given, "an unknown function")
+    return call_unknown(machine, env, given, "an unknown function")
 
 
 def call_function(machine: Machine, env: Environment, function: Function, given: Arguments) -> Value:
@@ -352,14 +350,10 @@ def attribute(machine: Machine, env: Environment, node: ast.Attribute) -> Value:
         machine.impure(env, node, "explicit-unwrap", f".{UNWRAP}() discards the sources")
     if value.wrapped:
         return _of_grounded(machine, env, node, value)
-    found = NOTHING
-    for one in value.refs:
-        found = join(found, _of_one(machine, env, node, one, value))
-    return (
-        found
-        if found.kinds or found.refs
-        else Value(value.kinds & (PLAIN | UNKNOWN) or UNKNOWN, open=True, refs=(Bound(value, name),))
-    )
+    found = union(_of_one(machine, env, node, one, value) for one in value.refs)
+    if found.kinds or found.refs:
+        return found
+    return Value(value.kinds & (PLAIN | UNKNOWN) or UNKNOWN, open=True, refs=(Bound(value, name),))
 
 
 def _of_grounded(machine: Machine, env: Environment, node: ast.Attribute, value: Value) -> Value:
@@ -398,12 +392,9 @@ def _of_instance(machine: Machine, env: Environment, node: ast.Attribute, cell: 
     assert klass is not None
     member = of_class(klass, node.attr, of(cell), True)
     for one in member.refs:
-        if (
-            type(one) is Bound
-            and type(one.target) is Function
-            and one.target.decorated & {"property", "cached_property"}
-        ):
-            return call_function(machine, env, one.target, Arguments(node, receiver=of(cell)))
+        target = one.target if type(one) is Bound else None
+        if type(target) is Function and target.decorated & {"property", "cached_property"}:
+            return call_function(machine, env, target, Arguments(node, receiver=of(cell)))
     if member.refs and all(type(one) in (Bound, Function) for one in member.refs):
         return member
     slot = field_slot(klass, node.attr)
@@ -415,6 +406,3 @@ def _of_instance(machine: Machine, env: Environment, node: ast.Attribute, cell: 
     if found.kinds:
         return found
     return Value(UNKNOWN, open=True, refs=(Bound(of(cell), node.attr),))
-
-
-__all__ = ["Decorator", "Partial", "decorate", "method", "named"]

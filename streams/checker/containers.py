@@ -7,12 +7,14 @@ Without the former every `doc = None` before a loop would be held against the re
 from __future__ import annotations
 
 import ast
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from .machine import merge
 from .model import (
     ANYTHING,
     BARE,
+    DECLARED_PLAIN,
     MAYBE,
     NONE,
     NOTHING,
@@ -34,6 +36,7 @@ from .model import (
     of,
     of_class,
     only,
+    union,
 )
 
 if TYPE_CHECKING:
@@ -105,10 +108,7 @@ def truth(machine: Machine, env: Environment, node: ast.expr) -> Value:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         truth(machine, env, node.operand)
         return SOME_PLAIN
-    value = machine.evaluate(env, node)
-    if value.wrapped:
-        machine.coerced(env, node, "condition")
-    return value
+    return machine.taken(env, node, "condition")
 
 
 def is_type(value: Value) -> bool:
@@ -131,15 +131,10 @@ def special(
     machine: Machine, env: Environment, node: ast.expr, value: Value, name: str, argument: Value | None = None
 ) -> Value | None:
     """Calls a special method that a class of the given files defines; None where there is none."""
-    found: Value | None = None
-    for one in value.refs:
-        if type(one) is Cell and one.klass is not None:
-            member = of_class(one.klass, name, of(one), True)
-            if member.refs:
-                given = Arguments(node, [] if argument is None else [Given(node, argument)])
-                result = machine.call(env, member, given)
-                found = result if found is None else join(found, result)
-    return found
+    members = [of_class(one.klass, name, of(one), True) for one in cells(value) if one.klass is not None]
+    given = Arguments(node, [] if argument is None else [Given(node, argument)])
+    results = [machine.call(env, member, given) for member in members if member.refs]
+    return union(results) if results else None
 
 
 def elements(value: Value) -> Value:
@@ -147,9 +142,8 @@ def elements(value: Value) -> Value:
     grounded one, as the library has it."""
     if value.kinds & UNKNOWN and not value.refs and not value.wrapped:
         return ANYTHING
-    found = derive(value, SOME_PLAIN) if value.wrapped else NOTHING
-    for one in cells(value):
-        found = join(found, one.keys if one.kind == "dict" else _any_of(one))
+    own = derive(value, SOME_PLAIN) if value.wrapped else NOTHING
+    found = union([own, *(one.keys if one.kind == "dict" else _any_of(one) for one in cells(value))])
     if found.kinds:
         return found
     return ANYTHING if value.kinds & UNKNOWN or cells(value) else SOME_PLAIN
@@ -202,15 +196,11 @@ def subscript(machine: Machine, env: Environment, node: ast.Subscript) -> Value:
         return of(TypeForm(node, env))
     if value.wrapped:
         return derive(value, _grounded_key(machine, env, node.slice))  # an operator [C §9.1], whatever the key
-    key = machine.evaluate(env, node.slice)
-    if key.wrapped:
-        machine.coerced(env, node.slice, "index")
+    key = machine.taken(env, node.slice, "index")
     own = special(machine, env, node, value, "__getitem__", key)
     if own is not None:
         return own
-    found = NOTHING
-    for one in cells(value):
-        found = join(found, of(one) if isinstance(node.slice, ast.Slice) else _item(one, key))
+    found = union(of(one) if isinstance(node.slice, ast.Slice) else _item(one, key) for one in cells(value))
     if found.kinds:
         return found
     return ANYTHING if value.kinds & UNKNOWN or value.refs else SOME_PLAIN
@@ -219,11 +209,12 @@ def subscript(machine: Machine, env: Environment, node: ast.Subscript) -> Value:
 def _grounded_key(machine: Machine, env: Environment, node: ast.expr) -> Value:
     if not isinstance(node, ast.Slice):
         return machine.evaluate(env, node)
-    found = SOME_PLAIN
-    for one in (node.lower, node.upper, node.step):
-        if one is not None:
-            found = derive(found, machine.evaluate(env, one))
-    return found
+    return reduce(derive, (machine.evaluate(env, one) for one in parts_of(node)), SOME_PLAIN)
+
+
+def parts_of(node: ast.Slice) -> list[ast.expr]:
+    """The expressions of a slice that are there."""
+    return [one for one in (node.lower, node.upper, node.step) if one is not None]
 
 
 def _item(cell: Any, key: Value) -> Value:
@@ -240,11 +231,7 @@ def _any_of(cell: Cell) -> Value:
     if found.kinds or found.refs or cell.declared is None or cell.declared.element is None:
         return found
     element = cell.declared.element
-    return (
-        Value(PLAIN, note="a value that is declared plain")
-        if element.plain and not (element.kind or element.klass)
-        else found
-    )
+    return DECLARED_PLAIN if element.plain and not (element.kind or element.klass) else found
 
 
 def comprehension(
@@ -272,8 +259,6 @@ def comprehension(
 
 
 def awaited(value: Value) -> Value:
-    """What awaiting gives: the result of a coroutine, or what nobody knows."""
-    found = NOTHING
-    for one in cells(value):
-        found = join(found, one.elements() if one.kind == "coroutine" else ANYTHING)
+    """What awaiting gives: the result of a coroutine, or an unknown value."""
+    found = union(one.elements() if one.kind == "coroutine" else ANYTHING for one in cells(value))
     return found if found.kinds else ANYTHING

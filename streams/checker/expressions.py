@@ -16,6 +16,7 @@ from .containers import (
     is_type,
     mapping,
     narrowed,
+    parts_of,
     sequence,
     special,
     spread,
@@ -146,14 +147,14 @@ def _lambda(machine: Machine, env: Environment, node: ast.Lambda) -> Value:
 
 def default_slots(machine: Machine, env: Environment, arguments: ast.arguments) -> dict[str, Value]:
     """Default values flow into the slots of their parameters; gives them by name."""
-    found: dict[str, Value] = {}
+    defaults: dict[str, Value] = {}
     positional = [*arguments.posonlyargs, *arguments.args]
     pairs = [*zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True)]
     pairs += [(one, value) for one, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value]
     for one, default in pairs:
-        value = found[one.arg] = machine.evaluate(env, default)
+        value = defaults[one.arg] = machine.evaluate(env, default)
         machine.flow(env, default, value, machine.slot(env, one.annotation), "argument", f"default of {one.arg!r}")
-    return found
+    return defaults
 
 
 def _if_exp(machine: Machine, env: Environment, node: ast.IfExp) -> Value:
@@ -210,9 +211,8 @@ def _compare(machine: Machine, env: Environment, node: ast.Compare) -> Value:
 
 
 def _slice(machine: Machine, env: Environment, node: ast.Slice) -> Value:
-    for one in (node.lower, node.upper, node.step):
-        if one is not None and machine.evaluate(env, one).wrapped:
-            machine.coerced(env, one, "index")
+    for one in parts_of(node):
+        machine.taken(env, one, "index")
     return SOME_PLAIN
 
 
@@ -221,10 +221,7 @@ def _starred(machine: Machine, env: Environment, node: ast.Starred) -> Value:
 
 
 def _await(machine: Machine, env: Environment, node: ast.Await) -> Value:
-    value = machine.evaluate(env, node.value)
-    if value.wrapped:
-        machine.coerced(env, node.value, "await")
-    return awaited(value)
+    return awaited(machine.taken(env, node.value, "await"))
 
 
 def _yield(machine: Machine, env: Environment, node: ast.Yield) -> Value:

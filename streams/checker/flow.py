@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ast
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 from .containers import elements, narrowed, special, spread, truth
@@ -13,7 +14,6 @@ from .model import (
     ANYTHING,
     BARE,
     NOTHING,
-    OPEN,
     SEVERED,
     SOME_PLAIN,
     SOURCELESS,
@@ -22,7 +22,6 @@ from .model import (
     Klass,
     Loop,
     Named,
-    Slot,
     State,
     Value,
     cells,
@@ -30,6 +29,7 @@ from .model import (
     join,
     of,
     only,
+    union,
 )
 
 if TYPE_CHECKING:
@@ -95,16 +95,14 @@ def _to_attribute(machine: Machine, env: Environment, target: ast.Attribute, val
 
 def _to_item(machine: Machine, env: Environment, target: ast.Subscript, value: Value, source: ast.AST) -> None:
     receiver = machine.evaluate(env, target.value)
-    key = machine.evaluate(env, target.slice)
-    if key.wrapped:
-        machine.coerced(env, target.slice, "index")
+    key = machine.taken(env, target.slice, "index")
     _out_of_sight(machine, env, receiver, value, source, "an item")
     for one in cells(receiver):
         if one.declared is not None and one.declared.element is not None:
             machine.flow(env, source, value, one.declared.element, "element")
         machine.mixed(env, source, one, value)
-        field = _typed_key(one.declared, key)
-        machine.flow(env, source, value, field, "field")
+        if one.declared is not None and one.declared.klass is not None and isinstance(key.const, str):
+            machine.flow(env, source, value, field_slot(one.declared.klass, key.const), "field")
         one.keys = join(one.keys, key) if one.kind == "dict" else one.keys
         machine.put(one, key.const if one.kind == "dict" else None, value)
 
@@ -117,21 +115,13 @@ def _out_of_sight(
         machine.flow_anywhere(env, source, value, "global", name)
 
 
-def _typed_key(slot: Slot | None, key: Value) -> Slot:
-    if slot is None or slot.klass is None or not isinstance(key.const, str):
-        return OPEN
-    return field_slot(slot.klass, key.const)
-
-
 def _apart(machine: Machine, env: Environment, target: ast.Tuple | ast.List, value: Value, source: ast.AST) -> None:
     if value.wrapped:
         machine.coerced(env, source, "unpacking")
     found = [one for one in cells(value) if one.kind != "instance"]
     starred = False
     for place, one in enumerate(target.elts):
-        part = NOTHING
-        for cell in found:
-            part = join(part, cell.elements() if starred or cell.kind != "tuple" else cell.item(place))
+        part = union(cell.elements() if starred or cell.kind != "tuple" else cell.item(place) for cell in found)
         if not part.kinds:
             part = elements(value) if value.wrapped or not value.refs else ANYTHING
         if isinstance(one, ast.Starred):
@@ -165,26 +155,20 @@ def _singleton(machine: Machine, env: Environment, pattern: ast.MatchSingleton, 
 
 
 def _part(subject: Value) -> Value:
-    found = NOTHING
-    for one in cells(subject):
-        found = join(found, one.elements())
+    found = union(one.elements() for one in cells(subject))
     return found if found.kinds else ANYTHING if subject.kinds & UNKNOWN or subject.refs else SOME_PLAIN
 
 
 def _sequence(machine: Machine, env: Environment, pattern: ast.MatchSequence, subject: Value) -> None:
     for place, one in enumerate(pattern.patterns):
-        part = NOTHING
-        for cell in cells(subject):
-            part = join(part, cell.item(place) if cell.kind == "tuple" else cell.elements())
+        part = union(cell.item(place) if cell.kind == "tuple" else cell.elements() for cell in cells(subject))
         match_pattern(machine, env, one, part if part.kinds else _part(subject))
 
 
 def _mapping(machine: Machine, env: Environment, pattern: ast.MatchMapping, subject: Value) -> None:
     for key, one in zip(pattern.keys, pattern.patterns, strict=True):
         name = machine.evaluate(env, key).const
-        part = NOTHING
-        for cell in cells(subject):
-            part = join(part, cell.item(name))
+        part = union(cell.item(name) for cell in cells(subject))
         match_pattern(machine, env, one, part if part.kinds else _part(subject))
     if pattern.rest:
         bind(machine, env, pattern.rest, subject, pattern)
@@ -198,9 +182,7 @@ def _class(machine: Machine, env: Environment, pattern: ast.MatchClass, subject:
     for one in pattern.patterns:
         match_pattern(machine, env, one, _part(subject))
     for name, one in zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True):
-        part = NOTHING
-        for cell in cells(subject):
-            part = join(part, cell.item(name))
+        part = union(cell.item(name) for cell in cells(subject))
         match_pattern(machine, env, one, part if part.kinds else ANYTHING)
 
 
@@ -266,22 +248,18 @@ def _meet(env: Environment, ends: list[State]) -> None:
     """Goes on with the union of the states that arrive, or not at all."""
     env.live = bool(ends)
     if ends:
-        names = ends[0]
-        for one in ends[1:]:
-            names = merge(names, one)
-        env.names = names
+        env.names = reduce(merge, ends)
 
 
 def _rounds(
     machine: Machine, env: Environment, body: list[ast.stmt], begin: Any
 ) -> tuple[State, State | None, list[State]]:
     """Runs a loop's body until its state stands; gives the states before, after a round, and at its breaks."""
-    before = env.names
-    head = before
-    loop = Loop()
+    before = head = env.names
+    loop = Loop([], [])
     end: State | None = None
     for _ in range(MAX_ROUNDS):
-        loop = Loop()
+        loop = Loop([], [])
         env.loops.append(loop)
         env.names, env.live = dict(head), True
         begin()
@@ -290,9 +268,7 @@ def _rounds(
         ends = [*([env.names] if env.live else []), *loop.continues]
         if not ends:
             break
-        end = ends[0]
-        for one in ends[1:]:
-            end = merge(end, one)
+        end = reduce(merge, ends)
         grown = merge(head, end)
         if grown == head:
             break
@@ -323,10 +299,7 @@ def _for(machine: Machine, env: Environment, node: ast.For | ast.AsyncFor) -> No
     ends = [*([env.names] if env.live else []), *breaks]
     if breaks and not node.orelse:
         # Left by a break or run to its end: a search that finds nothing is no missing grounding either.
-        found = breaks[0]
-        for one in breaks[1:]:
-            found = merge(found, one)
-        ends = [_after(env.names, found)]
+        ends = [_after(env.names, reduce(merge, breaks))]
     _meet(env, ends)
 
 
@@ -381,8 +354,7 @@ def _try(machine: Machine, env: Environment, node: Any) -> None:
             ends.append(env.names)
     _meet(env, ends)
     if node.finalbody:
-        is_live = env.live
-        env.live = True
+        is_live, env.live = env.live, True
         if not is_live:
             env.names = dict(broken)
         machine.run(env, node.finalbody)
@@ -393,18 +365,11 @@ def _with(machine: Machine, env: Environment, node: ast.With | ast.AsyncWith) ->
     suppresses = False
     before = env.names
     for item in node.items:
-        value = machine.evaluate(env, item.context_expr)
-        if value.wrapped:
-            machine.coerced(env, item.context_expr, "with")
-        suppresses = suppresses or "suppress" in ast.dump(item.context_expr)
+        source = item.context_expr
+        value = machine.taken(env, source, "with")
+        suppresses = suppresses or "suppress" in ast.dump(source)
         if item.optional_vars is not None:
-            assign(
-                machine,
-                env,
-                item.optional_vars,
-                _entered(machine, env, item.context_expr, value),
-                item.context_expr,
-            )
+            assign(machine, env, item.optional_vars, _entered(machine, env, source, value), source)
     machine.run(env, node.body)
     if suppresses:
         env.names = merge(before, env.names)
@@ -415,9 +380,7 @@ def _entered(machine: Machine, env: Environment, node: ast.expr, value: Value) -
     own = special(machine, env, node, value, "__enter__")
     if own is not None:
         return own
-    found = NOTHING
-    for one in cells(value):
-        found = join(found, one.elements() if one.kind != "instance" else of(one))
+    found = union(one.elements() if one.kind != "instance" else of(one) for one in cells(value))
     return found if found.kinds else ANYTHING
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from functools import reduce
+from typing import Any, Final
 
 import msgspec
 
@@ -23,6 +24,7 @@ from .model import (
     ACCEPTS_NONE,
     ANYTHING,
     BARE_NONE,
+    DECLARED_PLAIN,
     FROM_OUTSIDE,
     GROUNDED_SLOT,
     NOTHING,
@@ -48,15 +50,6 @@ from .model import (
     of,
 )
 
-
-class Evaluator(Protocol):
-    """What the reader of an annotation asks of the interpreter: the meaning of the names in it."""
-
-    def evaluate(self, env: Environment, node: ast.expr) -> Value:
-        """The abstract value of an expression."""
-        ...
-
-
 _SEQUENCES = frozenset(
     {"list", "set", "frozenset", "deque", "List", "Set", "FrozenSet", "AbstractSet", "Deque", "Sequence"}
     | {"MutableSequence", "MutableSet", "Collection", "Container", "Iterable", "Iterator", "Reversible", "Generator"}
@@ -79,7 +72,7 @@ _OPEN_NAMES = frozenset(
 _NEVER = frozenset({"NoReturn", "Never"})
 
 
-def slot_of(machine: Evaluator, env: Environment, node: ast.expr | None, depth: int = 12) -> Slot:
+def slot_of(machine: Machine, env: Environment, node: ast.expr | None, depth: int = 12) -> Slot:
     """The slot that an annotation declares; anything goes where there is none."""
     if node is None or not depth:
         return OPEN
@@ -96,7 +89,7 @@ def slot_of(machine: Evaluator, env: Environment, node: ast.expr | None, depth: 
     return OPEN
 
 
-def _quoted(machine: Evaluator, env: Environment, text: str, depth: int) -> Slot:
+def _quoted(machine: Machine, env: Environment, text: str, depth: int) -> Slot:
     try:
         return slot_of(machine, env, ast.parse(text.strip(), mode="eval").body, depth - 1)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -104,15 +97,8 @@ def _quoted(machine: Evaluator, env: Environment, text: str, depth: int) -> Slot
 
 
 def _union(slots: list[Slot]) -> Slot:
-    accepts = 0
-    best: Slot | None = None
-    for one in slots:
-        accepts |= one.accepts
-        if best is None and (one.element or one.items or one.klass):
-            best = one
-    if best is None:
-        return Slot(accepts)
-    return msgspec.structs.replace(best, accepts=accepts)
+    best = next((one for one in slots if one.element or one.items or one.klass), Slot(0))
+    return msgspec.structs.replace(best, accepts=reduce(lambda bits, one: bits | one.accepts, slots, 0))
 
 
 def _simple(value: Value) -> tuple[str, str]:
@@ -123,17 +109,17 @@ def _simple(value: Value) -> tuple[str, str]:
     return "", ""
 
 
-def _named(machine: Evaluator, env: Environment, node: ast.expr, depth: int) -> Slot:
+def _named(machine: Machine, env: Environment, node: ast.expr, depth: int) -> Slot:
     value = machine.evaluate(env, node)
-    found: list[Slot] = []
+    slots: list[Slot] = []
     for one in value.refs:
         if type(one) is TypeForm:
-            found.append(slot_of(machine, one.env, one.node, depth - 1))
+            slots.append(slot_of(machine, one.env, one.node, depth - 1))
         elif type(one) is Klass:
-            found.append(Slot(ACCEPTS_BARE, klass=one))
+            slots.append(Slot(ACCEPTS_BARE, klass=one))
         elif type(one) is Named:
-            found.append(_known(one))
-    return _union(found) if found else OPEN
+            slots.append(_known(one))
+    return _union(slots) if slots else OPEN
 
 
 def _known(one: Named) -> Slot:
@@ -150,7 +136,7 @@ def _known(one: Named) -> Slot:
     return OPEN
 
 
-def _subscripted(machine: Evaluator, env: Environment, node: ast.Subscript, depth: int) -> Slot:
+def _subscripted(machine: Machine, env: Environment, node: ast.Subscript, depth: int) -> Slot:
     base = machine.evaluate(env, node.value)
     name, origin = _simple(base)
     inner = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -199,7 +185,7 @@ def _bare(heap: Heap, slot: Slot, key: Any, depth: int) -> Value:
     if slot.klass is not None:
         return of(slot.klass.cell, note=f"a {slot.klass.name}")
     if not slot.kind:
-        return Value(PLAIN, note="a value that is declared plain")
+        return DECLARED_PLAIN
     cell = heap.cell((key, depth), slot.kind)
     for place, one in enumerate(slot.items):
         cell.items[place] = assumed(heap, one, (key, place), depth - 1)
@@ -407,6 +393,13 @@ class Machine(Heap):
             if not env.live:
                 return
             table[type(node)](self, env, node)
+
+    def taken(self, env: Environment, node: ast.expr, site: str, detail: str = "") -> Value:
+        """The value of an expression that loses its wrapper where it stands."""
+        value = self.evaluate(env, node)
+        if value.wrapped:
+            self.coerced(env, node, site, detail)
+        return value
 
     def call(self, env: Environment, function: Value, given: Arguments) -> Value:
         """Calls whatever a value may be, reporting what happens inside."""

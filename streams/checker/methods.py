@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterator
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 from .findings import UNWRAP
@@ -35,8 +36,9 @@ from .model import (
     holds_wrapped,
     join,
     of,
+    union,
 )
-from .signatures import inside, stranger
+from .signatures import call_unknown, inside
 from .standard_library import replaced
 
 if TYPE_CHECKING:
@@ -61,13 +63,10 @@ _KEEPS: Final = frozenset(
 """Methods that put what they get somewhere; of what is made inside the callback they may."""
 
 
-def escapes(machine: Machine, env: Environment, callback: Value) -> str:
-    """How a callback lets its input out, in words; empty where it does not, or nobody can call it one."""
-    for one in callback.refs:
-        found = _escape_of(machine, env, one, _DEPTH)
-        if found:
-            return found
-    return ""
+def escapes(machine: Machine, callback: Value) -> str:
+    """How a callback lets its input out, in words; empty where it does not, or its function is not known."""
+    ways = (_escape_of(machine, one, _DEPTH) for one in callback.refs)
+    return next(filter(None, ways), "")
 
 
 def drops_its_input(callback: Value) -> bool:
@@ -81,7 +80,7 @@ def _never_read(function: Function) -> bool:
     return not function.role.kind and names.isdisjoint(read)
 
 
-def _escape_of(machine: Machine, env: Environment, one: Any, depth: int) -> str:
+def _escape_of(machine: Machine, one: Any, depth: int) -> str:
     if type(one) is Function:
         if one.role.kind:  # a tool, a prompt, an agent: external boundaries [C §9.4]
             return ""
@@ -132,11 +131,8 @@ class _Body:
         self._spread()
 
     def escape(self) -> str:
-        for node in self._nodes:
-            found = self._call(node) if isinstance(node, ast.Call) else self._target(node)
-            if found:
-                return found
-        return ""
+        ways = (self._call(node) if isinstance(node, ast.Call) else self._target(node) for node in self._nodes)
+        return next(filter(None, ways), "")
 
     def _spread(self) -> None:
         """Names that are bound to something with the input in it hold it as well, until nothing changes."""
@@ -184,8 +180,7 @@ class _Body:
         refs = self._refs(function)
         if not refs:
             return f"nobody can look into {name}"
-        found = (_escape_of(self._machine, self._function.env, one, self._depth - 1) for one in refs)
-        return next((one for one in found if one), "")
+        return next(filter(None, (_escape_of(self._machine, one, self._depth - 1) for one in refs)), "")
 
     def _refs(self, function: ast.expr) -> tuple[Any, ...]:
         if isinstance(function, ast.Name):
@@ -227,34 +222,28 @@ def method(machine: Machine, env: Environment, receiver: Value, name: str, given
         return _of_grounded(machine, env, receiver, name, given)
     found = [one for one in cells(receiver) if one.kind != "instance"]
     if found:
-        result = NOTHING
-        for one in found:
-            result = join(result, _of_container(machine, env, one, name, given))
-        return result
+        return union(_of_container(machine, env, one, name, given) for one in found)
     return _of_object(machine, env, receiver, name, given)
+
+
+def _severed(value: Value) -> Value:
+    return Value(SEVERED, value.confidence, value.data, value.open, note="severed", weakest=value.weakest)
 
 
 def _of_grounded(machine: Machine, env: Environment, receiver: Value, name: str, given: Arguments) -> Value:
     if name == "sever":
-        return Value(
-            SEVERED, receiver.confidence, receiver.data, receiver.open, note="severed", weakest=receiver.weakest
-        )
+        return _severed(receiver)
     if name == "map":
         # The function gets the plain value inside, and its result is wrapped anew; what else it does may launder.
         callback = given.value(0)
         machine.call(env, callback, Arguments(given.node, [Given(given.node, SOME_PLAIN)]))
-        how = escapes(machine, env, callback) if env.origin else ""
+        how = escapes(machine, callback) if env.origin else ""
         if how:
             machine.coerced(env, given.node, "argument", f"the function of map(): {how}")
         found = derive(receiver, SOME_PLAIN)
-        if not drops_its_input(callback):
-            return found
-        return Value(SEVERED, found.confidence, found.data, found.open, note="severed", weakest=found.weakest)
+        return _severed(found) if drops_its_input(callback) else found
     if name in ("format", "join"):
-        found = receiver
-        for one in given.each():
-            found = derive(found, inside(one.value) if cells(one.value) else one.value)
-        return found
+        return reduce(derive, [inside(one) if cells(one) else one for _, one in given.each()], receiver)
     return SOME_PLAIN  # sources(), retrievals(): about the value, not the value
 
 
@@ -322,7 +311,7 @@ def _of_object(machine: Machine, env: Environment, receiver: Value, name: str, g
     if receiver.kinds & UNKNOWN or cells(receiver):
         if name == "create_task" and given.positional and cells(given.value(0)):
             return given.value(0)
-        stranger(machine, env, given, f".{name}()")
+        call_unknown(machine, env, given, f".{name}()")
         return ANYTHING
     site = "formatting" if name in ("format", "join", "format_map") else "argument"
     for one in given.each():

@@ -12,7 +12,9 @@ with what they have as members and the heap of cells. Never looks at a clock, a 
 from __future__ import annotations
 
 import ast
-from functools import cache
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache, reduce
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -101,6 +103,7 @@ NOTHING: Final = Value(0)
 ANYTHING: Final = Value(UNKNOWN, open=True)
 BARE_NONE: Final = Value(NONE, note="None")
 SOME_PLAIN: Final = Value(PLAIN)
+DECLARED_PLAIN: Final = Value(PLAIN, note="a value that is declared plain")
 FROM_OUTSIDE: Final = Value(SOURCED, open=True)
 """A parameter that is annotated `Grounded[…]`: who calls has to have retrieved it."""
 
@@ -170,6 +173,11 @@ def join(left: Value, right: Value) -> Value:
         (left if left.kinds & UNGROUNDED else right).note,
         weaker.weakest or left.weakest or right.weakest,
     )
+
+
+def union(values: Iterable[Value]) -> Value:
+    """Any of several."""
+    return reduce(join, values, NOTHING)
 
 
 def derive(left: Value, right: Value, note: str = "") -> Value:
@@ -254,30 +262,26 @@ class TypeForm(msgspec.Struct, frozen=True):
     env: Any
 
 
+@dataclass(slots=True, eq=False)
 class Function:
     """A `def` or a `lambda` in the environment that it was made in."""
 
-    __slots__ = ("decorated", "defaults", "env", "module", "name", "node", "opaque", "owner", "role")
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    module: Module
+    env: Environment
+    role: Role = NO_ROLE
+    owner: Klass | None = None
+    opaque: bool = False
+    defaults: dict[str, Value] = field(default_factory=dict[str, Value])
+    decorated: frozenset[str] = frozenset()
 
-    def __init__(
-        self,
-        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
-        module: Module,
-        env: Environment,
-        role: Role,
-        owner: Klass | None = None,
-    ) -> None:
-        self.node, self.module, self.env, self.role, self.owner = node, module, env, role, owner
-        self.name: str = getattr(node, "name", "a lambda")
-        self.opaque = False
-        self.defaults: dict[str, Value] = {}
-        self.decorated: frozenset[str] = frozenset()
+    @property
+    def name(self) -> str:
+        return getattr(self.node, "name", "a lambda")
 
 
 class Klass:
     """A class whose source was given; `cell` stands for all of its instances."""
-
-    __slots__ = ("bases", "cell", "fields", "kind", "members", "module", "name", "node")
 
     def __init__(self, node: ast.ClassDef, module: Module) -> None:
         self.node, self.module, self.name = node, module, node.name
@@ -289,14 +293,10 @@ class Klass:
 
     def lineage(self) -> list[Klass]:
         """The class and its known bases, nearest first, each once."""
-        found: list[Klass] = []
-        waiting = [self]
-        while waiting:
-            one = waiting.pop(0)
-            if one not in found:
-                found.append(one)
-                waiting += one.bases
-        return found
+        classes: list[Klass] = [self]
+        for klass in classes:  # grows while it is gone through
+            classes += [base for base in klass.bases if base not in classes]
+        return classes
 
     def slots(self) -> dict[str, Slot]:
         """Its annotated fields in order, those of its bases first."""
@@ -312,8 +312,6 @@ class Cell:
     `items` holds what stands under known keys, `rest` what stands anywhere, `keys` a mapping's keys.
     """
 
-    __slots__ = ("declared", "items", "keys", "kind", "klass", "read", "rest")
-
     def __init__(self, kind: str, klass: Klass | None = None) -> None:
         self.kind, self.klass = kind, klass
         self.items: dict[Any, Value] = {}
@@ -322,12 +320,9 @@ class Cell:
         self.read = False
 
     def elements(self) -> Value:
-        """Any one of its values. Mixed ones count as grounded only: which one it is, nobody can say."""
+        """Any one of its values. Mixed ones count as grounded only, since it is not known which one it is."""
         self.read = True
-        found = self.rest
-        for one in self.items.values():
-            found = join(found, one)
-        return settled(found)
+        return settled(union([self.rest, *self.items.values()]))
 
     def item(self, key: Any) -> Value:
         """What stands under a key, or anywhere."""
@@ -337,8 +332,6 @@ class Cell:
 
 class Module:
     """A source: its tree, its environment, and where its imports start from."""
-
-    __slots__ = ("env", "executed", "has_yield", "name", "parts", "path", "relevant", "tree")
 
     def __init__(self, path: str, tree: ast.Module, has_yield: bool = True, place: str = "") -> None:
         self.path, self.tree, self.has_yield = path, tree, has_yield
@@ -367,14 +360,11 @@ class Module:
         return self.parts[:-1]
 
 
-class Loop:
+class Loop(NamedTuple):
     """The states with which a loop's body was left or begun anew."""
 
-    __slots__ = ("breaks", "continues")
-
-    def __init__(self) -> None:
-        self.breaks: list[State] = []
-        self.continues: list[State] = []
+    breaks: list[State]
+    continues: list[State]
 
 
 class Environment:
@@ -390,46 +380,22 @@ class Environment:
         own: it is the function's own check, not a call from elsewhere: rules about its declaration apply.
     """
 
-    __slots__ = (
-        *(
-            "asks",
-            "came_back",
-            "categories",
-            "function",
-            "globals",
-            "handlers",
-            "is_class",
-            "klass",
-            "live",
-            "loops",
-            "module",
-            "names",
-            "nonlocals",
-        ),
-        *("open", "origin", "own", "parent", "promise", "returned", "slots", "stars", "yielded"),
-    )
-
     def __init__(self, module: Module, parent: Environment | None, function: Function | None = None) -> None:
         self.module, self.parent, self.function = module, parent, function
         self.names: State = {}
-        self.live = True
+        self.live = self.own = True
         self.origin = ""
-        self.own = True
         self.slots: dict[str, Slot] = {}
         self.globals: set[str] = set()
         self.nonlocals: set[str] = set()
         self.stars: list[str] = []
         self.loops: list[Loop] = []
-        self.handlers: list[State] = []
         self.returned: Value = NOTHING
         self.yielded: Cell | None = None
         self.promise: Slot | None = None
         self.categories: set[str] = set()
-        self.open = False
-        self.came_back = False
-        self.asks = False
+        self.open = self.came_back = self.asks = self.is_class = False
         self.klass: Klass | None = None
-        self.is_class = False
 
 
 class Given(NamedTuple):
@@ -441,8 +407,6 @@ class Given(NamedTuple):
 
 class Arguments:
     """What a call passes. `spread` and `doubled` are the elements behind `*` and `**`."""
-
-    __slots__ = ("doubled", "named", "node", "positional", "receiver", "spread")
 
     def __init__(self, node: Any, positional: list[Given] | None = None, receiver: Value | None = None) -> None:
         self.node, self.receiver = node, receiver
@@ -482,33 +446,20 @@ def holds_wrapped(value: Value, depth: int = 3) -> bool:
 
 def of_class(klass: Klass, name: str, receiver: Value, bound: bool) -> Value:
     """A member of a class, found along its bases; functions bind their receiver, properties are called."""
-    for one in klass.lineage():
-        member = one.members.get(name)
-        if member is not None:
-            return _bind(member, receiver, bound)
-    return NOTHING
+    member = next((one.members[name] for one in klass.lineage() if name in one.members), NOTHING)
 
+    def bind(ref: Any) -> Any:
+        is_bound = type(ref) is Function and "staticmethod" not in ref.decorated
+        return Bound(receiver, ref) if is_bound and (bound or "classmethod" in ref.decorated) else ref
 
-def _bind(member: Value, receiver: Value, bound: bool) -> Value:
-    if not any(type(one) is Function for one in member.refs):
+    if not any(type(ref) is Function for ref in member.refs):
         return member
-    refs: list[Any] = []
-    for one in member.refs:
-        if type(one) is not Function or "staticmethod" in one.decorated:
-            refs.append(one)
-        elif bound or "classmethod" in one.decorated:
-            refs.append(Bound(receiver, one))
-        else:
-            refs.append(one)
-    return Value(member.kinds, refs=tuple(refs))
+    return Value(member.kinds, refs=tuple(map(bind, member.refs)))
 
 
 def field_slot(klass: Klass, name: str) -> Slot:
     """What an attribute is declared to hold."""
-    for one in klass.lineage():
-        if name in one.fields:
-            return one.fields[name]
-    return OPEN
+    return next((one.fields[name] for one in klass.lineage() if name in one.fields), OPEN)
 
 
 class Heap:
@@ -524,10 +475,9 @@ class Heap:
 
     def cell(self, key: Any, kind: str) -> Cell:
         """The cell for a place in the source."""
-        found = self._cells.get(key)
-        if found is None:
-            found = self._cells[key] = Cell(kind)
-        return found
+        if key not in self._cells:
+            self._cells[key] = Cell(kind)
+        return self._cells[key]
 
     def put(self, cell: Cell, key: Any, value: Value) -> None:
         """Puts something into a cell: under a key, or anywhere if it is None."""

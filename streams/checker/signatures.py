@@ -33,6 +33,7 @@ from .model import (
     join,
     of,
     only,
+    union,
 )
 from .model import BARE as BARE_KINDS
 
@@ -86,24 +87,20 @@ def annotated(machine: Machine, function: Function) -> list[tuple[str, ast.expr]
         while waiting:
             one = waiting.pop()
             for name in BODIES:
-                inner: Any = getattr(one, name, None)
+                inner: list[Any] | None = getattr(one, name, None)
                 if isinstance(inner, list):
-                    waiting += filter(_is_inside, inner)  # pyright: ignore[reportUnknownArgumentType]
+                    waiting += [node for node in inner if not isinstance(node, _SCOPES)]
             if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):
                 found.append((one.target.id, one.annotation))
         machine.memo[key] = found
     return machine.memo[key]
 
 
-def _is_inside(node: ast.AST) -> bool:
-    return not isinstance(node, _SCOPES)
-
-
 def collect(machine: Machine, env: Environment, node: ast.Call, keeps: bool = False) -> Arguments:
     """Evaluates the arguments of a call; a grounded value behind a `*` or `**` is taken apart.
 
     Args:
-        keeps: whoever is called keeps the sources of what lies in a list that is written out here.
+        keeps: the function that is called keeps the sources of what lies in a list that is written out here.
     """
     found = Arguments(node)
     if keeps:
@@ -133,9 +130,8 @@ def collect(machine: Machine, env: Environment, node: ast.Call, keeps: bool = Fa
 
 def inside(value: Value) -> Value:
     """Any one of the elements of a container, or of a grounded one."""
-    found = derive(value, SOME_PLAIN) if value.wrapped else NOTHING
-    for one in cells(value):
-        found = join(found, one.elements())
+    own = derive(value, SOME_PLAIN) if value.wrapped else NOTHING
+    found = union([own, *(one.elements() for one in cells(value))])
     return found if found.kinds else ANYTHING
 
 
@@ -159,9 +155,8 @@ def meet(machine: Machine, env: Environment, function: Function, given: Argument
             values[one.arg] = _passed(machine, env, function, one, left.pop(0))
         elif one.arg in given.named:
             values[one.arg] = _passed(machine, env, function, one, given.named[one.arg])
-        elif given.spread or given.doubled:
-            for extra in (*given.spread, *given.doubled):
-                values[one.arg] = join(values.get(one.arg, NOTHING), _passed(machine, env, function, one, extra))
+        elif extras := [*given.spread, *given.doubled]:
+            values[one.arg] = union(_passed(machine, env, function, one, extra) for extra in extras)
     for one in own.kwonlyargs:
         if one.arg in given.named:
             values[one.arg] = _passed(machine, env, function, one, given.named[one.arg])
@@ -179,8 +174,7 @@ def meet(machine: Machine, env: Environment, function: Function, given: Argument
         values[own.kwarg.arg] = rest
     for one in parameters(function):
         if one.arg not in values:
-            default = function.defaults.get(one.arg)
-            values[one.arg] = default_or_declared(machine, function, one) if default is None else default
+            values[one.arg] = function.defaults.get(one.arg) or as_declared(machine, function, one)
     return values
 
 
@@ -195,7 +189,7 @@ def _passed(machine: Machine, env: Environment, function: Function, parameter: a
         if not slot.accepts & ACCEPTS_GROUNDED:
             machine.coerced(env, given.node, "argument", f"{parameter.arg!r} of {function.name}")
             if env.origin:
-                # It has lost its wrapper here; what becomes of it further on is the same fault, told once.
+                # It has lost its wrapper here; what becomes of it further on is the same fault, reported once.
                 value = msgspec.structs.replace(value, kinds=UNKNOWN)
     else:
         machine.flow(env, given.node, value, slot, "argument", f"{parameter.arg!r} of {function.name}")
@@ -211,15 +205,14 @@ def _rest(
     return of(cell)
 
 
-def default_or_declared(machine: Machine, function: Function, parameter: ast.arg) -> Value:
-    """What a parameter holds when nobody is known to pass anything: what its annotation says."""
-    slot = machine.slot(function.env, parameter.annotation)
-    return assumed(machine, slot, parameter)
+def as_declared(machine: Machine, function: Function, parameter: ast.arg) -> Value:
+    """What a parameter holds by its annotation."""
+    return assumed(machine, machine.slot(function.env, parameter.annotation), parameter)
 
 
 def declared_values(machine: Machine, function: Function) -> dict[str, Value]:
     """The parameters of a function that is followed by itself."""
-    values = {one.arg: default_or_declared(machine, function, one) for one in parameters(function)}
+    values = {one.arg: as_declared(machine, function, one) for one in parameters(function)}
     for name, default in function.defaults.items():
         if default.wrapped or default.refs:
             values[name] = join(values[name], default)
@@ -236,14 +229,13 @@ def declared_values(machine: Machine, function: Function) -> dict[str, Value]:
 
 
 def _declared_rest(machine: Machine, function: Function, parameter: ast.arg, kind: str) -> Value:
-    slot: Slot = machine.slot(function.env, parameter.annotation)
     cell = machine.cell((parameter, "declared"), kind)
-    machine.put(cell, None, assumed(machine, slot, parameter))
-    cell.keys = Value(2)
+    machine.put(cell, None, as_declared(machine, function, parameter))
+    cell.keys = SOME_PLAIN
     return of(cell)
 
 
-def stranger(machine: Machine, env: Environment, given: Arguments, name: str, inert: bool = False) -> Value:
+def call_unknown(machine: Machine, env: Environment, given: Arguments, name: str, inert: bool = False) -> Value:
     """A call that leads out of sight: nothing grounded may go there [C §9.3], anything may come back."""
     for one in given.each():
         machine.flow_anywhere(env, one.node, one.value, "argument", name)

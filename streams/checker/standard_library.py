@@ -4,6 +4,7 @@ library's own decorators and classes.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,7 +22,6 @@ from .model import (
     UNKNOWN,
     Arguments,
     Bound,
-    Cell,
     Environment,
     Function,
     Given,
@@ -33,8 +33,9 @@ from .model import (
     holds_wrapped,
     join,
     of,
+    union,
 )
-from .signatures import inside, stranger
+from .signatures import call_unknown, inside
 
 if TYPE_CHECKING:
     from .machine import Machine
@@ -81,10 +82,7 @@ def builtin(machine: Machine, env: Environment, name: str, given: Arguments) -> 
 
 def lifted(given: Arguments) -> Value:
     """What an operator that is called by name makes of its operands."""
-    found = SOME_PLAIN
-    for one in given.each():
-        found = derive(found, one.value)
-    return found
+    return reduce(derive, (one.value for one in given.each()), SOME_PLAIN)
 
 
 def _built(machine: Machine, env: Environment, name: str, given: Arguments) -> Value:
@@ -133,9 +131,9 @@ def _built(machine: Machine, env: Environment, name: str, given: Arguments) -> V
                 machine.put(cell, None, source.elements() if source.kind == "dict" else inside(pairs))
         return of(cell)
     if name in ("next", "min", "max"):
-        found = elements(given.value(0)) if len(given.positional) == 1 or name == "next" else NOTHING
-        for one in given.positional[1 if name == "next" or len(given.positional) == 1 else 0 :]:
-            found = join(found, one.value)
+        is_one = name == "next" or len(given.positional) == 1
+        of_first = elements(given.value(0)) if is_one else NOTHING
+        found = union([of_first, *(one.value for one in given.positional[is_one:])])
         return join(found, given.named["default"].value) if "default" in given.named else found
     if name == "sum":
         return derive(elements(given.value(0)), SOME_PLAIN)
@@ -189,6 +187,11 @@ _OPERATORS = frozenset({f"math.{name}" for name in ("floor", "ceil", "trunc")}) 
 """Operators under a name: they keep the wrapper [C §9.1]."""
 _OPERANDS = {"concat": 1, "getitem": 1}
 """Of these, which only ask their first operand."""
+_FIRST_ARGUMENT = frozenset(
+    {"copy.copy", "copy.deepcopy", "typing.assert_type", "asyncio.create_task", "asyncio.ensure_future"}
+    | {"asyncio.shield", "asyncio.wait_for", "asyncio.as_completed"}
+)
+"""They give their first argument."""
 _PLAIN_RESULTS = frozenset({"math", "time", "datetime", "random", "hashlib", "base64", "uuid", "textwrap"})
 
 
@@ -205,10 +208,8 @@ def standard(machine: Machine, env: Environment, name: str, given: Arguments) ->
     if name in ("functools.partial", "functools.partialmethod") and given.positional:
         rest = Arguments(given.node, given.positional[1:])
         rest.spread, rest.named, rest.doubled = given.spread, given.named, given.doubled
-        for one in rest.each():
-            if one.value.wrapped:  # the parameter that takes it is seen when it is called, if ever
-                _probe(machine, env, first, rest)
-                break
+        if any(one.value.wrapped for one in rest.each()):  # what takes it is seen when it is called, if ever
+            _probe(machine, env, first, rest)
         return of(Partial(first, rest))
     if name in ("typing.cast", "typing_extensions.cast") and len(given.positional) == 2:
         slot = slot_of(machine, env, given.positional[0].node)
@@ -216,11 +217,7 @@ def standard(machine: Machine, env: Environment, name: str, given: Arguments) ->
         return given.value(1)
     if name in _OPERATORS and any(one.value.wrapped for one in given.positional[: _OPERANDS.get(last, 2)]):
         return lifted(given)
-    if name in ("copy.copy", "copy.deepcopy", "typing.assert_type"):
-        return first
-    if name in ("asyncio.create_task", "asyncio.ensure_future", "asyncio.shield", "asyncio.wait_for"):
-        return first
-    if name == "asyncio.as_completed":
+    if name in _FIRST_ARGUMENT:
         return first
     if name == "asyncio.wait" and not any(one.value.wrapped for one in given.each()):
         return ANYTHING  # tasks go in and come out
@@ -252,58 +249,44 @@ def standard(machine: Machine, env: Environment, name: str, given: Arguments) ->
             if one.value.wrapped:
                 machine.coerced(env, one.node, "iteration", name)
             found = join(found, elements(one.value) if cells(one.value) else NOTHING)
-        if last in ("from_iterable",):
+        if last == "from_iterable":
             found = elements(found)
         kind = "list" if last == "deque" or head == "itertools" else "dict"
         return machine.holding((given.node, name), kind, found)
-    stranger(machine, env, given, name, head in _INERT)
+    call_unknown(machine, env, given, name, head in _INERT)
     if name in ("sys.exit", "os._exit", "os.abort", "pytest.fail", "pytest.skip", "typing.assert_never"):
         env.live = False
     return Value(PLAIN, note=f"what {name}() gives") if head in _PLAIN_RESULTS else ANYTHING
 
 
 def _probe(machine: Machine, env: Environment, function: Value, given: Arguments) -> None:
-    """Which parameter a partial argument meets, told at the `partial`."""
-    for one in function.refs:
-        if type(one) is Function and one.role.kind:
-            return
-    machine.call(env, function, given)
+    """Reports at the `partial` which parameter a partial argument meets."""
+    if not any(type(one) is Function and one.role.kind for one in function.refs):
+        machine.call(env, function, given)
 
 
 def replaced(machine: Machine, env: Environment, subject: Value, given: Arguments) -> Value:
     """`replace(obj, field=value)`: fields are sites as in the constructor."""
-    found = [one for one in cells(subject) if type(one) is Cell and one.klass is not None]
+    found = [(one, one.klass) for one in cells(subject) if one.klass is not None]
     if not found:
         for one in given.named.values():
             machine.flow_anywhere(env, one.node, one.value, "field", "replace()")
-    for cell in found:
-        assert cell.klass is not None
-        fields = cell.klass.slots()
+    for cell, klass in found:
+        fields = klass.slots()
         for name, one in given.named.items():
             if name in fields:
-                machine.flow(env, one.node, one.value, fields[name], "field", f"{cell.klass.name}.{name}")
+                machine.flow(env, one.node, one.value, fields[name], "field", f"{klass.name}.{name}")
             machine.put(cell, name, one.value)
     return subject
 
 
-class Decorator(msgspec.Struct, frozen=True):
-    """`@tool(…)` and its kind, ready to be applied."""
-
-    role: Role
-
-
-def decorate(machine: Machine, env: Environment, decorator: Decorator, given: Arguments) -> Value:
-    """Applies a decorator of the library to a function."""
-    role = decorator.role
+def decorate(role: Role, given: Arguments) -> Value:
+    """Applies a decorator of the library, `@tool(…)` and its kind, to a function."""
     for one in given.value(0).refs:
         target = one.target if type(one) is Bound else one
         if type(target) is Function:
             old = target.role
-            target.role = (
-                msgspec.structs.replace(role, pure=old.pure or role.pure)
-                if role.kind
-                else msgspec.structs.replace(old, pure=True)
-            )
+            target.role = msgspec.structs.replace(role if role.kind else old, pure=old.pure or role.pure)
     return given.value(0)
 
 
@@ -311,8 +294,8 @@ def library(machine: Machine, env: Environment, name: str, given: Arguments) -> 
     if name in ("tool", "prompt", "agent", "grounded_pure"):
         role = role_from(name, given)
         if given.positional and any(type(one) is Function for one in given.value(0).refs):
-            return decorate(machine, env, Decorator(role), given)
-        return of(Decorator(role))
+            return decorate(role, given)
+        return of(role)
     if name == "discarding":
         machine.impure(env, given.node, "explicit-unwrap", "discarding() declares that sources may go")
         return ANYTHING
@@ -332,8 +315,8 @@ def library(machine: Machine, env: Environment, name: str, given: Arguments) -> 
                     machine.coerced(env, one.node, "attribute", name)
             return ANYTHING
         found = NOTHING
-        for one in given.each():
-            value = inside(one.value) if cells(one.value) else one.value
+        for _, one in given.each():
+            value = inside(one) if cells(one) else one
             found = derive(found, value) if found.kinds else value
         if (last or head == "template") and found.kinds:
             return derive(found, SOME_PLAIN)

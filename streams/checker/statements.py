@@ -7,8 +7,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any, Final
 
-from . import calls
-from .calls import call_value
+from .calls import call_named, call_value
 from .containers import narrowed
 from .expressions import default_slots, elements, truth
 from .flow import FLOW, assign
@@ -25,6 +24,7 @@ from .model import (
     Given,
     Klass,
     Named,
+    Role,
     TypeForm,
     Value,
     cells,
@@ -32,6 +32,7 @@ from .model import (
     of,
 )
 from .signatures import inside, returned
+from .standard_library import decorate
 
 if TYPE_CHECKING:
     from .machine import Machine, Statement
@@ -55,23 +56,18 @@ def define_function(machine: Machine, env: Environment, node: ast.FunctionDef | 
     for decorator in reversed(node.decorator_list):
         value = _decorated(machine, env, function, decorator, value)
     env.names[node.name] = value
-    machine.later(function, _origin(env))
-
-
-def _origin(env: Environment) -> str:
-    """What is written inside a pure function's body belongs to its body."""
-    return env.origin
+    machine.later(function, env.origin)  # what is written inside a pure function's body belongs to its body
 
 
 def _decorated(machine: Machine, env: Environment, function: Function, node: ast.expr, value: Value) -> Value:
     decorator = machine.evaluate(env, node)
     given = Arguments(node, [Given(node, value)])
     for one in decorator.refs:
-        if type(one) is calls.Decorator:
-            calls.decorate(machine, env, one, Arguments(node, [Given(node, of(function))]))
+        if type(one) is Role:
+            decorate(one, Arguments(node, [Given(node, of(function))]))
             return of(function) if value.refs != (function,) else value
         if type(one) is Named and one.kind == "library":
-            return calls.named(machine, env, one, given)
+            return call_named(machine, env, one, given)
         if type(one) is Named and (name := one.name.rpartition(".")[2]) in _TRANSPARENT:
             function.decorated |= {name}
             return value
@@ -218,15 +214,15 @@ def _return(machine: Machine, env: Environment, node: ast.Return) -> None:
 
 def _raise(machine: Machine, env: Environment, node: ast.Raise) -> None:
     for one in (node.exc, node.cause):
-        if one is not None and machine.evaluate(env, one).wrapped:
-            machine.coerced(env, one, "raise")
+        if one is not None:
+            machine.taken(env, one, "raise")
     env.live = False
 
 
 def _assert(machine: Machine, env: Environment, node: ast.Assert) -> None:
     truth(machine, env, node.test)
-    if node.msg is not None and machine.evaluate(env, node.msg).wrapped:
-        machine.coerced(env, node.msg, "raise", "the message of an assertion")
+    if node.msg is not None:
+        machine.taken(env, node.msg, "raise", "the message of an assertion")
     env.names = narrowed(machine, env, node.test, True)
     if isinstance(node.test, ast.Constant) and not node.test.value:
         env.live = False
@@ -240,8 +236,8 @@ def _delete(machine: Machine, env: Environment, node: ast.Delete) -> None:
     for one in node.targets:
         if isinstance(one, ast.Name):
             env.names.pop(one.id, None)
-        elif isinstance(one, ast.Subscript) and machine.evaluate(env, one.slice).wrapped:
-            machine.coerced(env, one.slice, "index")
+        elif isinstance(one, ast.Subscript):
+            machine.taken(env, one.slice, "index")
 
 
 def _global(machine: Machine, env: Environment, node: ast.Global) -> None:

@@ -22,7 +22,7 @@ GROUNDED: Final = "grounded"
 
 
 class Answer(msgspec.Struct, Generic[T], frozen=True):
-    """A result, and how sure whoever made it is. A plain result is as sure as can be.
+    """A result, and the confidence of the function that made it. A plain result is as sure as can be.
 
     Attributes:
         value: the result.
@@ -55,7 +55,7 @@ def answer_of(result: Any) -> Answer[Any]:
 
 
 def as_json(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata as the chain holds it: plain JSON values that nobody else holds.
+    """Metadata as the chain holds it: a copy of plain JSON values.
 
     Raises:
         UsageError: there is something that JSON cannot hold.

@@ -183,7 +183,7 @@ class Agent(Boundary):
         return AgentHandoff(confidence=answers.least(answer.confidence), data=data or None, agent_name=self.name)
 
     def _plain(self, call: Call, value: Any) -> Any:
-        """A plain result: whoever called learns what was let go."""
+        """A plain result; the caller's scope gets what was discarded."""
         outer = scope.current()
         outer.data |= call.scope.data
         outer.discards.extend(call.scope.discards)
@@ -315,24 +315,20 @@ def grounded_pure(function: F) -> F:
     refuse_generators(function)
     mark_pure(function)
 
-    @functools.wraps(function)
-    async def awaited(*args: Any, **kwargs: Any) -> Any:
-        with opened(Scope(pure=True, around=current())):
-            return await function(*args, **kwargs)
+    def begin(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        return Call(args, kwargs, {}, [], Scope(pure=True, around=current()))
 
-    @functools.wraps(function)
-    def called(*args: Any, **kwargs: Any) -> Any:
-        with opened(Scope(pure=True, around=current())):
-            return function(*args, **kwargs)
-
-    return cast(F, awaited if is_async(function) else called)
+    return cast(F, _around(function, begin, lambda call, result: result))
 
 
-def _decorator(function: Callable[..., Any] | None, boundary: Callable[[Callable[..., Any]], Boundary]) -> Any:
+def _decorator(function: Callable[..., Any] | None, boundary_of: Callable[[Callable[..., Any]], Boundary]) -> Any:
     def decorate(inner: Callable[..., Any]) -> Any:
         if isinstance(inner, (staticmethod, classmethod)):
             return _of_class(cast(Any, inner), decorate)
-        return _around(boundary(inner))
+        boundary = boundary_of(inner)
+        wrapper = _around(inner, boundary.begin, boundary.end)
+        setattr(wrapper, BOUNDARY, boundary)
+        return wrapper
 
     if function is not None and not callable(function) and not hasattr(function, "__func__"):
         raise UsageError("a decorator takes its options by name", expected='data="grounded"', got=repr(function))
@@ -344,23 +340,25 @@ def _of_class(method: Any, decorate: Callable[..., Any]) -> Any:
     return type(method)(decorate(method.__func__))
 
 
-def _around(boundary: Boundary) -> Callable[..., Any]:
-    function = boundary.function
+def _around(
+    function: Callable[..., Any],
+    begin: Callable[[tuple[Any, ...], dict[str, Any]], Call],
+    end: Callable[[Call, Any], Any],
+) -> Callable[..., Any]:
+    """The function in a scope of its own, between what begins a call and what ends it."""
 
     @functools.wraps(function)
     async def awaited(*args: Any, **kwargs: Any) -> Any:
-        call = boundary.begin(args, kwargs)
+        call = begin(args, kwargs)
         with opened(call.scope):
             result = await function(*call.args, **call.kwargs)
-        return boundary.end(call, result)
+        return end(call, result)
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
-        call = boundary.begin(args, kwargs)
+        call = begin(args, kwargs)
         with opened(call.scope):
             result = function(*call.args, **call.kwargs)
-        return boundary.end(call, result)
+        return end(call, result)
 
-    wrapper = awaited if is_async(function) else called
-    setattr(wrapper, BOUNDARY, boundary)
-    return wrapper
+    return awaited if is_async(function) else called

@@ -74,7 +74,7 @@ class ProvenanceChain(Sequence[AnyStep]):
     _sum: Sum
 
     def __init__(self, steps: Iterable[AnyStep | dict[str, Any]] = ()) -> None:
-        # Once through the wire's types: nobody else holds what is inside, and it is known to be JSON.
+        # Once through the wire's types: the steps are then copies, and known to be JSON.
         own = msgspec.convert(msgspec.to_builtins(list(steps)), _STEPS)
         _set(self, tuple(own), _measure(own))
 
@@ -194,8 +194,8 @@ def merge(chains: Iterable[ProvenanceChain]) -> ProvenanceChain:
 def derive(operator: str, left: ProvenanceChain, right: ProvenanceChain = EMPTY) -> ProvenanceChain:
     """One `derived` step that names the operator and keeps both chains [C §9.1].
 
-    It carries the least confidence of the two and the union of their data, so whoever reads only the outermost steps
-    reads enough.
+    It carries the least confidence of the two and the union of their data, so the outermost steps alone
+    say enough.
     """
     both = _sum(left).plus(_sum(right))
     if both.size >= MAX_STEPS or both.depth >= MAX_DEPTH:

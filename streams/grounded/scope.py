@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Generator, MutableSequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from ...codecs.errors import DoesNotHoldError, cut
 from ...codecs.records import Discard
@@ -19,7 +19,10 @@ PurityRule = Literal["coercion", "explicit-unwrap", "impure-call"]
 
 
 class GroundedError(DoesNotHoldError):
-    """Base of all errors about grounded values."""
+    """Base of all errors about grounded values. Each holds its arguments as attributes of the same names."""
+
+    def __reduce__(self) -> tuple[type[GroundedError], tuple[Any, ...]]:
+        return type(self), tuple(getattr(self, name) for name in inspect.signature(type(self)).parameters)
 
 
 class UngroundedReturn(GroundedError):
@@ -39,9 +42,6 @@ class UngroundedReturn(GroundedError):
         hint = hint or 'return what a @tool(data="grounded") retrieved, or do not declare it Grounded'
         super().__init__(f"claims to be grounded, but {because}", path=name, hint=hint)
 
-    def __reduce__(self) -> tuple[type[UngroundedReturn], tuple[str, str, str]]:
-        return type(self), (self.name, self.because, self.hint)
-
 
 class CitationViolation(GroundedError):
     """A quote in an answer does not stand in the context that it cites [C §4].
@@ -57,9 +57,6 @@ class CitationViolation(GroundedError):
         self.prompt, self.context, self.span, self.quote = prompt, context, span, quote
         what = f"the quote {cut(quote)!r} at {span[0]}-{span[1]} does not stand in {context}"
         super().__init__(what, path=prompt, hint="ask again, or leave out what the context does not say")
-
-    def __reduce__(self) -> tuple[type[CitationViolation], tuple[str, str, tuple[int, int], str]]:
-        return type(self), (self.prompt, self.context, self.span, self.quote)
 
 
 class MinConfidenceViolation(GroundedError):
@@ -80,9 +77,6 @@ class MinConfidenceViolation(GroundedError):
             got=str(confidence),
         )
 
-    def __reduce__(self) -> tuple[type[MinConfidenceViolation], tuple[str, float, float]]:
-        return type(self), (self.agent, self.confidence, self.least)
-
 
 class MissingDataCategory(GroundedError):
     """An agent declares a data category that nothing it did has [C §6].
@@ -101,12 +95,9 @@ class MissingDataCategory(GroundedError):
             hint=f"the steps have {', '.join(found) or 'none'}",
         )
 
-    def __reduce__(self) -> tuple[type[MissingDataCategory], tuple[str, tuple[str, ...], tuple[str, ...]]]:
-        return type(self), (self.agent, self.missing, self.found)
-
 
 class UndeclaredDiscard(GroundedError, TypeError):
-    """Python would turn a grounded value into a plain one, and nobody declared that the sources may go [C §9.3].
+    """Python would turn a grounded value into a plain one, and it is not declared that the sources may go [C §9.3].
 
     Attributes:
         operation: what was tried: `str`, `format`, `int`, …
@@ -118,9 +109,6 @@ class UndeclaredDiscard(GroundedError, TypeError):
             f"{operation} of a grounded value would lose its sources",
             hint="use template(), .format(), Grounded.join() or .map(), or declare it: with discarding(reason)",
         )
-
-    def __reduce__(self) -> tuple[type[UndeclaredDiscard], tuple[str]]:
-        return type(self), (self.operation,)
 
 
 class PurityViolation(GroundedError):
@@ -136,9 +124,6 @@ class PurityViolation(GroundedError):
         self.rule: PurityRule = rule
         self.detail, self.where = detail, where
         super().__init__(f"{rule} under @grounded_pure: {detail}", path=where)
-
-    def __reduce__(self) -> tuple[type[PurityViolation], tuple[PurityRule, str, str]]:
-        return type(self), (self.rule, self.detail, self.where)
 
 
 KEPT: Final = 1000

@@ -13,7 +13,7 @@ import math
 import operator
 import string
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NamedTuple, Protocol, TypeVar, cast, overload
 
@@ -96,11 +96,11 @@ def parts(operand: object) -> Parts:
     if isinstance(operand, Carrier):
         whole = cast("Carrier[Any]", operand)
         return Parts(whole._value, whole._chain, whole._cited)  # pyright: ignore[reportPrivateUsage]
-    found: list[Parts] = []
-    value = _taken_out(operand, found)
-    if not found:
+    inner: list[Parts] = []
+    value = _taken_out(operand, inner)
+    if not inner:
         return Parts(operand, EMPTY, UNCITED)
-    return Parts(value, merge(one.chain for one in found), cited_by(found))
+    return Parts(value, merge(one.chain for one in inner), cited_by(inner))
 
 
 def are_mixed(operands: Iterable[object]) -> bool:
@@ -123,10 +123,7 @@ def are_mixed(operands: Iterable[object]) -> bool:
 
 def cited_by(some: Iterable[Parts]) -> Cited:
     """What several values together may quote from."""
-    cited = UNCITED
-    for one in some:
-        cited = cited.with_(one.cited)
-    return cited
+    return reduce(Cited.with_, (one.cited for one in some), UNCITED)
 
 
 def _taken_out(operand: object, found: list[Parts]) -> Any:
@@ -227,10 +224,6 @@ def _reads_nothing(code: CodeType) -> bool:
 
 op: Final = cast(Any, operator)  # whose stubs take and give what is not annotated
 U = TypeVar("U")
-
-_HINTS = {
-    "value": "use .map(function), or .unwrap_discarding_sources()",
-}
 
 
 class Operators(Carrier[T_co]):
@@ -428,7 +421,7 @@ class Operators(Carrier[T_co]):
 class Grounded(Operators[T_co]):
     """A value and its provenance chain. Invariant: never changes.
 
-    Tools make grounded values (`@tool(data="grounded")`); whoever makes one by hand claims that its chain bears it.
+    Tools make grounded values (`@tool(data="grounded")`); a program that makes one claims that its chain bears it.
     Not hashable: sets and dictionaries would compare by `==`, and discard its answer's sources without a word.
 
     Args:
@@ -600,7 +593,9 @@ class Grounded(Operators[T_co]):
             return len(self._value)
 
         def __getattr__(self, name: str) -> Any:
-            hint = _HINTS.get(name, "what the plain value has is reached by .map(function)")
+            hint = "what the plain value has is reached by .map(function)"
+            if name == "value":
+                hint = "use .map(function), or .unwrap_discarding_sources()"
             raise AttributeError(f"Grounded has no {name}: {hint}", name=name, obj=self)
 
 

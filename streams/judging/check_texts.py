@@ -11,7 +11,6 @@ from typing import Any, Final, Literal
 
 from ...codecs.unicode_text import find_confusables, find_invisible, nfkc, unicodedata2
 from .checks import ROWS, TABLE, Check, Kind, Parameter, Value, written_value
-from .checks import TABLE as CHECKS
 
 SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
     f"{check} {form}".rstrip(): (said, row.get(f"denies_{form}".rstrip("_"), ""))
@@ -22,24 +21,12 @@ SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def render(
-    check: Check,
-    *,
-    path: str | None,
-    lines: tuple[int, int] | None,
-    commit: str | None,
-    under: Sequence[str] = (),
+    check: Check, *, path: str | None, lines: tuple[int, int] | None, commit: str | None, under: Sequence[str] = ()
 ) -> str:
-    """The sentence of one check, with the place where it was found to hold.
+    """One sentence on one line, with a full stop: what a check says, and the place where it was found to hold.
 
-    Args:
-        check: the check, its `not` included.
-        path: the file that was looked at; None where none is known.
-        lines: the lines of it where the check holds, from 1.
-        commit: the commit that decided it.
-        under: the texts of the conditions, attributes or preprocessor lines around it (`Held.under`).
-
-    Returns:
-        One sentence on one line, with a full stop.
+    `path` is the file that was looked at, `lines` those of it where the check holds, from 1, `commit` the one that
+    decided it, and `under` the texts of `Held.under`.
     """
     said = SENTENCES[_form(check, path)][check.negated].format_map(_fields(check, path))
     place = _place(check, path, lines, commit) + _conditions(under)
@@ -72,7 +59,7 @@ def _form(check: Check, path: str | None) -> str:
 
 def _fields(check: Check, path: str | None) -> dict[str, str]:
     """Every argument as it is shown, and the phrases that are made of several."""
-    signature = CHECKS[check.name]
+    signature = TABLE[check.name]
     fields = {
         parameter.name: _shown(parameter, argument)
         for parameter, argument in zip(signature.parameters, check.arguments, strict=False)
@@ -118,7 +105,7 @@ def _listed(items: Sequence[str], negated: bool) -> str:
 def _place(check: Check, path: str | None, lines: tuple[int, int] | None, commit: str | None) -> list[str]:
     """What is told of the place, beside what the sentence itself says of it."""
     place: list[str] = []
-    named = path if CHECKS[check.name].content and check.path is None else check.path
+    named = path if TABLE[check.name].content and check.path is None else check.path
     if path and path != named:
         place.append(f"in {name(path)}")
     if lines is not None:
@@ -334,15 +321,8 @@ def _taught_checks() -> str:
 
 
 def instructions(form: Format) -> str:
-    """What a model is told that answers, so that it attaches checks.
-
-    Args:
-        form: how it is to answer: prose and a block of checks behind it (`block`), prose with annotations in brackets
-            (`inline`), or an emission's members (`json`).
-
-    Returns:
-        Plain text without a line end behind it.
-    """
+    """Plain text that tells a model to attach checks to its answer, in one form: prose and a block of checks behind it
+    (`block`), prose with annotations in brackets (`inline`), or an emission's members (`json`)."""
     if form == "block":
         return "\n\n".join([_ANSWER, _taught_checks(), _BLOCK])
     return "\n\n".join([_HEAD, _taught_checks(), _PLACES, _INLINE if form == "inline" else _JSON])

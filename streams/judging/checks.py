@@ -255,13 +255,9 @@ class _Malformed(Exception):
 
 @lru_cache(maxsize=4096)  # the lane, its audit and each observer read the same ones over and over
 def parse_check(text: str) -> Check | Unknown:
-    """Reads one check.
-
-    Returns:
-        The check, or what is wrong with it. Never raises.
-    """
+    """Reads one check. Returns it, or what is wrong with it; never raises."""
     try:
-        return _Reader(text).check()
+        return _CheckReader(text).check()
     except _Malformed as why:
         return Unknown(text, str(why))
 
@@ -303,7 +299,7 @@ class _Raw(NamedTuple):
     items: tuple[_Raw, ...] | None = None
 
 
-class _Reader:
+class _CheckReader:
     """Reads one check from left to right; never twice over the same text."""
 
     def __init__(self, text: str) -> None:

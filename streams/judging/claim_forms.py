@@ -97,12 +97,8 @@ class _Row(NamedTuple):
 
 @lru_cache(maxsize=4096)  # each observer reads the same sentence
 def claim(text: str, kind: Kind = "assertion") -> Claim | None:
-    """What a sentence claims by a form; None where no form takes all of it, or several read different checks.
-
-    Args:
-        text: the assertion's.
-        kind: of the assertion; a refusal claims nothing. On a denial the sentence is read as it stands.
-    """
+    """What a sentence claims by a form; None where no form takes all of it, or several read different checks. A refusal
+    claims nothing; on a denial the sentence is read as it stands."""
     if kind == "refusal" or len(text) > MAX_TOKENS * 64 or _SURROGATE.search(text):
         return None
     said = tokens_of(text)
@@ -350,13 +346,8 @@ _ROWS: Final = tuple(map(_row, (*FORMS, *CHANGES)))
 
 
 class Derived(NamedTuple):
-    """The checks of an assertion.
-
-    Attributes:
-        checks: as text, in order; their places are what observations count in.
-        declared: the assertion declares them itself.
-        form: where they come from: `declared`, `claim` (its words), or `none`.
-    """
+    """The checks of an assertion as text, in the order that observations count in; whether it declares them; and where
+    they come from: `declared`, `claim` (its words), or `none`."""
 
     checks: tuple[str, ...]
     declared: bool
@@ -367,16 +358,10 @@ _NONE: Final = Derived((), False, "none")
 
 
 def checks_of(text: str, kind: Kind, declared: Sequence[str] | None) -> Derived:
-    """The checks of an assertion.
+    """The checks of an assertion as text: those that are `declared`, as they were given; else the one of a claim form.
 
-    Args:
-        text: the assertion's, as it was emitted.
-        kind: of the assertion. A refusal states nothing and has none, whatever it declares.
-        declared: those that it declares; an empty list declares none.
-
-    Returns:
-        The checks as text, declared ones as they were given, whether they are well formed or not; of a claim form only
-        one, since what its evidence is counted by is one check. Never raises.
+    An empty list declares none. A refusal (`kind`) states nothing and has none, whatever it declares; nor has a `text`
+    of no form.
     """
     if kind == "refusal":
         return _NONE
@@ -386,6 +371,3 @@ def checks_of(text: str, kind: Kind, declared: Sequence[str] | None) -> Derived:
     if claimed is None or len(claimed.checks) != 1 or len(claimed.checks[0]) > MAX_CHECK_LENGTH:
         return _NONE
     return Derived(claimed.checks, False, "claim")
-
-
-__all__ = ["FORMS_VERSION", "Derived", "checks_of"]

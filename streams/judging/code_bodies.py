@@ -84,15 +84,8 @@ def _has_arguments(symbol: str) -> bool:
 
 
 def _expressed(view: View, one: Definition, text: str, parts: tuple[str, ...], closes: re.Pattern[bytes]) -> Held:
-    """Whether an expression stands in the body, and is no part of a longer one; false only where its name is nowhere.
-
-    Args:
-        view: the file.
-        one: the function or type.
-        text: of the expression.
-        parts: the name in it that is called; empty or no name for another expression.
-        closes: what has to stand behind it.
-    """
+    """Whether an expression stands in the body, before what `closes` matches; false only where the name in it that is
+    called (`parts`, if any) is nowhere."""
     pieces = _PIECE.findall(flat(text))
     if not one.body or not 0 < len(pieces) <= _MAX_PIECES:
         return NOT_FOUND
@@ -212,15 +205,8 @@ def _takes(view: View, call: Call, argument: str) -> bool:
 
 
 def _means(view: View, one: Definition, receiver: str, parts: tuple[str, ...], *, mention: bool) -> bool:
-    """Whether a name behind a receiver, in the body of a function, is provably what the parts say.
-
-    Args:
-        view: the file.
-        one: the function.
-        receiver: the text before the name; empty for a plain one.
-        parts: the components of the symbol.
-        mention: a mention is asked about, which may be of any definition; else a call.
-    """
+    """Whether a name behind a receiver (empty for a plain name) is provably what the parts say. A `mention` may be of
+    any definition, a call only of what can be called."""
     name = parts[-1]
     own = (one.receiver,) if one.receiver else view.language.own
     if len(parts) > 1 and view.mentions(view.language.making):
@@ -471,9 +457,8 @@ def _missing(view: View, one: Definition, parts: tuple[str, ...]) -> Held:
         return NOT_FOUND  # a constructor
     if view.mentions(view.index.macros, one.body):
         return NOT_FOUND  # what it is replaced by may name anything
-    refuted = Held(False, "differs", one.lines, found=view.found_at(one.line))
     if view.is_absent(name):
-        return refuted
+        return view.refuted(one)
     if not view.lacks(one.extent, name) or view.mentions(view.language.dynamic, one.body):
         return NOT_FOUND
     if any(call.name == "[" and one.extent[0] <= call.at < one.extent[1] for call in view.index.calls):
@@ -481,7 +466,7 @@ def _missing(view: View, one: Definition, parts: tuple[str, ...]) -> Held:
     others = list(view.index.by_name.get(name, ()))
     if any(each.sort not in ("function", "declared") or each.decorators for each in others):
         return NOT_FOUND
-    return refuted if all(role in _INERT for _, role in view.roles(name)) else NOT_FOUND
+    return view.refuted(one) if all(role in _INERT for _, role in view.roles(name)) else NOT_FOUND
 
 
 _TURNED: Final = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "===": "!==", "!==": "==="}

@@ -45,7 +45,7 @@ def verify_defines(view: View) -> Held:
         if not kind or kind in one.kinds or (kind == "constant" and _is_constant(view, one)):
             if view.is_broken(one) or view.index.broken(one.extent):
                 return Held(None, "syntax-error", one.lines)
-            return _true(view, one.lines, one.at)
+            return view.seen(one.at, one.lines)
     whole = view.whole
     if whole is not None:
         return whole
@@ -59,18 +59,8 @@ def verify_defines(view: View) -> Held:
     ):
         places = {one.at for one in here}
         if all(at in places or role in READS or role is Role.IMPORT for at, role in view.roles(name)):
-            return _differs(view, here[0])
+            return view.refuted(here[0])
     return NOT_FOUND
-
-
-def _true(view: View, lines: tuple[int, int], at: int) -> Held:
-    """A check that holds on these lines, with the conditions that a byte stands under."""
-    under = view.under(at)
-    return Held(True, lines=lines, under=under.texts, narrowed=under.narrowed)
-
-
-def _differs(view: View, one: Definition) -> Held:
-    return Held(False, "differs", one.lines, found=view.found_at(one.line))
 
 
 def _is_constant(view: View, one: Definition) -> bool:
@@ -143,10 +133,10 @@ def _same_items(view: View, one: Definition, wanted: tuple[Value, ...], there: V
     assert isinstance(there, tuple), "members are a list"
     holds, whole = same_items(wanted, there), view.whole
     if holds:
-        return _true(view, one.lines, one.at)
+        return view.seen(one.at, one.lines)
     if holds is None or one.open or one.decorators or whole is not None or view.under(one.at).texts:
         return whole or Held(None, "not-found", one.lines)
-    return _differs(view, one)
+    return view.refuted(one)
 
 
 def _valued(view: View, name: str) -> tuple[Definition, str] | Held:
@@ -221,7 +211,7 @@ def _compared(view: View, one: Definition, there: Value) -> Held:
     )
     if under.texts or local:  # a local variable of that name may be meant
         return Held(None, "ambiguous", one.lines, found=view.found_at(one.line), under=under.texts)
-    return _differs(view, one)
+    return view.refuted(one)
 
 
 # ---------------------------------------------------------------- imports and types
@@ -238,7 +228,7 @@ def verify_imports(view: View) -> Held:
             inside, at = view.inside, one.extent[0]
             fits = view.has_line(one.lines[0]) and (inside is None or inside.extent[0] <= at < inside.extent[1])
             if fits and not view.is_dead(at) and not view.index.broken(one.extent):
-                return _true(view, one.lines, at)
+                return view.seen(at, one.lines)
     whole = view.whole
     if whole is not None:
         return whole
@@ -285,7 +275,7 @@ def verify_extends(view: View) -> Held:
     for each, base in [(holder, base) for holder in (one, *spaces) for base in holder.bases]:
         named = view.language.parts(base)
         if view.is_named_by(wanted, named) and not {*named} & {*view.index.macros}:
-            return _true(view, each.lines, each.at)
+            return view.seen(each.at, each.lines)
     whole = view.whole
     if whole is not None:
         return whole
@@ -294,7 +284,7 @@ def verify_extends(view: View) -> Held:
         return NOT_FOUND
     if any(wanted[-1] == language.parts(base)[-1] for base in _bases(view, one)):
         return NOT_FOUND
-    return _differs(view, one)
+    return view.refuted(one)
 
 
 def _bases(view: View, one: Definition) -> Iterable[str]:
@@ -317,7 +307,7 @@ def verify_parameter(view: View) -> Held:
     if not given:
         closed = sure and not any(each.variadic for each in one.parameters)
         closed = closed and view.lacks((one.extent[0], (one.body or one.extent)[0]), name)
-        return _differs(view, one) if closed else NOT_FOUND
+        return view.refuted(one) if closed else NOT_FOUND
     if len(given) > 1:
         return Held(None, "ambiguous", one.lines)
     each = given[0]
@@ -338,7 +328,7 @@ def verify_field(view: View) -> Held:
     sure = view.whole is None and not one.decorators and is_closed(view, one)
     if not there:
         closed = sure and view.is_absent(name) and not view.mentions(view.language.dynamic)
-        return _differs(view, one) if closed else NOT_FOUND
+        return view.refuted(one) if closed else NOT_FOUND
     each, asked = there[0], [key for key, _ in view.check.named if key in ("default", "type")]
     typed = [each for each in there if each.type]
     if len(typed) == 1 and "default" not in asked:
@@ -378,7 +368,7 @@ def _declared(
     refused = [each for each in results if not each.holds]
     if refused:
         return next((each for each in refused if each.holds is False), refused[0])
-    return _true(view, (line, line), one.at)
+    return view.seen(one.at, (line, line))
 
 
 def _defaulted(
@@ -402,6 +392,6 @@ def _typed(view: View, one: Definition, line: int, wanted: str, declared: str, s
         return NOT_FOUND
     wanted, declared = _SPACE.sub("", wanted), _SPACE.sub("", declared).strip("\"'")
     if wanted == declared:
-        return _true(view, (line, line), one.at)
+        return view.seen(one.at, (line, line))
     plain = view.language.plain_types
     return _other(view, one, line, sure and wanted in plain and declared in plain, "not-found")

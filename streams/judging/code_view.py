@@ -16,27 +16,21 @@ from typing import Final, NamedTuple
 
 from ...codecs.unicode_text import nfkc
 from .checks import Check, Held, Source
-from .facts import NOT_FOUND, flat
+from .facts import MAX_FOUND, NOT_FOUND, flat
 from .index import Branch, Definition, Extent, FileIndex, Role
-from .language import Language
-from .languages import language_of
+from .languages import Language, language_of
 
 _FOLDERS: Final = frozenset(("__init__", "index", "mod", "lib"))
 """File names that stand for the folder that they are in."""
 _EDGE: Final = frozenset(byte for byte in range(256) if byte >= 128 or chr(byte).isalnum() or chr(byte) in "_$")
 """Bytes that are part of a name."""
-_MAX_FOUND: Final = 200
 _MAX_CONDITION: Final = 300
 _SPACED: Final = re.compile(r"\s*([^\w\s\"'`]+)\s*")
 
 
 class Under(NamedTuple):
-    """The conditions under which something stands.
-
-    Attributes:
-        texts: the outermost first.
-        narrowed: one of them is of the compiler, or lets it be there in tests only.
-    """
+    """The texts of the conditions under which something stands, the outermost first; `narrowed`: one of them is of the
+    compiler, or lets it be there in tests only."""
 
     texts: tuple[str, ...] = ()
     narrowed: bool = False
@@ -87,7 +81,7 @@ class View:
         if not 0 < line <= len(starts):
             return ""
         end = starts[line] if line < len(starts) else len(self.data)
-        return self.data[starts[line - 1] : end].decode("utf-8", "replace").strip()[:_MAX_FOUND]
+        return self.data[starts[line - 1] : end].decode("utf-8", "replace").strip()[:MAX_FOUND]
 
     def line(self, at: int) -> int:
         """The line of a byte, from 1."""
@@ -273,13 +267,8 @@ class View:
         }
 
     def under(self, at: int, holder: Definition | None = None, *, flow: bool = False) -> Under:
-        """The conditions that a byte stands under, inside of a definition; those of the compiler and of tests always.
-
-        Args:
-            at: the byte.
-            holder: the definition; None for the whole file.
-            flow: early exits before it count as conditions too.
-        """
+        """The conditions that a byte stands under inside of a definition, or in the whole file; those of the compiler
+        and of tests always. With `flow` early exits before it count too."""
         start, end = (0, len(self.data)) if holder is None else holder.body or holder.extent
         texts: list[tuple[int, str]] = []
         narrowed = False
@@ -302,6 +291,10 @@ class View:
         under = self.under(at, holder, flow=flow)
         return Held(True, lines=lines, under=under.texts, narrowed=under.narrowed or (flow and bool(under.texts)))
 
+    def refuted(self, one: Definition) -> Held:
+        """False, by the line of a definition."""
+        return Held(False, "differs", one.lines, found=self.found_at(one.line))
+
     def arm_texts(self, branch: Branch, at: int, *, flow: bool = False) -> list[str]:
         """What a branch says of a byte: the conditions not met before it, and the one that is."""
         for place, arm in enumerate((*branch.arms, *((branch.otherwise,) if branch.otherwise is not None else ()))):
@@ -319,10 +312,8 @@ class View:
         return (written if met is not branch.turned else f"not ({written})")[:_MAX_CONDITION]
 
     def roles(self, name: str) -> list[tuple[int, Role | None]]:
-        """The occurrences of a name in code, with what each provably is; not those in comments.
-
-        A string that has the name as a word is an occurrence that may be anything.
-        """
+        """The occurrences of a name in code and as a word in strings, with what each provably is; not those in
+        comments."""
         found: list[tuple[int, Role | None]] = []
         for at in self.occurrences(name):
             role = self.index.role(at)
@@ -331,13 +322,8 @@ class View:
         return found
 
     def is_steady(self, name: str, holder: Definition | None, *, texts: bool = False) -> bool:
-        """Whether nothing in the file can make a name mean something else, as it is seen in a function.
-
-        Args:
-            name: a name.
-            holder: the function; None for the level of the file.
-            texts: a string that is the name counts too.
-        """
+        """Whether nothing in the file can make a name mean something else, as it is seen in a function, or at the level
+        of the file. With `texts` a string that is the name counts too."""
         for at, role in self.roles(name):
             if self.is_other(at):
                 continue

@@ -77,12 +77,7 @@ class Compared(NamedTuple):
 
 
 class _Verb(NamedTuple):
-    """A phrase of a relation.
-
-    Attributes:
-        start, end: tokens, half open.
-        active, passive: the checks that it may say.
-    """
+    """A phrase of a relation (tokens, half open), with the checks that it may say, and say the other way round."""
 
     start: int
     end: int
@@ -91,10 +86,8 @@ class _Verb(NamedTuple):
 
 
 class _Clause(NamedTuple):
-    """The tokens around one verb: before it, behind it, and from where on they are its own.
-
-    Of «there is `a` in `b`» the one is before it and the other behind, and `joint` is the word between them.
-    """
+    """The tokens around one verb: before it, behind it, and from where on they are its own. Of «there is `a` in `b`»
+    `joint` is the word between the two."""
 
     verb: _Verb
     before: tuple[int, ...]
@@ -111,14 +104,8 @@ def compare(
     path: str | None,
     kinds: tuple[tuple[str, frozenset[str]], ...],
 ) -> Compared:
-    """Holds a sentence against its checks.
-
-    Args:
-        tokens: of the sentence.
-        checks: of the assertion.
-        path: the file that checks without a path were held against.
-        kinds: what an index proves of identifiers.
-    """
+    """Holds a sentence's tokens against its checks. `path` is the file that checks without a path were held against,
+    `kinds` what an index proves of identifiers."""
     return _Comparison(tokens, checks, path, dict(kinds)).compared()
 
 
@@ -393,12 +380,7 @@ class Coverage(NamedTuple):
 
 
 class Proposed(NamedTuple):
-    """What a proposal says of its checks.
-
-    Attributes:
-        by: the proposer's name.
-        whole: they say all of the sentence.
-    """
+    """A proposal's proposer, and whether its checks say all of the sentence."""
 
     by: str
     whole: bool
@@ -431,19 +413,11 @@ def cover(
     proposal: Proposed | None = None,
     confirmed: Confirmed = NOTHING_CONFIRMED,
 ) -> Coverage:
-    """How much of a sentence its checks say.
+    """How much of a sentence its checks say, and what of it they do not. Never raises.
 
-    Args:
-        sentence: as it was emitted.
-        checks: of the assertion. With one that cannot be read the sentence is never `whole`.
-        path: the file that was looked at; a check's own path goes before it. None where several were, or none.
-        commit: the hash of the commit that was looked at.
-        scope: what was looked at where no path is named.
-        proposal: what the assertion's proposal says, where a listed proposer signed it.
-        confirmed: what the look adds.
-
-    Returns:
-        The level, with what is unchecked. Never raises.
+    With a check that cannot be read the sentence is never `whole`. `path` is the file that was looked at, which a
+    check's own goes before, `commit` the hash of the commit, and `scope` what was looked at where no path is named.
+    `proposal` is what a listed proposer signed, `confirmed` what the look adds.
     """
     tokens = tokens_of(sentence)
     everything = _everything(sentence)
@@ -540,14 +514,8 @@ _OWN: Final = frozenset(("self", "this", "cls", "return", "raise", "throw", "new
 def excused(
     sentence: str, checks: Sequence[Check | Unknown], helds: Sequence[Held], path: str | None
 ) -> frozenset[int]:
-    """Places of the false checks of a proposal that do not contradict a sentence.
-
-    Args:
-        sentence: as it was emitted.
-        checks: of the proposal.
-        helds: what they came to.
-        path: the file that checks without a path were held against.
-    """
+    """Places of the false checks of a proposal that do not contradict a sentence. `helds` is what the `checks` came to,
+    `path` the file that those without a path were held against."""
     pairs = enumerate(zip(checks, helds, strict=True))
     false = [(place, check, held) for place, (check, held) in pairs if held.holds is False and isinstance(check, Check)]
     if not false:

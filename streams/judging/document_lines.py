@@ -156,11 +156,8 @@ class Rows:
     def add(
         self, parent: int, key: str | int, kind: Kind, first: int, last: int = 0, scalar: Scalar | None = None
     ) -> int:
-        """Adds an entry; returns its place.
-
-        Raises:
-            Unreadable: there are more entries, or deeper ones, than a document may have.
-        """
+        """Adds an entry; returns its place. Raises `Unreadable` where there are more, or deeper ones, than a document
+        may have."""
         depth = 0 if parent < 0 else self.depths[parent] + 1
         if len(self.entries) >= MAX_ENTRIES or depth > MAX_DEPTH:
             raise Unreadable("too-large")
@@ -182,12 +179,8 @@ _INTERPOLATION: Final = re.compile(r"\$[A-Za-z_({]|\{\{|%\(|<%|%[A-Za-z_]{1,64}%
 
 
 def text(content: str, *, plain: bool = False) -> Scalar:
-    """The value of a text; doubtful where something may be put into it.
-
-    Args:
-        content: the text.
-        plain: its format has no quotes, so that it compares as text or as a number.
-    """
+    """The value of a text; doubtful where something may be put into it. A `plain` one, of a format without quotes,
+    compares as text or as a number."""
     if _INTERPOLATION.search(content):
         return Scalar(written=content, doubt="computed")
     return reading(value_of_text(content) if plain else content)
@@ -228,15 +221,9 @@ _NUMBERED: Final = re.compile(r"(?P<header>[0-9]+ .*)", re.DOTALL)
 
 
 def parse_ini(source: str, rows: Rows, dialect: str) -> None:
-    """Reads a file of the INI family.
+    """Reads a file of the INI family (`ini`, `conf` or `properties`) whose lines end with a line feed.
 
-    Args:
-        source: its lines end with a line feed.
-        rows: takes the entries.
-        dialect: `ini`, `conf` or `properties`.
-
-    Raises:
-        Unreadable: a line is none that the format has, or the file is too large.
+    Raises `Unreadable` where a line is none that the format has, or the file is too large.
     """
     if _BLANKS.search(source):
         raise Unreadable("too-large")
@@ -324,8 +311,7 @@ def _scalar(value: str | None, dialect: str) -> Scalar:
 def parse_env(source: str, rows: Rows) -> None:
     """Reads a `.env` file. What a shell would put into a value (`$NAME`, an escape) makes it doubtful.
 
-    Raises:
-        Unreadable: something is no assignment, or the file is too large.
+    Raises `Unreadable` where something is no assignment.
     """
     from dotenv.parser import parse_stream  # here, since lanes and commands that judge no such file do without it
 
@@ -366,24 +352,13 @@ _SUFFIX_RULE: Final = re.compile(r"(?:\.[a-z]\w*+){1,2}|\.DEFAULT")
 
 
 def parse_make(source: str, rows: Rows) -> None:
-    """Reads a Makefile.
-
-    Raises:
-        Unreadable: it is too large.
-    """
-    _Reader(source, rows).read()
+    """Reads a Makefile. Raises `Unreadable` where it is too large."""
+    _MakeReader(source, rows).read()
 
 
-class _Reader:
-    """Reads logical lines.
-
-    Attributes:
-        at: the number of the last line that was read.
-        rule: the targets of the rule that recipe lines belong to; None where a line that begins with a tab is no part
-            of a recipe.
-        reached: the last line of that rule.
-        under: the conditionals that are open.
-    """
+class _MakeReader:
+    """Reads logical lines. `rule` has the targets of the rule that recipe lines belong to, `reached` is its last line,
+    and `under` has the conditionals that are open."""
 
     def __init__(self, source: str, rows: Rows) -> None:
         self.lines, self.rows, self.at = source.split("\n"), rows, 0

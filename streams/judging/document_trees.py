@@ -49,11 +49,7 @@ class _Event(NamedTuple):
 
 
 def parse_json(source: str, rows: Rows) -> None:
-    """Reads a JSON text (RFC 8259, strictly).
-
-    Raises:
-        Unreadable: it has a syntax error, or is too large.
-    """
+    """Reads a JSON text (RFC 8259, strictly). Raises `Unreadable` for a syntax error, or a text that is too large."""
     try:
         json.loads(source, parse_int=str, parse_float=str, parse_constant=_refuse)
         _Builder(source, rows, _tokens(source)).read()
@@ -67,12 +63,7 @@ def _refuse(name: str) -> Any:
     raise ValueError(name)
 
 
-_BRACKETS: Final[dict[str, Literal["mapping", "list", "end"]]] = {
-    "{": "mapping",
-    "[": "list",
-    "}": "end",
-    "]": "end",
-}
+_BRACKETS: Final[dict[str, Literal["mapping", "list", "end"]]] = {"{": "mapping", "[": "list", "}": "end", "]": "end"}
 
 
 def _tokens(source: str) -> Iterator[_Event]:
@@ -91,11 +82,7 @@ def _tokens(source: str) -> Iterator[_Event]:
 
 
 def parse_yaml(source: str, rows: Rows) -> None:
-    """Reads a stream of YAML documents; each of them is a root.
-
-    Raises:
-        Unreadable: it is no YAML, or too large.
-    """
+    """Reads YAML; each document is a root. Raises `Unreadable` for what is no YAML, or too large."""
     import yaml  # here, since lanes and commands that judge no YAML do without it
 
     library = cast("Any", yaml)  # it has no types
@@ -144,11 +131,7 @@ def _events(source: str, events: Iterator[Any]) -> Iterator[_Event]:
 
 
 class _Builder:
-    """Makes entries of events.
-
-    Attributes:
-        anchors: the shapes and values that aliases repeat.
-    """
+    """Makes entries of events; `anchors` has the shapes and values that aliases repeat."""
 
     def __init__(self, source: str, rows: Rows, events: Iterator[_Event]) -> None:
         self.rows, self.events = rows, events
@@ -168,17 +151,8 @@ class _Builder:
         return bisect_right(self.breaks, index - 1) + 1
 
     def _add(self, event: _Event, parent: int, key: str | int | None, first: int = 0) -> int:
-        """Adds what begins with an event.
-
-        Args:
-            event: the first one of it.
-            parent: the entry that it stands in.
-            key: in that entry; None where no name leads to it.
-            first: the line of the key, where that is before.
-
-        Returns:
-            The last line of it.
-        """
+        """Adds what begins with an event; returns its last line. Without a `key` no name leads to it; `first` is the
+        key's line."""
         self.nodes += 1
         if self.nodes > 2 * MAX_ENTRIES:
             raise Unreadable("too-large")
@@ -279,15 +253,10 @@ def _dotted(raw: str) -> list[str]:
 
 
 def parse_toml(source: str, rows: Rows, original: str) -> None:
-    """Reads a TOML document.
+    """Reads a TOML document whose lines end with a line feed; `original` has them as they stand, some of which are
+    errors.
 
-    Args:
-        source: its lines end with a line feed.
-        rows: takes the entries.
-        original: the same with the ends of lines as they stand, some of which are errors.
-
-    Raises:
-        Unreadable: it has a syntax error, is too large, or the two readers differ.
+    Raises `Unreadable` for a syntax error, a text that is too large, or one that the two readers take differently.
     """
     data = source.encode()
     if len(data) > MAX_TOML_BYTES or sum(map(data.count, (b",", b"[", b"{", b"\\", b"\n"))) > MAX_MARKS:
@@ -358,9 +327,8 @@ def _parts(node: Node) -> list[Node]:
 class _Walk:
     """Makes entries of the nodes of a grammar, each beside the value that the parser has there.
 
-    Attributes:
-        made: the tables so far, by the entry that they stand in and their key.
-        latest: the place of the last item of each array of tables.
+    `made` has the tables so far, by the entry that they stand in and their key, `latest` the place of the last item of
+    each array of tables.
     """
 
     def __init__(self, rows: Rows, data: bytes) -> None:
@@ -408,11 +376,7 @@ class _Walk:
                 self._value(part, row, at, value[at], part.start_point.row + 1, part.end_point.row + 1)
 
     def _table(self, row: int, members: Any, keys: list[str], line: int, element: bool = False) -> tuple[int, Any]:
-        """The table that a header means, or the last one of an array of tables, with the parser's value; made if new.
-
-        Args:
-            element: it begins the next item of an array.
-        """
+        """The table of a header, or the last one of an array of tables, with the parser's value; made if new."""
         for left, key in zip(range(len(keys) - 1, -1, -1), keys, strict=True):
             row, members = self._made(row, key, members, line)
             if isinstance(members, list):
@@ -442,11 +406,7 @@ _NESTING: Final = 16
 
 
 def parse_markdown(source: str, rows: Rows) -> None:
-    """Reads a Markdown document.
-
-    Raises:
-        Unreadable: it is too large, or nests too deeply.
-    """
+    """Reads a Markdown document. Raises `Unreadable` where it is too large, or nests too deeply."""
     if len(source) > MAX_TEXT or source.count("\n") > MAX_LINES:
         raise Unreadable("too-large")
     environment: dict[str, object] = {}

@@ -13,6 +13,7 @@ from ...codecs.unicode_text import nfkc
 from .checks import Check, Held, HeldReason, Operator, Source, Value
 from .document_lines import Document, Format, Rows, Unreadable, parse_env, parse_ini, parse_make
 from .document_trees import headings_named, parse_json, parse_markdown, parse_toml, parse_yaml
+from .facts import MAX_FOUND
 from .index import literal_of, value_of
 from .values import Text, compare, same_items, value_of_text
 
@@ -22,13 +23,8 @@ MAX_CANDIDATES: Final = 5
 
 
 class Named(NamedTuple):
-    """What a name means.
-
-    Attributes:
-        rows: the entries, in the document's order.
-        others: further entries whose path ends in the name.
-        doubt: the reason why there may be other ones.
-    """
+    """The entries that a name means, in the document's order; further ones whose path ends in it (`others`); and the
+    reason why there may be other ones."""
 
     rows: tuple[int, ...] = ()
     others: tuple[int, ...] = ()
@@ -38,14 +34,8 @@ class Named(NamedTuple):
 def find(
     document: Document, name: str, within: frozenset[int] | None = None, lines: tuple[int, int] | None = None
 ) -> Named:
-    """The entries that a name means.
-
-    Args:
-        document: the document.
-        name: `a.b`, `a.0.b`, `a[0].b`, `/a/b/0`, the end of such a path, or a heading; in NFKC.
-        within: the entries in which alone it is looked for.
-        lines: first and last line, from 1: only entries that begin there.
-    """
+    """The entries of a `document` that a `name` means: `a.b`, `a.0.b`, `a[0].b`, `/a/b/0`, the end of such a path, or a
+    heading; in NFKC. Only those in the entries `within`, and those that begin in the `lines`."""
     if document.format == "markdown":
         rows = [
             row
@@ -146,7 +136,6 @@ MAX_ITEMS: Final = 4_000
 """Items of a list that a check is compared with, those of inner lists included; a check declares far fewer."""
 MAX_ROWS: Final = 100
 """Entries of one name whose lines are looked at."""
-MAX_FOUND: Final = 200
 _DECIDED: Final = frozenset(("defines", "equals", "compare", "members"))
 
 _NAMES: Final[Mapping[Format, str]] = {
@@ -183,14 +172,8 @@ def format_of(path: str) -> Format | None:
 
 
 def parse_document(source: Source) -> Document | None:
-    """Parses a file of one of the formats.
-
-    Args:
-        source: the whole text of the file; its `lines` do not matter here.
-
-    Returns:
-        The document; None where the name is that of no format, or the text of a `.conf` file is none of the INI family.
-    """
+    """Parses a file of one of the formats, whole; None where its name is that of none, or the text of a `.conf` file is
+    none of the INI family."""
     known = format_of(source.path)
     if known is None:
         return None
@@ -236,17 +219,11 @@ def _read(known: Format, original: str, rows: Rows) -> None:
 
 
 def verify_document(check: Check, document: Document, source: Source) -> Held:
-    """Whether a check holds in a document.
+    """Whether `defines`, `equals`, `compare` or `members` holds in a `document` of the `source`, in whose lines an
+    entry must begin; the check's `not` is left aside.
 
-    Args:
-        check: `defines`, `equals`, `compare` or `members`; its `not` is left to the caller. `in` names an enclosing
-            key, section, target or heading.
-        document: the result of `parse_document` on the source.
-        source: the file; only what begins in its `lines` counts.
-
-    Returns:
-        The result. `equals`, `compare` and `members` are false where the one key of that name has another literal,
-        `defines` where the last component of the symbol occurs nowhere in the file.
+    Values are false where the one key of that name has another literal, `defines` where the symbol's last component
+    occurs nowhere in the file.
     """
     if check.name not in _DECIDED:
         return Held(None, "unlisted-language")
@@ -261,12 +238,8 @@ def verify_document(check: Check, document: Document, source: Source) -> Held:
 
 
 def verify_json_value(check: Check, value: Any) -> Held:
-    """Whether a check holds in a JSON value that was decoded already, such as a tool's structured result.
-
-    Args:
-        check: as for `verify_document`, with keys as `a.b` or a JSON Pointer; its `not` is left to the caller.
-        value: dictionaries, lists, texts, numbers, booleans and None.
-    """
+    """Whether a check holds in a JSON value that was decoded already; as `verify_document`, with keys as `a.b` or a
+    JSON Pointer."""
     if check.name not in _DECIDED:
         return Held(None, "unlisted-language")
     if check.lines is not None:

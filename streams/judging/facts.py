@@ -24,27 +24,14 @@ TOO_LARGE: Final = Held(None, "too-large")
 
 
 def verify_text(check: Check, source: Source) -> Held:
-    """Whether a check on text holds in a file, or in the lines of it that are looked at; its `not` is left aside.
-
-    Args:
-        check: one of those above. Its own `path`, `in` and `lines` are in `source` already.
-        source: the file. Its `lines` are the whole scope, which counts as read whole where the file was and has them.
-
-    Returns:
-        What it comes to, with the lines of the file where it holds or is false.
-    """
+    """Whether a check on text holds in the lines of a file that are looked at; its `not`, `path`, `in` and `lines` are
+    left aside. `source.lines` is the whole scope."""
     return _VERIFIERS[check.name](check, source, _region(source))
 
 
 class _Region(NamedTuple):
-    """The text that is looked at.
-
-    Attributes:
-        text: in NFKC, with its line feeds. NFKC joins nothing across a line feed, so lines stay lines.
-        first: the number of its first line.
-        whole: nothing of it is missing.
-        open_end: more may stand behind its last character, which would make its last word another.
-    """
+    """The text that is looked at, in NFKC, which joins nothing across a line feed; the number of its first line;
+    whether nothing of it is missing; and whether more may stand behind its last character."""
 
     text: str
     first: int
@@ -97,10 +84,10 @@ def looks_like(identifier: str, text: str) -> bool:
 
 def _shown(line: str) -> str:
     """A line as `Held.found` tells it."""
-    return line.strip()[:_LONGEST_FOUND]
+    return line.strip()[:MAX_FOUND]
 
 
-_LONGEST_FOUND: Final = 200
+MAX_FOUND: Final = 200
 _ESCAPED: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|x([0-9A-Fa-f]{2})|U([0-9A-Fa-f]{8}))")
 
 
@@ -225,17 +212,11 @@ def inner(quote: str) -> str:
 
 
 def find_quote(quote: str, text: str, *, most: int = 1, open_end: bool = False) -> list[int] | None:
-    """Where a quote stands without cutting an identifier or a number, but for an end that has `…`.
+    """The first places of a quote in a text, `most` at most, that cut no identifier or number, but for an end that has
+    `…`.
 
-    Args:
-        quote: as `quote_of` returns it, and `text` as `flat` does; `text` may hold line ends where the quote has no
-            white space.
-        text: what is searched.
-        most: how many places are wanted.
-        open_end: a quote that ends where the text ends is passed over.
-
-    Returns:
-        Its first places in code points, `most` at most; None where too many others would have to be passed over.
+    Both are without runs of white space (`quote_of`, `flat`). With `open_end` a quote that ends where the text ends is
+    passed over. None where too many places would have to be passed over.
     """
     found: list[int] = []
     steps = 0
@@ -267,18 +248,18 @@ _STEP: Final = 64
 _UNSPACED: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_WORD: Final = rf"[^\W{_UNSPACED}]"
+IN_WORD: Final = rf"[^\W{_UNSPACED}]"
 # Made when they are asked for: it takes as long as many a short command has.
 
 
 @cache
 def _run() -> re.Pattern[str]:
-    return re.compile(f"{_WORD}+")
+    return re.compile(f"{IN_WORD}+")
 
 
 _INSIDE: Final = "|".join(
     (
-        rf"(?<={_WORD})(?=-?{_WORD})|(?<={_WORD}-)(?={_WORD})",  # `foobar`, `max-retries`, `2026-05-25`
+        rf"(?<={IN_WORD})(?=-?{IN_WORD})|(?<={IN_WORD}-)(?={IN_WORD})",  # `foobar`, `max-retries`, `2026-05-25`
         r"(?<=\d)(?=[.,:/'⁄]\d)|(?<=\d[.,:/'⁄])(?=\d)",  # `1.2`, `1,000`, `10:30`, `1/2`, `1'000`
         r"(?<![\w)\]][-−])(?<=[-−])(?=\.?\d)",  # a sign, where it is no minus between two things
         r"(?<![\w)\].]\.)(?<=\.)(?=\d)",  # `.5`
@@ -343,12 +324,8 @@ _ELSEWHERE: Final = Held(None, "other-substrate")
 
 
 def verify_tree(check: Check, tracked: bool | None) -> Held:
-    """Whether `exists` or `missing` holds.
-
-    Args:
-        check: one of the two.
-        tracked: the path is in the tree that was looked at; None where it is there untracked, or may not be looked at.
-    """
+    """Whether `exists` or `missing` holds. `tracked` is None for a path that is there untracked, or may not be looked
+    at."""
     if tracked is None:
         return _ELSEWHERE
     return Held(True) if tracked is (check.name == "exists") else Held(False, "differs")
@@ -358,14 +335,10 @@ def verify_tree(check: Check, tracked: bool | None) -> Held:
 
 
 def verify_last_changed(check: Check, changed_at_ns: int | None, commit: str | None, offset_seconds: int = 0) -> Held:
-    """Whether `last_changed(path, op, time)` holds.
+    """Whether a `check` `last_changed(path, op, time)` holds of the newest reachable `commit` that touched the path.
 
-    Args:
-        check: the check.
-        changed_at_ns: the date of the newest reachable commit that touched the path, in nanoseconds since 1970; None
-            where there is none, or it was not found.
-        commit: that commit.
-        offset_seconds: how many seconds from UTC where it was made: a day named without a zone may be the day there.
+    `changed_at_ns` is its date in nanoseconds since 1970, None where there is none; `offset_seconds` how many seconds
+    it was made from UTC: a day named without a zone may be the day there.
     """
     if changed_at_ns is None:
         return NOT_FOUND
@@ -378,12 +351,7 @@ def _second(time: int, offset: int) -> Stretch:
 
 
 def verify_modified(check: Check, mtime_ns: int | None) -> Held:
-    """Whether `modified(path, op, time)` holds.
-
-    Args:
-        check: the check.
-        mtime_ns: the file's modification time in nanoseconds since 1970; None where it is not known.
-    """
+    """Whether `modified(path, op, time)` holds. `mtime_ns` is in nanoseconds since 1970; None where it is not known."""
     return NOT_FOUND if mtime_ns is None else _time(check, Stretch(mtime_ns, mtime_ns + 1))
 
 
@@ -406,16 +374,11 @@ class PeerFacts(NamedTuple):
 
 
 def verify_peer(check: Check, facts: PeerFacts | None, uid_of_name: Callable[[str], int | None]) -> Held:
-    """Whether `peer(uid=, gid=, pid=, user=)` holds: all that it names.
+    """Whether a `check` `peer(uid=, gid=, pid=, user=)` holds: all that it names, with nothing told of what the peer
+    is.
 
-    Args:
-        check: the check.
-        facts: of the peer; None where nobody was connected to.
-        uid_of_name: the uid of a user of this host; None for one that it does not know.
-
-    Returns:
-        Whether it holds, and nothing of what the peer is. An id that a namespace hides is undecided, as is a user whom
-        this host does not know.
+    `facts` are None where nothing was connected to; `uid_of_name` gives the uid of a user of this host. An id that a
+    namespace hides is undecided, as is a user whom this host does not know.
     """
     if facts is None:
         return NOT_FOUND
@@ -441,12 +404,8 @@ _OVERFLOW: Final = frozenset((65534, 2**32 - 1))
 
 
 def verify_subscribers(check: Check, count: int | None) -> Held:
-    """Whether `count(subscribers, op, number)` holds of a channel.
-
-    Args:
-        check: a check; any other than this one is not for the channel to decide.
-        count: the subscribers that it reports; None where it reports none.
-    """
+    """Whether `count(subscribers, op, number)` holds of a channel that reports this count, or none; any other check is
+    undecided."""
     if check.name != "count" or check.text("pattern") != "subscribers" or check.named:
         return _ELSEWHERE
     if count is None:
@@ -495,18 +454,12 @@ def _under(path: str, recorded: str) -> bool:
 
 
 def verify_only_in(check: Check, files: Iterable[tuple[str, bool | None]], *, whole: bool) -> Held:
-    """Whether `only_in(identifier, [paths])` holds.
+    """Whether a `check` `only_in(identifier, [paths])` holds: each of the paths has a file with it, and no other file
+    has it.
 
-    Args:
-        check: the check.
-        files: of each file that was looked at its path and whether it has the identifier: the opposite of what
-            `absent(identifier)` comes to in it, None where that is undecided.
-        whole: these are all tracked files but those that surely do not have the identifier, and none of them was too
-            large, denied, binary, a pointer or a submodule.
-
-    Returns:
-        True where each of the paths has a file with it and no other file has it; false, with the path, where another
-        file has it. Undecided where that file may be one that the check means.
+    `files` has of each file its path and whether it has the identifier (the opposite of what `absent(identifier)` comes
+    to there). `whole`: any other tracked file surely has it not, and none was too large, denied, binary, a pointer or a
+    submodule.
     """
     named = _paths(check)
     if named is None:
@@ -553,15 +506,10 @@ class Standing(NamedTuple):
 
 
 def standing_of(quote: str, sources: Iterable[Source], *, whole: bool) -> Standing:
-    """Where a text stands in the files of a scope.
+    """Where a quote stands in the files of a scope: the counts by path, without definitions.
 
-    Args:
-        quote: of a check, as `parse_check` gives it.
-        sources: the files of the scope; those that surely hold no part of it may be left out.
-        whole: no other file of the scope may hold it.
-
-    Returns:
-        The counts by path, without definitions; not whole where a file is not, or may hold the text in another form.
+    `sources` may leave files out that surely hold no part of it; `whole`: no other file of the scope may hold it. The
+    answer is not whole where a file is not, or may hold the text in another form.
     """
     counts: dict[str, int] = {}
     for source in sources:
@@ -576,13 +524,11 @@ def standing_of(quote: str, sources: Iterable[Source], *, whole: bool) -> Standi
 
 
 def came(before: Standing | None, after: Standing | None) -> Held:
-    """Whether a text came into a scope: it stands nowhere in it before, and in a file of it after.
+    """Whether a text came into a scope: it stands nowhere in it before, and in a file of it after; for one that went,
+    the other way round.
 
-    For a text that went, the two are given the other way round.
-
-    Returns:
-        False where it stands in the scope, and no more often than before: at most it moved. Undecided where it stood
-        there already and stands there more often, and where it never stands there.
+    False where it stands in the scope no more often than before: at most it moved. Undecided where it stood there
+    already and stands there more often, and where it never stands there.
     """
     if before is None or after is None:
         return NOT_WHOLE
@@ -622,17 +568,11 @@ class SinceFacts(NamedTuple):
 
 
 def verify_since(check: Check, facts: SinceFacts | None) -> Held:
-    """Whether `added`, `deleted`, `renamed`, `touched` or `unchanged` holds.
+    """Whether `added`, `deleted`, `renamed`, `touched` or `unchanged` holds, its `not` left aside.
 
-    A definition, text or file was added where it is there now and was nowhere in the scope at `since`. That it is
-    gone, and that no other file was touched, needs that no untracked file is left that may have it.
-
-    Args:
-        check: one of these.
-        facts: what was seen; None where `since` names no commit or tree, or several.
-
-    Returns:
-        What it comes to, `not` left aside. Undecided where `since` is no ancestor of what is looked at.
+    A definition, text or file was added where it is there now and was nowhere in the scope at `since`. That it is gone,
+    and that no other file was touched, needs that no untracked file is left that may have it. Undecided without `facts`
+    (`since` names no commit or tree, or several), and where `since` is no ancestor.
     """
     if facts is None:
         return NOT_FOUND
@@ -730,17 +670,11 @@ class CommitFacts(NamedTuple):
 
 
 def verify_commit(check: Check, facts: CommitFacts | None) -> Held:
-    """Whether `commit`, `changed`, `introduced` or `removed` holds.
+    """Whether `commit`, `changed`, `introduced` or `removed` holds of the commit that the check's hash names.
 
     A quote is introduced where it stands in no file of the scope before and in one after, and removed the other way
-    round: a line that only moved is neither.
-
-    Args:
-        check: one of these.
-        facts: of the commit that its hash names; None where there is none, or several.
-
-    Returns:
-        What it comes to, with the commit; undecided where the hash is no hash of this commit in 7 digits or more.
+    round: a line that only moved is neither. Undecided without `facts`, and where the hash is none of this commit in 7
+    digits or more.
     """
     named = check.text("hash" if check.name == "commit" else "commit").lower()
     if facts is None or _HASH.fullmatch(named) is None or not facts.hash.lower().startswith(named):

@@ -178,14 +178,8 @@ class Region(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Return(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A return.
-
-    Attributes:
-        extent: all of it.
-        lines: first and last line.
-        value: what is returned; None for nothing.
-        tail: no statement says so: a body that is an expression, or its last one.
-    """
+    """A return: all of it, its lines, and what is returned, if anything. A `tail` is a body that is an expression, or
+    its last one, without a statement that says so."""
 
     extent: Extent
     lines: tuple[int, int]
@@ -194,13 +188,8 @@ class Return(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Raise(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A raise or throw; in Go, Rust and C also a return of an error.
-
-    Attributes:
-        error: the text of what names the error, without white space and arguments; empty where it is not written.
-        extent: all of it.
-        lines: first and last line.
-    """
+    """A raise or throw; in Go, Rust and C also a return of an error. `error` is the text of what names it, without
+    white space and arguments; empty where it is not written."""
 
     error: str
     extent: Extent
@@ -231,7 +220,7 @@ class FileIndex(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """What a file of source code holds.
 
     Attributes:
-        language: its name in `languages.languages()`.
+        language: its name in `languages.language_of`.
         problem: why it cannot be read; then it has nothing else.
         definitions: in the order of the file, as all that follow.
         package: the names of the package that the file says it belongs to.

@@ -30,8 +30,7 @@ from .index import (
     literal_of,
     packed_roles,
 )
-from .language import Language
-from .languages import grammar_of, language_of
+from .languages import Language, grammar_of, language_of
 from .values import Reading, read
 
 if TYPE_CHECKING:
@@ -68,15 +67,8 @@ _ARGUMENTS_OF_TYPES: Final = re.compile(r"[\[<](?!.*[>\]]\.).*", re.DOTALL)
 
 
 def build_index(language: str, data: bytes) -> FileIndex:
-    """The index of a file.
-
-    Args:
-        language: a name of `languages.languages()`.
-        data: the file's bytes, in UTF-8; a byte order mark is left aside.
-
-    Returns:
-        It; its `problem` says why there is none. Never raises for any bytes.
-    """
+    """The index of a file in a language of the list, from its bytes in UTF-8. Its `problem` says why there is none;
+    never raises for any bytes."""
     known = language_of(language)
     grammar, query = grammar_of(language), _query(language)
     if grammar is None or query is None:
@@ -337,11 +329,7 @@ class _Building:
         return one.parts["name"][-1].id in given and not (around and around[-1].sort == "function")
 
     def _definition(
-        self,
-        one: _Subject,
-        whole: Extent,
-        around: Sequence[_Scope],
-        parameters: Mapping[int, tuple[Parameter, ...]],
+        self, one: _Subject, whole: Extent, around: Sequence[_Scope], parameters: Mapping[int, tuple[Parameter, ...]]
     ) -> Definition | None:
         named = one.parts["name"][-1]
         name = self._name(named)

@@ -85,11 +85,8 @@ def tokens_of(sentence: str) -> tuple[Token, ...]:
 
 
 def _end(sentence: str, spans: list[Token]) -> int:
-    """Where a sentence ends, without what stands behind its period and closes nothing, and without closing marks before
-    the period that close nothing either: `.»`, `.`)`, `.\\"`, `».`.
-
-    A character that may belong to a name (`foo_`, `save!`) goes only from behind the period. An ellipsis stays.
-    """
+    """Where a sentence ends, without what stands behind its period or before it and closes nothing. A character that
+    may belong to a name (`foo_`, `save!`) goes only from behind the period. An ellipsis stays."""
     if (sentence[-1:].isalnum() or sentence[-1:] == ".") and sentence[-2:-1].isalnum():
         return len(sentence)
     says = [any(map(str.isalnum, _ESCAPE.sub("", one.text))) for one in spans]
@@ -314,11 +311,8 @@ def number_in(token: Token) -> int | Decimal | None:
 def read(kind: str, token: Token) -> str | None:
     """The argument that a token is, as a check writes it; None where it is none of that kind beyond doubt.
 
-    Args:
-        kind: `symbol`, `callee` (also a call with arguments), `macro`, `name`, `module`, `identifier`, `hash`, `path`,
-            `changelog`, `quote`, `expression` (quote or constant), `value`, `literal`, `constant`, `number`,
-            `version` or `time`.
-        token: any.
+    Kinds are `symbol`, `callee` (also a call with arguments), `macro`, `name`, `module`, `identifier`, `hash`, `path`,
+    `changelog`, `quote`, `expression` (quote or constant), `value`, `literal`, `constant`, `number`, `version`, `time`.
     """
     text = token.text
     if token.kind in ("mark", "odd"):
@@ -475,13 +469,8 @@ Confirmations = Mapping[str, frozenset[str]]
 
 @lru_cache(maxsize=256)  # a sentence is compared again where an index proves more of it
 def mentions(tokens: tuple[Token, ...], checks: tuple[Check, ...], path: str | None) -> tuple[frozenset[Mention], ...]:
-    """Of each token the arguments that it says.
-
-    Args:
-        tokens: of the sentence.
-        checks: of the assertion.
-        path: the file that checks without a path were held against.
-    """
+    """Of each token the arguments of the checks that it says. `path` is the file that checks without one were held
+    against."""
     said: list[set[Mention]] = [set() for _ in tokens]
     for number, check in enumerate(checks):
         for parameter, value in arguments(check, path):

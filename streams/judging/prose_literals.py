@@ -108,7 +108,7 @@ SYMBOLIC: Final = frozenset(_GUARD["symbolic"].split())
 Form = Literal["url", "email", "hash", "moment", "clock", "address", "version", "path", "name", "flag", "number"]
 
 
-class Found(NamedTuple):
+class ProseLiteral(NamedTuple):
     """A literal and where it stands: code points, half open."""
 
     form: Form
@@ -251,18 +251,18 @@ MEMO_LENGTH: Final = 500
 """Characters of a text whose literals are kept: a sentence's words are asked about many times over."""
 
 
-def literals(text: str) -> list[Found]:
+def literals(text: str) -> list[ProseLiteral]:
     """Every literal of a text, in the order in which they stand. `text` is NFKC already."""
     return list(_kept(text)) if len(text) <= MEMO_LENGTH else _searched(text)
 
 
 @lru_cache(maxsize=4096)
-def _kept(text: str) -> tuple[Found, ...]:
+def _kept(text: str) -> tuple[ProseLiteral, ...]:
     return tuple(_searched(text))
 
 
-def _searched(text: str) -> list[Found]:
-    found: list[Found] = []
+def _searched(text: str) -> list[ProseLiteral]:
+    found: list[ProseLiteral] = []
     for form, needed, pattern, accept in _FORMS:
         if needed.search(text) is None:
             continue
@@ -274,7 +274,7 @@ def _searched(text: str) -> list[Found]:
                 continue
             start = match.start()
             end = start + len(taken)
-            found.append(Found(form, taken, start, end))
+            found.append(ProseLiteral(form, taken, start, end))
             pieces += (text[past:start], "\0" * len(taken))
             past = end
         if pieces:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple
 
 from ...codecs.unicode_text import nfkc
+from .facts import IN_WORD, flat
 from .prose_literals import (
     EXTENSIONS,
     MONTHS,
@@ -26,12 +27,7 @@ from .prose_literals import (
     quotes,
 )
 
-# Scripts that put no space between words: there, a boundary is nothing that could be tested.
-_UNSPACED: Final = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-)
-_IN_WORD: Final = rf"[^\W{_UNSPACED}]"
-_WORD_EDGE: Final = re.compile(_IN_WORD)
+_WORD_EDGE: Final = re.compile(IN_WORD)
 _NUMBER: Final = re.compile(
     r"(?P<sign>[$€£¥]|[+\u2212-])?"
     r"(?P<digits>0[xX][0-9A-Fa-f]+|\d[\d,_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)"
@@ -51,16 +47,8 @@ MOST_REJECTED: Final = 64
 
 
 def stands(kind: str, text: str, content: str) -> bool:
-    """Whether a term of this kind stands in a text: what `expression` finds, without one where the term is plain.
-
-    Most terms are words and names, and each of them is looked for in few texts: making an expression takes longer than
-    searching with it.
-
-    Args:
-        kind: of the term.
-        text: of the term.
-        content: the text that is searched.
-    """
+    """Whether a term (`kind` and `text`) stands in a `content`: what `expression` finds, without one where the term is
+    plain, which is faster."""
     if kind in _WRITERS and (kind != "word" or text in _SPOKEN or "'" in text or "’" in text):
         return _stands_written(kind, text, content)
     found = _stands_bounded(text, content)
@@ -166,8 +154,8 @@ def _components(name: str) -> tuple[str, ...]:
 
 
 def _bounded(text: str) -> str:
-    before = rf"(?<!{_IN_WORD})" if _WORD_EDGE.match(text[:1]) else ""
-    after = rf"(?!{_IN_WORD})" if _WORD_EDGE.match(text[-1:]) else ""
+    before = rf"(?<!{IN_WORD})" if _WORD_EDGE.match(text[:1]) else ""
+    after = rf"(?!{IN_WORD})" if _WORD_EDGE.match(text[-1:]) else ""
     return f"{before}{re.escape(text)}{after}"
 
 
@@ -303,23 +291,18 @@ class Presence(NamedTuple):
         return bool(self.found) and not self.missing
 
 
-def normalised(text: str) -> str:
-    """A text in NFKC, with one space for each run of white space."""
-    return " ".join(nfkc(text).split())
-
-
 class Content:
     """A text that is searched for terms: normalised once, case-folded only where a word asks for it.
 
     Args:
         text: any.
-        is_normal: it is what `normalised` returned.
+        is_normal: it is what `flat` returned.
     """
 
     __slots__ = ("_folded", "text")
 
     def __init__(self, text: str, *, is_normal: bool = False) -> None:
-        self.text = text if is_normal else normalised(text)
+        self.text = text if is_normal else flat(text)
         self._folded: str | None = None
 
     def holds(self, term: Term) -> bool:
@@ -350,13 +333,8 @@ def presence(terms: Iterable[Term], content: Content | str) -> Presence:
 
 
 def terms_of(text: str, substrate_class: str = "", locator: Mapping[str, Any] | None = None) -> Terms:
-    """The terms of an assertion's text. Words that only say where to look are no terms.
-
-    Args:
-        text: the assertion's.
-        substrate_class: of the look; it shows which words are only places.
-        locator: of the look; its values are only places.
-    """
+    """The terms of an assertion's `text`. Words that only say where to look, by the look's `substrate_class` and
+    `locator`, are no terms."""
     text = nfkc(text)
     spans, rest = _set_off(text)
     places = _Places(rest, spans, substrate_class, locator or {})
@@ -373,12 +351,8 @@ def terms_of(text: str, substrate_class: str = "", locator: Mapping[str, Any] | 
 
 
 def _held(text: str, marked: list[tuple[int, Term]]) -> list[tuple[int, Term]]:
-    """The terms as they stand, but for one that the text itself does not hold: in a text so dense that no literal can
-    be told in it, all that stands between white space.
-
-    Each different term is looked for once, and at most `MAX_HELD` of them: a text of nothing but numbers holds as many
-    as it has characters, and to look for each takes time that grows with the square of its length.
-    """
+    """The terms, but where the text is so dense that not all of them stand in it: then all that stands between white
+    space. At most `MAX_HELD` are looked for, since a text of nothing but numbers holds as many as it has characters."""
     whole = Content(text)
     held: dict[Term, bool] = {}
     chunks: list[tuple[int, str]] | None = None
@@ -543,14 +517,8 @@ _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 def shares_a_term(pattern: str, text: str, terms: Terms, regex: bool = False) -> bool:
     """Whether a locator's pattern is about the assertion: else `pattern=the` would prove anything (observing.md).
 
-    It is, when a term of the assertion stands in the pattern, or a literal or a content word of the pattern in the
-    assertion's text (its place left out). Of a regular expression only the literal characters count.
-
-    Args:
-        pattern: the locator's.
-        text: the assertion's.
-        terms: of the assertion (`terms_of`).
-        regex: whether the pattern is a regular expression.
+    It is where one of the assertion's `terms` stands in the pattern, or a literal or a content word of the pattern in
+    the assertion's `text`. Of a `regex` only the literal characters count.
     """
     if regex:
         pattern = re.sub(r"[.*+?^$|()]", " ", _ESCAPED.sub(r"\1", _CLASSES.sub(" ", pattern)))

@@ -50,44 +50,37 @@ class Escapes(NamedTuple):
 _COMMON: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\\": "\\", "'": "'", '"': '"'}
 _C: Final = {**_COMMON, "a": "\a", "v": "\v"}
 
-PYTHON: Final = Escapes({**_C, "N": None}, frozenset(("x", "u", "U", "octal")), line="join", unknown="keep")
-GO: Final = Escapes(_C, frozenset(("x", "u", "U", "octal")), bytes=True)
-SCRIPT: Final = Escapes({**_COMMON, "v": "\v", "0": "\0"}, frozenset(("x", "u", "braced")), line="join", unknown="drop")
-JAVA: Final = Escapes({**_COMMON, "s": " "}, frozenset(("u", "octal")))
-RUST: Final = Escapes(
-    {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "'": "'", '"': '"'},
-    frozenset(("x", "braced")),
-    bytes=True,
-    line="strip",
-)
-C: Final = Escapes(
-    {**_C, "?": "?"}, frozenset(("x", "u", "U", "octal")), hex_digits=8, short_hex=True, bytes=True, line="join"
-)
-SHARP: Final = Escapes({**_C, "0": "\0"}, frozenset(("x", "u", "U")), hex_digits=4, short_hex=True)
-RUBY: Final = Escapes(
-    {**_C, "e": "\x1b", "s": " ", "#": "#"},
-    frozenset(("x", "u", "octal", "braced")),
-    short_hex=True,
-    bytes=True,
-    line="join",
-    unknown="drop",
-)
-QUOTED_ONCE: Final = Escapes({"\\": "\\", "'": "'"}, frozenset(), unknown="keep")
-"""Ruby's single quotes."""
-SHELL: Final = Escapes({one: one for one in '"\\$`'}, frozenset(), line="join", unknown="keep")
-"""The shell's double quotes."""
+ESCAPES: Final[Mapping[str, Escapes]] = {
+    "PYTHON": Escapes({**_C, "N": None}, frozenset(("x", "u", "U", "octal")), line="join", unknown="keep"),
+    "GO": Escapes(_C, frozenset(("x", "u", "U", "octal")), bytes=True),
+    "SCRIPT": Escapes({**_COMMON, "v": "\v", "0": "\0"}, frozenset(("x", "u", "braced")), line="join", unknown="drop"),
+    "JAVA": Escapes({**_COMMON, "s": " "}, frozenset(("u", "octal"))),
+    "RUST": Escapes(
+        {**{mark: _COMMON[mark] for mark in "ntr\\'\""}, "0": "\0"},
+        frozenset(("x", "braced")),
+        bytes=True,
+        line="strip",
+    ),
+    "C": Escapes(
+        {**_C, "?": "?"}, frozenset(("x", "u", "U", "octal")), hex_digits=8, short_hex=True, bytes=True, line="join"
+    ),
+    "SHARP": Escapes({**_C, "0": "\0"}, frozenset(("x", "u", "U")), hex_digits=4, short_hex=True),
+    "RUBY": Escapes(
+        {**_C, "e": "\x1b", "s": " ", "#": "#"},
+        frozenset(("x", "u", "octal", "braced")),
+        short_hex=True,
+        bytes=True,
+        line="join",
+        unknown="drop",
+    ),
+    "QUOTED_ONCE": Escapes({"\\": "\\", "'": "'"}, frozenset(), unknown="keep"),  # Ruby's single quotes
+    "SHELL": Escapes({mark: mark for mark in '"\\$`'}, frozenset(), line="join", unknown="keep"),  # double quotes
+}
+"""By language, as `data/languages.toml` names them."""
 
 
 def decode(text: str, escapes: Escapes) -> str | None:
-    """The characters that the inside of a string literal means.
-
-    Args:
-        text: what stands between the quotes.
-        escapes: of its language.
-
-    Returns:
-        None where that cannot be told.
-    """
+    """The characters that the inside of a string literal means; None where that cannot be told."""
     if "\\" not in text:
         return _whole(text)
     unclear = False
@@ -166,20 +159,15 @@ _MAX_PRECISION: Final = 15
 """Digits that every machine's fractions keep."""
 
 
-class Found(NamedTuple):
+class LiteralValue(NamedTuple):
     """The value of a literal. Where None is told instead of it, it is computed."""
 
     value: Value
 
 
 class Reading(NamedTuple):
-    """A file whose literals are read.
-
-    Attributes:
-        data: its text in UTF-8.
-        values: how a literal is read, by node type.
-        bounded: whole numbers of its language wrap around at some size.
-    """
+    """A file whose literals are read: its text in UTF-8, how a literal is read by node type, and whether whole numbers
+    of its language wrap around at some size."""
 
     data: bytes
     values: Mapping[str, Reader]
@@ -191,20 +179,11 @@ class Reading(NamedTuple):
         return "" if end - start > MAX_TEXT else self.data[start:end].decode("utf-8", "replace")
 
 
-Reader = Callable[[Reading, "Node", int], Found | None]
+Reader = Callable[[Reading, "Node", int], LiteralValue | None]
 
 
-def read(code: Reading, node: Node, depth: int = 0) -> Found | None:
-    """The value of a literal.
-
-    Args:
-        code: the file it stands in.
-        node: the expression.
-        depth: of the expressions around it that are being read.
-
-    Returns:
-        None where it is computed, or beyond a bound.
-    """
+def read(code: Reading, node: Node, depth: int = 0) -> LiteralValue | None:
+    """The value of a literal; None where it is computed, or stands in too many others."""
     reader = code.values.get(node.type)
     return None if reader is None or depth > MAX_DEPTH else reader(code, node, depth)
 
@@ -214,19 +193,19 @@ def read(code: Reading, node: Node, depth: int = 0) -> Found | None:
 
 def constant(value: Value) -> Reader:
     """Whatever the node's text, it is this value."""
-    return lambda _, __, ___: Found(value)
+    return lambda _, __, ___: LiteralValue(value)
 
 
 def words(**values: Value) -> Reader:
     """Names that mean a value, such as `True`; any other name is computed."""
-    table = {name: Found(value) for name, value in values.items()}
+    table = {name: LiteralValue(value) for name, value in values.items()}
     return lambda code, node, _: table.get(code.text(node))
 
 
 def inside(field: str = "") -> Reader:
     """What a node means is what stands in it: in a field, or as its only part that is no comment."""
 
-    def reader(code: Reading, node: Node, depth: int) -> Found | None:
+    def reader(code: Reading, node: Node, depth: int) -> LiteralValue | None:
         if field:
             part = node.child_by_field_name(field)
             return None if part is None else read(code, part, depth + 1)
@@ -239,18 +218,15 @@ def inside(field: str = "") -> Reader:
 def number(
     suffix: str = "", *, radix_suffix: str = "", zero: str = "", separator: str = "_", foreign: str = ""
 ) -> Reader:
-    """A number.
+    """A reader of numbers.
 
-    Args:
-        suffix: what may stand behind a decimal one, as a regular expression.
-        radix_suffix: the same for one in another base.
-        zero: what a zero in front means: base 8, nothing (`decimal`), or that nobody writes so.
-        separator: what may stand between digits.
-        foreign: characters behind which it is no plain number, such as `j`.
+    `suffix` and `radix_suffix` are what may stand behind a decimal one and one in another base, as regular expressions,
+    and `separator` what may stand between digits. A zero in front means base 8 (`octal`), nothing (`decimal`), or is
+    not written. Behind one of the `foreign` characters it is no plain number.
     """
     decimal, other = re.compile(f"(?:{suffix})$"), re.compile(f"(?:{radix_suffix})$")
 
-    def reader(code: Reading, node: Node, _: int) -> Found | None:
+    def reader(code: Reading, node: Node, _: int) -> LiteralValue | None:
         text = code.text(node)
         if not text or len(text) > 500 or (foreign and text[-1] in foreign):
             return None
@@ -275,27 +251,22 @@ def _octal(text: str) -> int | None:
     return int(text, 8) if all("0" <= one <= "7" for one in text) else None
 
 
-def _found(value: int | Decimal | None) -> Found | None:
+def _found(value: int | Decimal | None) -> LiteralValue | None:
     if value is None or (isinstance(value, Decimal) and len(value.as_tuple().digits) > _MAX_PRECISION):
         return None
-    return Found(value)
+    return LiteralValue(value)
 
 
-def text_found(text: str | None) -> Found | None:
+def text_found(text: str | None) -> LiteralValue | None:
     """A string's value, in NFKC like all texts that are compared."""
-    return None if text is None or len(text) > MAX_TEXT else Found(nfkc(text))
+    return None if text is None or len(text) > MAX_TEXT else LiteralValue(nfkc(text))
 
 
 def quoted(escapes: Escapes | None, opening: str = "\"'", *, foreign: Iterable[str] = ()) -> Reader:
-    """A string between quotes; raw where there are no escapes.
-
-    Args:
-        opening: the quotes that it may have.
-        foreign: child nodes that make it more than text, such as an interpolation.
-    """
+    """A reader of strings between quotes; raw without escapes. `foreign` child nodes make it more than text."""
     others = frozenset(foreign)
 
-    def reader(code: Reading, node: Node, _: int) -> Found | None:
+    def reader(code: Reading, node: Node, _: int) -> LiteralValue | None:
         text = code.text(node)
         if len(text) > MAX_TEXT or len(text) < 2 or text[0] not in opening or text[-1] != text[0]:
             return None
@@ -306,7 +277,7 @@ def quoted(escapes: Escapes | None, opening: str = "\"'", *, foreign: Iterable[s
     return reader
 
 
-def joined(code: Reading, node: Node, depth: int) -> Found | None:
+def joined(code: Reading, node: Node, depth: int) -> LiteralValue | None:
     """Strings side by side, which are one."""
     parts: list[str] = []
     for part in parts_of(node):
@@ -317,12 +288,12 @@ def joined(code: Reading, node: Node, depth: int) -> Found | None:
     return text_found("".join(parts))
 
 
-def items(code: Reading, node: Node, depth: int) -> Found | None:
+def items(code: Reading, node: Node, depth: int) -> LiteralValue | None:
     """A list of literals."""
     return listed(code, parts_of(node), depth)
 
 
-def listed(code: Reading, parts: list[Node], depth: int) -> Found | None:
+def listed(code: Reading, parts: list[Node], depth: int) -> LiteralValue | None:
     """The list that these expressions are, if all are literals."""
     if len(parts) > MAX_ITEMS:
         return None
@@ -332,10 +303,10 @@ def listed(code: Reading, parts: list[Node], depth: int) -> Found | None:
         if found is None:
             return None
         values.append(found.value)
-    return Found(tuple(values))
+    return LiteralValue(tuple(values))
 
 
-def signed(code: Reading, node: Node, depth: int) -> Found | None:
+def signed(code: Reading, node: Node, depth: int) -> LiteralValue | None:
     """`-x` and `+x`."""
     operator = node.children[0].type if node.children else ""
     parts = parts_of(node)
@@ -348,10 +319,10 @@ def signed(code: Reading, node: Node, depth: int) -> Found | None:
         return found
     if code.bounded and "u" in code.text(parts[0]).lower():
         return None  # of an unsigned number, the negative is another
-    return Found(-found.value)
+    return LiteralValue(-found.value)
 
 
-def arithmetic(code: Reading, node: Node, depth: int) -> Found | None:
+def arithmetic(code: Reading, node: Node, depth: int) -> LiteralValue | None:
     """`10 * 1024`, `1 << 20`: whole numbers only, all of them literals; and texts that are put together."""
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     operator = node.child_by_field_name("operator")
@@ -370,7 +341,7 @@ def arithmetic(code: Reading, node: Node, depth: int) -> Found | None:
         return None
     if code.bounded and (max(abs(a), abs(b), abs(result)) > _WRAPS or (sign == "-" and result < 0)):
         return None
-    return Found(result)
+    return LiteralValue(result)
 
 
 def _computed(sign: str, a: int, b: int) -> int | None:
@@ -407,13 +378,8 @@ def is_short(value: int | Decimal) -> bool:
 
 
 def fitting(bits: Mapping[str, int], texts: Iterable[str], fractions: Iterable[str]) -> Callable[[str, Value], bool]:
-    """Whether a value stays what it is written as under a declared type.
-
-    Args:
-        bits: those of whole numbers that a type keeps; negative for one that has no numbers below zero.
-        texts: types of texts.
-        fractions: types that keep 15 digits.
-    """
+    """Tells whether a value stays what it is written as under a declared type, by the bits of whole numbers that a type
+    keeps (negative for one without numbers below zero), types of texts, and types that keep 15 digits."""
 
     def fits(declared: str, value: Value) -> bool:
         declared = declared.removesuffix("?")
@@ -511,16 +477,9 @@ def _zone(text: str) -> int | None:
 def compare_times(op: Operator, named: Stretch, readings: Sequence[Stretch]) -> bool | None:
     """Whether a time stands in a relation to the stretch that is named: `time op named`.
 
-    What lies within the named stretch is the same time; what ends before it begins is before it.
-
-    Args:
-        op: the relation.
-        named: the stretch that a check names.
-        readings: the time; several where it can be told in several zones. For `=` one of them is enough and for `!=`
-            all have to differ; an order has to be the same for all.
-
-    Returns:
-        None where the time is told more coarsely than the stretch, or its readings come to different orders.
+    What lies within the stretch is the same time; what ends before it begins is before it. Of several `readings` of a
+    time (zones) one is enough for `=`, all have to differ for `!=`, and an order has to be the same for all. None where
+    the time is told more coarsely than the stretch, or its readings come to different orders.
     """
     signs = [_side(named, one) for one in readings]
     if op in ("=", "!="):
@@ -553,20 +512,15 @@ def value_of_text(text: str) -> Value:
 
 
 def same(declared: Value, found: Value) -> bool | None:
-    """Whether two values are the same value.
+    """Whether a `declared` value and one that a file has (`found`; a `Text` where it has no quotes) are the same value.
 
     Numbers are compared as numbers, lists item by item, dates at the precision declared (`2026-05` is any day of that
     month), a number with a unit with the same unit only. Other texts are the same character for character in NFKC:
     letter case and white space inside count. A boolean is no number, and null is only null.
 
-    Args:
-        declared: as a check says it.
-        found: as the file says it; a `Text` where it stands there without quotes.
-
-    Returns:
-        None where that cannot be told: a declared number, boolean or null against a text that reads like it; a number
-        against a quantity; quantities of units that may mean one amount; a date found coarser than declared; versions
-        that differ by a `v` or a zero at the end; texts that differ by white space around them.
+    None where that cannot be told: a declared number, boolean or null against a text that reads like it; a number
+    against a quantity; quantities of units that may mean one amount; a date found coarser than declared; versions that
+    differ by a `v` or a zero at the end; texts that differ by white space around them.
     """
     if isinstance(found, Text):
         return same_text(declared, found)
@@ -627,11 +581,9 @@ def _same_plain(declared: bool | Number | str | None, text: str) -> bool | None:
 def compare(op: Operator, declared: Value, found: Value) -> bool | None:
     """Whether what was found stands in a relation to what is declared: `found op declared`.
 
-    Numbers have an order, quantities of one unit, dates and times (a stretch of time is before another that begins
-    when it is over), and versions, component by component. Two texts have none otherwise.
-
-    Returns:
-        None where the two have no order, or it cannot be told; for `=` and `!=` where `same` cannot tell.
+    Numbers have an order, quantities of one unit, dates and times (a stretch of time is before another that begins when
+    it is over), and versions, component by component; two texts have none otherwise. None where the two have no order,
+    and where `same` cannot tell.
     """
     if op == "=":
         return same(declared, found)
@@ -693,11 +645,8 @@ MAX_COMPARISONS: Final = 100_000
 
 
 def same_items(declared: tuple[Value, ...], found: tuple[Value, ...]) -> bool | None:
-    """Whether two lists have the same items, in any order.
-
-    Returns:
-        None where one has an item more often than the other, where they are too large, or where `same` cannot tell.
-    """
+    """Whether two lists have the same items, in any order. None where one has an item more often than the other, where
+    they are too large, or where `same` cannot tell."""
     if len(declared) * len(found) > MAX_COMPARISONS:
         return None
     table = [[same(one, other) for other in found] for one in declared]

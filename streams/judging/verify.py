@@ -74,15 +74,8 @@ CODE_CHECKS: Final = _VERIFIERS.keys() | _ON_BODIES.keys()
 
 
 def parse_code(source: Source) -> FileIndex | None:
-    """The index of a file of a listed language.
-
-    Args:
-        source: the file; its lines do not matter here, and of its path only the name.
-
-    Returns:
-        None where its name tells no listed language. Else what checks are decided on; its `problem` says why they
-        cannot be, its `weight` how many bytes of memory it takes.
-    """
+    """The index of a file of a listed language, by its name; None for any other. Its `problem` says why checks cannot
+    be decided on it, its `weight` how many bytes of memory it takes."""
     best: FileIndex | None = None
     for language in languages_of(source.path):
         index = build_index(language.name, source.text.removeprefix("\ufeff").encode("utf-8", "surrogatepass"))
@@ -103,16 +96,8 @@ _NEVER: Final = frozenset(("reaches", "when", "unless"))
 
 
 def verify_code(check: Check, index: FileIndex, source: Source) -> Held:
-    """Whether a check on source code holds; its `not` is left aside.
-
-    Args:
-        check: one of `CODE_CHECKS`.
-        index: what `parse_code` made of the file.
-        source: the file: its path, its lines where only those count, and whether it was read whole.
-
-    Returns:
-        What it comes to, with the lines that decide it. Never raises.
-    """
+    """Whether a `check`, one of `CODE_CHECKS`, holds in the `index` of a `source`, with the lines that decide it; its
+    `not` is left aside. Never raises."""
     if index.problem is not None:
         return Held(None, index.problem)
     view = scoped(check, index, source)
@@ -176,39 +161,26 @@ class Parser(Protocol):
 
 
 class Parsing:
-    """A parser that keeps nothing."""
+    """A parser that keeps nothing; one for checks on text alone takes no file (`BARE`)."""
+
+    def __init__(self, *, text_only: bool = False) -> None:
+        self._text_only = text_only
 
     def code(self, source: Source) -> FileIndex | None:
         """See `Parser`."""
-        return parse_code(source)
+        return None if self._text_only else parse_code(source)
 
     def document(self, source: Source) -> Document | None:
         """See `Parser`."""
-        return parse_document(source)
+        return None if self._text_only else parse_document(source)
 
 
-class _Bare:
-    def code(self, source: Source) -> FileIndex | None:
-        return None
-
-    def document(self, source: Source) -> Document | None:
-        return None
-
-
-BARE: Final[Parser] = _Bare()
+BARE: Final = Parsing(text_only=True)
 
 
 def verify_content(check: Check, source: Source, parser: Parser) -> Held:
-    """Whether a check on content holds in one file.
-
-    Args:
-        check: one of those with `content` in `TABLE`.
-        source: the whole text of the file; its `lines` are those that the caller looks at, if not all.
-        parser: what parses it.
-
-    Returns:
-        What it comes to, `not` included. Never raises.
-    """
+    """Whether a check on content holds in one file, in the lines that are looked at; `not` included. Never raises.
+    `parser` is what parses `source`."""
     assert TABLE[check.name].content, "only a check on content is held against a file"
     held = _positive(check, source, parser)
     return opposite(held) if check.negated else held
@@ -286,13 +258,8 @@ AbsentReason = Literal[
 
 
 class AssertionChecks(NamedTuple):
-    """What an assertion asks of a substrate.
-
-    Attributes:
-        kind: states or denies; a refusal asks nothing.
-        derived: its checks as text, and where they come from.
-        checks: the same, read.
-    """
+    """What an assertion asks of a substrate: states or denies (a refusal asks nothing), its checks as text with where
+    they come from, and the same, read."""
 
     kind: Kind
     derived: Derived
@@ -335,15 +302,10 @@ def judged(
     words_present: bool,
     excused: Collection[int] = (),
 ) -> Judged:
-    """The outcome of a look.
+    """The outcome of a look. `helds` is what each check came to, in the order of those `asked`.
 
-    Args:
-        asked: what was asked.
-        helds: what each check came to here, in the order of the question's.
-        coverage: how much of the sentence the checks say. One that says the opposite of the sentence neither bears it
-            out nor contradicts it.
-        words_present: whether every term of the sentence stands in the region that was looked at (the old test).
-        excused: places of checks that do not contradict the sentence by being false (`excused`).
+    By its `coverage` a check that says the opposite of the sentence neither bears it out nor contradicts it; nor do the
+    places in `excused`. `words_present`: every term of the sentence stands in the region that was looked at.
     """
     fitted = tuple(_for_kind(asked, check, held) for check, held in zip(asked.checks, helds, strict=True))
     verified = tuple(place for place, held in enumerate(fitted) if held.holds is True)
@@ -414,15 +376,11 @@ def match(
     path: str = "",
     cited_path: str | None = None,
 ) -> Judged:
-    """Holds an assertion's checks against what was seen; without a check nothing is decided.
+    """Holds the checks that are `asked` against the `content` (text, number or time) of a sighting of a class; without
+    a check nothing is decided.
 
-    Args:
-        substrate_class: the bare class of both.
-        asked: the assertion's checks.
-        coverage: how much of the sentence they speak of.
-        content: the text, number or time that was seen.
-        path: the file that the sighting's locator names; empty for none.
-        cited_path: the file that the annotation names; None where it names none.
+    `path` is the file that the sighting's locator names, empty for none, `cited_path` that of the annotation.
+    `coverage` is of the sentence, `substrate_class` the bare class of both.
     """
     if not asked.checks:
         return Judged("absent", "check-undecided", (), (), coverage, ())
@@ -478,19 +436,3 @@ def _number_of(content: str | float) -> int | None:
     if isinstance(content, str):
         return int(content.strip()) if _NUMBER.fullmatch(content.strip()) else None
     return int(content) if content == int(content) and abs(content) <= 2**53 else None
-
-
-__all__ = [
-    "CODE_CHECKS",
-    "NEGATIVE",
-    "AbsentReason",
-    "AssertionChecks",
-    "Judged",
-    "checks_of_assertion",
-    "code_extents",
-    "is_broken",
-    "judged",
-    "parse_code",
-    "symbol_kinds",
-    "verify_code",
-]

@@ -131,25 +131,15 @@ Keys = dict[str, list[Key]]
 
 
 def succession_bytes(name: str, public_key: str, origin: str) -> bytes:
-    """What a key signs to be followed by another one.
-
-    Args:
-        name: whose both are.
-        public_key: the successor, base64 of its 32 bytes.
-        origin: the deployment's name: elsewhere the signature does not hold.
-    """
+    """Returns what a key of `name` signs to be followed by `public_key` (base64 of 32 bytes); elsewhere than in the
+    deployment named `origin` the signature does not hold."""
     form = fast_canonical({"name": name, "public_key": public_key})
     return signed_bytes(Domain("policies", "succession", origin), form)
 
 
 def standing(name: str, keys: Sequence[Key], origin: str) -> list[Key]:
-    """The keys of a name that count: all but successors whose signature does not hold, in their order.
-
-    Args:
-        name: whose keys they are.
-        keys: that the policy lists for the name.
-        origin: the deployment's name: a succession that was signed for another deployment does not hold.
-    """
+    """Returns the `keys` of a `name` that count: all but successors whose signature does not hold in the deployment
+    `origin`, in their order."""
     stands = [key for key in keys if key.signed_by is None]
     waiting = [key for key in keys if key.signed_by is not None]
     while found := [key for key in waiting if any(_is_signed_by(key, one, name, origin) for one in stands)]:
@@ -159,13 +149,8 @@ def standing(name: str, keys: Sequence[Key], origin: str) -> list[Key]:
 
 
 def counted(name: str, keys: Sequence[Key], origin: str) -> Sequence[Key]:
-    """As `standing`, but fast enough for each record: where no key is a successor, the usual case, all keys count.
-
-    Args:
-        name: whose keys they are.
-        keys: that the policy lists for the name.
-        origin: the deployment's name.
-    """
+    """Returns the same as `standing` of `name`, `keys` and `origin`, but fast enough for each record: where no key is a
+    successor, the usual case, all keys count."""
     if all(key.signed_by is None for key in keys):
         return keys
     return _standing(name, tuple(keys), origin)
@@ -187,15 +172,8 @@ def _is_signed_by(key: Key, before: Key, name: str, origin: str) -> bool:
 
 
 def is_signed(keys: Iterable[Key], time: int, signature: str | None, record: bytes | None, domain: Domain) -> bool:
-    """Whether one of these keys, in its time, signed a record.
-
-    Args:
-        keys: of whoever the record names.
-        time: the block's, Unix ms.
-        signature: the record's member; None where it has none.
-        record: as it came.
-        domain: what it has to be signed for.
-    """
+    """Returns whether one of these `keys` signed a `record`, as it came, with its `signature` for this `domain`, and
+    counts at `time` (Unix ms)."""
     if signature is None or record is None:
         return False
     counting = [key.public_key for key in keys if key.counts_at(time)]

@@ -130,12 +130,12 @@ class Admissibility(Part, frozen=True, gc=False):
         max_waiting: so many observations of one observer may wait for one emission; all that the policy does not list
             count as one.
         max_waiting_bytes: so much evidence may wait in a lane, in bytes; each listed observer has an equal share of
-            it, and all others together have one (adjudication/waiting.py).
+            it, and all others together have one (adjudication/state.py).
         max_annotations: so many assertions an emission may have, and so many annotations of all of them together.
         late_horizon: so much longer an assertion waits at which nobody has looked by its horizon.
         max_unseen: so many assertions of a lane may wait so; what exceeds it ends at its horizon.
         early_settle: an assertion is settled before its horizon ends once every listed observer has answered, for each
-            class that it declares (adjudication/observer_answers.py).
+            class that it declares (adjudication/corroboration.py).
     """
 
     trust: Trust = "observed"
@@ -276,7 +276,7 @@ class AttestationDomain(Part, frozen=True, gc=False):
 
     Attributes:
         confusables_by: every look-alike [V §4.3], or those in words of mixed scripts (UTS 39).
-        composition: how its validators' verdicts come to one (composition.py).
+        composition: how its validators' verdicts come to one (attestations/framing.py).
         quorum: so many validators have to have spoken, or there is none.
     """
 
@@ -330,7 +330,7 @@ class Emitters(Part, frozen=True, gc=False):
 
     Attributes:
         refuse: what no field of an emitter may look like [S §12]: `email`, `phone`, `uuid`, or an RE2 pattern between
-            slashes (identifiers.py).
+            slashes (keys.py).
         keys: the keys of each emitter, by `emitter.system`; one that has keys must sign.
         require_signatures: nobody without a key emits, and an emission id belongs to the emitter that signed it first.
         unauthenticated: the effect of an emitter that did not sign, whatever `[effect]` says; None: as if it had.
@@ -427,7 +427,7 @@ class CheckpointKeys(Part, frozen=True, gc=False):
 
 
 class PolicyKeys(Part, frozen=True, gc=False):
-    """Who may sign the policy that follows upon this one (signed_policies.py); where nobody is listed, none is signed.
+    """Who may sign the policy that follows upon this one (policy.py); where nobody is listed, none is signed.
 
     Attributes:
         sequence: greater than that of the policy before it, where that one lists keys.
@@ -725,25 +725,14 @@ def signature_of(headers: Headers) -> bytes | None:
 
 
 def sign(document: bytes, signer: Signer, origin: str) -> bytes:
-    """The signature under a policy's document, as its header has it.
-
-    Args:
-        document: of the policy that is to follow.
-        signer: one whom the policy in force lists.
-        origin: the deployment's name, as the policy in force has it.
-    """
+    """Returns the signature under a policy's `document`, as its header has it; the policy in force lists the `signer`
+    and has the `origin`."""
     return base64.b64encode(signer.sign_bytes(_signed(document, origin)))
 
 
 def follow(before: Policy | None, document: bytes, headers: Headers, time: int) -> Policy | Fault:
-    """The policy of a document, where it may follow upon the one before it; else what is wrong.
-
-    Args:
-        before: the newest that counts; None where there is none yet.
-        document: as it came.
-        headers: of its record.
-        time: at which the key has to count, Unix ms: the block's.
-    """
+    """Returns the policy of a `document`, where it may follow upon the one `before` it (None where there is none yet);
+    else what is wrong. The key of the signature in `headers` has to count at the block's `time` (Unix ms)."""
     try:
         policy = policy_of_document(document)
     except msgspec.MsgspecError as error:
@@ -764,14 +753,8 @@ def follow(before: Policy | None, document: bytes, headers: Headers, time: int) 
 
 
 def signer_of(before: Policy, document: bytes, headers: Headers, time: int) -> str | None:
-    """The name under which a policy lists the key that signed the one that follows; None where none did.
-
-    Args:
-        before: the policy that lists the keys.
-        document: the policy that follows, as it stands in the ledger.
-        headers: of its record; one has the signature.
-        time: at which a key has to count, Unix ms.
-    """
+    """Returns the name under which the policy `before` lists the key that signed the `document` that follows it, with
+    the signature in its `headers`, at `time` (Unix ms); None where none did."""
     signature = signature_of(headers)
     for name in sorted(before.policies.keys):
         if _is_signed_by(_counting(before, name, time), document, signature, before.origin):
@@ -799,7 +782,7 @@ def _signed(document: bytes, origin: str) -> bytes:
     return signed_bytes(Domain("policies", "policy", origin), document)
 
 
-def refusal(event: Event, policy: Policy, time: int) -> str:
+def adoption_refusal(event: Event, policy: Policy, time: int) -> str:
     """Why an adoption does not count; empty where it does.
 
     Args:
@@ -822,11 +805,11 @@ def refusal(event: Event, policy: Policy, time: int) -> str:
     return f"expected a signature of a key of [{table}], got {what_came(adoption.signature)}"
 
 
-def demand(event: Event, policy: Policy, time: int) -> None:
-    """Demands of an adoption in a block that it counts; the arguments are those of `refusal`.
+def demand_adoption(event: Event, policy: Policy, time: int) -> None:
+    """Demands of an adoption in a block that it counts; the arguments are those of `adoption_refusal`.
 
     Raises:
         DoesNotHoldError: it does not: no lane has written that block.
     """
-    if why := refusal(event, policy, time):
+    if why := adoption_refusal(event, policy, time):
         raise DoesNotHoldError(f"the block adopts a topic, and must not: {why}")

@@ -1,4 +1,4 @@
-"""The sanitiser [V]: what strangers wrote becomes data that no reader, renderer or parser takes for anything else.
+"""The sanitiser [V]: text of third parties becomes data that no reader, renderer or parser takes for anything else.
 
 `clean` takes one text through the ordered pipeline of [V §4], `clean_tree` every text inside a JSON value, and
 `frame_attestation` types, cleans and frames a whole attestation [V §3–5, §7]. All are pure. Every change is recorded

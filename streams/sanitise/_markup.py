@@ -156,7 +156,7 @@ _ACTIVE = re.compile(
 class _Tags:
     """Finds where tags end, in time linear in the text over all calls with growing positions.
 
-    Strangers write texts like `<a <a <a …`, in which every tag reaches to the end and none closes. Two things are
+    There are hostile texts like `<a <a <a …`, in which every tag reaches to the end and none closes. Two things are
     remembered, because they hold for every later tag as well: the places where an attribute was looked for and the end
     was not found, and where the next end of a name is.
     """
@@ -352,7 +352,7 @@ _LETTER: Final = re.compile(
 
 class _Seen(dict[int, str]):
     """What a character outside ASCII is read as: one of ASCII, a line end, or itself; nothing for a mark, which stands
-    on a letter. Made when they are asked for, and few are kept: strangers choose them."""
+    on a letter. Made when they are asked for, and few are kept, since third parties choose them."""
 
     def __missing__(self, point: int) -> str:
         character = chr(point)

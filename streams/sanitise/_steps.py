@@ -45,7 +45,7 @@ def clean(
 
     Args:
         text: typed already, at least leniently: it holds no lone surrogates.
-        field: what the trace calls the text, `evidence[0].quote`. It stands outside the frame, so never a stranger's.
+        field: what the trace calls the text, `evidence[0].quote`. It stands outside the frame.
         cap: in bytes of UTF-8, without the mark of truncation.
         treatment: `flag` leaves look-alikes and says that there are some; else they give way to ASCII. Whether
             `reject` refuses the text is the caller's to ask (`unexpected_confusables`).
@@ -124,7 +124,7 @@ def settle_first(text: str, field: str, treatment: Treatment, trace: Trace) -> s
 
 
 NARROW: Final = "\u202f"
-"""The narrow no-break space, which [V §4.4] strips; 4.2 has made it a blank by then, and its place is told before."""
+"""The narrow no-break space, which [V §4.4] strips; 4.2 makes it a blank, so its place is recorded before."""
 
 
 def replace_unknown(text: str, field: str, trace: Trace) -> str:
@@ -171,7 +171,7 @@ def normalise(text: str, field: str, trace: Trace, others: str | None = None) ->
 
 
 def replace(text: str, field: str, treatment: Treatment, trace: Trace, among: dict[int, str]) -> str:
-    """4.3: the look-alikes among the suspects give way to ASCII, or are only told of (`flag`)."""
+    """4.3: the look-alikes among the suspects give way to ASCII, or are only recorded (`flag`)."""
     by_word = is_by_word(treatment)
     instead = {} if by_word else unicode_text.look_alikes(among)
     places = (
@@ -202,16 +202,11 @@ def is_by_word(treatment: Treatment) -> bool:
     return treatment in ("replace-in-words", "flag-in-words")
 
 
-_BY_WORD: Final[dict[Confusables, Treatment]] = {
-    "reject": "replace-in-words",
-    "replace": "replace-in-words",
-    "flag": "flag-in-words",
-}
-
-
 def treatment_of(confusables: Confusables, by: By) -> Treatment:
     """What becomes of look-alikes under a policy's rule; what `reject` refuses is replaced wherever it is shown."""
-    return _BY_WORD[confusables] if by == "word" else "replace" if confusables == "reject" else confusables
+    if confusables == "flag":
+        return "flag-in-words" if by == "word" else "flag"
+    return "replace-in-words" if by == "word" else "replace"
 
 
 def strip(text: str, field: str, trace: Trace, among: dict[int, str]) -> str:
@@ -241,12 +236,9 @@ def settle_markup(text: str, field: str, treatment: Treatment, trace: Trace) -> 
     ):
         text = resettle(blunt(text, field, trace), field, treatment, trace)
     # Without `<` and `]` only roles and schemes can come to light, and each round takes a colon away.
-    while True:
-        before = text
-        text = strip_schemes(neutralise(text, field, trace), field, trace)
-        if text == before:
-            return text
-        text = resettle(text, field, treatment, trace)
+    while (plain := strip_schemes(neutralise(text, field, trace), field, trace)) != text:
+        text = resettle(plain, field, treatment, trace)
+    return text
 
 
 def strip_schemes(text: str, field: str, trace: Trace) -> str:
@@ -257,19 +249,12 @@ def strip_schemes(text: str, field: str, trace: Trace) -> str:
     for start, end, refusal in bare_uris(text):
         pieces.append(Piece(start, end, "scheme"))
         trace.reject_uri(field, refusal)
-    if not pieces:
-        return text
-    trace.markup(field, pieces)
-    return _without(text, pieces)
+    return _without(text, field, pieces, trace)
 
 
 def neutralise(text: str, field: str, trace: Trace) -> str:
-    """The delimiters of chat markers go, and the colons behind roles; the words stay (`_chat.py`)."""
-    pieces = find_markers(text)
-    if not pieces:
-        return text
-    trace.markup(field, pieces)
-    return _without(text, pieces)
+    """The delimiters of chat markers go, and the colons behind roles; the words stay."""
+    return _without(text, field, find_markers(text), trace)
 
 
 def resettle(text: str, field: str, treatment: Treatment, trace: Trace) -> str:
@@ -283,16 +268,14 @@ def resettle(text: str, field: str, treatment: Treatment, trace: Trace) -> str:
 
 def strip_html(text: str, field: str, trace: Trace) -> str:
     """4.6: tags, comments and doctypes go, the text between them stays, character references stay literal."""
-    if not may_be_html(text):
-        return text
-    pieces = find_html(text)
+    return _without(text, field, find_html(text), trace) if may_be_html(text) else text
+
+
+def _without(text: str, field: str, pieces: list[Piece], trace: Trace) -> str:
+    """The text without pieces, which are recorded."""
     if not pieces:
         return text
     trace.markup(field, pieces)
-    return _without(text, pieces)
-
-
-def _without(text: str, pieces: list[Piece]) -> str:
     kept: list[str] = []
     end = 0
     for piece in pieces:
@@ -328,8 +311,7 @@ def blunt(text: str, field: str, trace: Trace) -> str:
     """Takes every `<` and `]` out, and what is read as one: the end of a text that hides markup behind markup behind
     markup."""
     pieces = [Piece(position, position + 1, "delimiter") for position in find_delimiters(text)]
-    trace.markup(field, pieces)
-    return _without(text, pieces)
+    return _without(text, field, pieces, trace)
 
 
 def unexpected_confusables(text: str, cap: int | None = None, by: By = "letter") -> bool:
@@ -350,8 +332,8 @@ def unexpected_confusables(text: str, cap: int | None = None, by: By = "letter")
     # What stands in one word is known once controls and markup are gone: the pipeline itself tells what it replaces.
     trace = Trace()
     clean(text, "text", len(text.encode()) if cap is None else cap, "replace-in-words", trace)
-    told = (replaced["character"] for replaced in trace.confusables_replaced if "character" in replaced)
-    return any(unicode_text.has_unexpected(chr(int(character[2:], 16))) for character in told)
+    characters = (replaced["character"] for replaced in trace.confusables_replaced if "character" in replaced)
+    return any(unicode_text.has_unexpected(chr(int(character[2:], 16))) for character in characters)
 
 
 def _has_letters(text: str, cap: int | None) -> bool:
@@ -380,8 +362,8 @@ _OURS: Final = frozenset(
         *("reason", "right", "rule", "source", "step", "timestamp", "tokens", "where"),
     }
 )
-"""Member names of a chain's steps (records.py), which a field's path may show. Any other name is a stranger's text and
-must not stand outside the frame: the path then has the member's number."""
+"""Member names of a chain's steps (records.py), which a field's path may show. Any other name is a third party's text,
+which must not stand outside the frame: the path then has the member's number."""
 
 
 def clean_tree(value: Any, field: str, cap: int, treatment: Treatment, trace: Trace) -> Any:

@@ -1,6 +1,6 @@
 """What sanitation changed [V §6]: one collector for each output record, turned into its `_meta`.
 
-Nothing of what was taken out stands in it. A stretch of removed characters is told by its place and length, a removed
+Nothing of what was taken out stands in it. A stretch of removed characters is given by its place and length, a removed
 tag by its kind, place and length: code points in a row would spell a hidden message out in clear.
 """
 
@@ -30,7 +30,7 @@ MAX_NAMES: Final = 200_000
 """So many characters the long names of fields in one list have together: deep in a chain a name has 1,500, in every
 entry about it. With both bounds `_meta` has less than 4 MB."""
 MAX_UNKNOWN: Final = 20
-"""So many members that nobody knows are named."""
+"""So many unknown members are named."""
 LONGEST_MEMBER: Final = 64
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9_@.:-]")
 LONG_NAME: Final = 40
@@ -68,22 +68,6 @@ class Trace:
         unknown_members: the names of members that no version of the record knows: at most `MAX_UNKNOWN`, and no more
             than the characters of identifiers.
     """
-
-    __slots__ = (
-        "_fields",
-        "_names",
-        "_omitted",
-        "attestations_rejected",
-        "confusables_present",
-        "confusables_replaced",
-        "markup_stripped",
-        "normalised",
-        "scripts",
-        "stripped_positions",
-        "truncated",
-        "unknown_members",
-        "uris_rejected",
-    )
 
     def __init__(self) -> None:
         self.truncated: list[Entry] = []
@@ -231,7 +215,7 @@ class Trace:
         self.attestations_rejected.append({"field": "attestations", "reason": reason})
 
     def leave_out(self, name: str) -> None:
-        """A member that nobody knows does not come out."""
+        """An unknown member does not come out."""
         self._name_member(_FOREIGN.sub("_", name[:LONGEST_MEMBER]))
 
     def _name_member(self, name: str) -> None:

@@ -90,7 +90,7 @@ def _markup(text: str) -> str | None:
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-# Possessive throughout (`*+`): typing comes before the cap, and a stranger's megabyte must not make us try again.
+# Possessive throughout (`*+`): typing comes before the cap, and a hostile megabyte must not make us try again.
 # Where a block of CommonMark may begin: on a line, also inside block quotes and list items.
 _START = r"^(?:[ \t>]|(?:[-*+]|\d{1,9}[.)])(?=[ \t>]))*+"
 # CommonMark 4.5. A backtick fence has no backtick behind it on its line, or it would be a code span, which is

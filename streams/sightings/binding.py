@@ -20,10 +20,19 @@ from ...codecs.records import MAX_UNCHECKED, Citation, Sighting
 from ...codecs.times import parse_time
 from ...codecs.vocabulary import recognise
 from ..adjudication import snapshot, validation
-from ..adjudication import state as waiting
 from ..adjudication.emission_state import CLASSES, NUMBER_OF
 from ..adjudication.outputs import dead_letter, traceparent_of
-from ..adjudication.state import MAX_TIMERS, TICK, State, new_state
+from ..adjudication.state import (
+    MAX_TIMERS,
+    OTHERS,
+    TICK,
+    State,
+    new_state,
+    share_of,
+    slot_of,
+    too_many_waiting,
+    waiting_cost,
+)
 from ..adjudication.timers import WATERMARK, TimerQueue
 from ..adjudication.versions import rules_of
 from ..judging.checks import Held as Decided
@@ -31,8 +40,7 @@ from ..judging.checks import Unknown, canonical, parse_check
 from ..judging.claim_forms import FORMS_VERSION, checks_of
 from ..judging.coverage import Coverage, Proposed, cover
 from ..judging.verify import AssertionChecks, checks_of_assertion, match
-from ..policy import policy as adoption_rule
-from ..policy.policy import BY_FORM, follow
+from ..policy.policy import BY_FORM, demand_adoption, follow
 
 Side = Literal["sighting", "citation"]
 FORMAT: Final = 2
@@ -54,7 +62,7 @@ class Held(msgspec.Struct, gc=False, eq=False, kw_only=True):
         until: waits for the other side up to this instant on the watermark, Unix ms.
         forget: is remembered up to this one.
         met: has had a partner.
-        slot: whose share of what may wait it takes (adjudication/waiting.py); of a citation, nobody's own.
+        slot: whose share of what may wait it takes (adjudication/py); of a citation, nobody's own.
         clock, due: its timer (timers.py); `due` is `forget` while it waits.
     """
 
@@ -68,7 +76,7 @@ class Held(msgspec.Struct, gc=False, eq=False, kw_only=True):
     until: int
     forget: int
     met: bool = False
-    slot: str = waiting.OTHERS
+    slot: str = OTHERS
     clock: int = WATERMARK
     due: int | None = None
 
@@ -168,7 +176,7 @@ class BindState:
         self._held[held.order] = held
         self._orders.setdefault((held.name, held.side, held.number), _Orders()).all.append(held.order)
         self._names[held.name] += 1
-        self._bytes[held.side, held.slot] += waiting.cost(held.record)
+        self._bytes[held.side, held.slot] += waiting_cost(held.record)
         self._count_unmet(held, 1)
         self._known.add(held.digest)
         self.waiting.wait(held.name, held, held.forget)
@@ -195,7 +203,7 @@ class BindState:
         elif 2 * found.dead > len(found.all):
             found.all, found.dead = [order for order in found.all if order in self._held], 0
         _add(self._names, held.name, -1)
-        _add(self._bytes, (held.side, held.slot), -waiting.cost(held.record))
+        _add(self._bytes, (held.side, held.slot), -waiting_cost(held.record))
         self._count_unmet(held, -1)
         self._known.discard(held.digest)
 
@@ -228,14 +236,9 @@ def _add(counts: Counter[_Counted], name: _Counted, more: int) -> None:
 
 
 def due(state: BindState, time: int, watermark: int) -> int:
-    """How many timers a block would fire, counted up to `MAX_TIMERS + 1`. While pairs are still to be written it is
-    `MAX_TIMERS + 1`, since pairs are written before any input is read.
-
-    Args:
-        state: after the block before.
-        time: of the block, Unix ms; no timer of a binding lane is on it.
-        watermark: of the block, Unix ms.
-    """
+    """Returns how many timers a block would fire, counted up to `MAX_TIMERS + 1`; this many while pairs of `state` are
+    still to be written, since pairs are written before any input is read. `watermark` in Unix ms; no timer of a binding
+    lane is on `time`."""
     if state.jobs:
         return MAX_TIMERS + 1
     return state.waiting.count_due(max(watermark, state.rules.evidence_mark()), MAX_TIMERS + 1)
@@ -369,13 +372,8 @@ _JSON: Final[tuple[str, bytes]] = ("content-type", b"application/json")
 
 
 def new_bind_state(lane: int, lanes: int, partitioner: Partitioner = "murmur2") -> BindState:
-    """The state of a binding lane before its first block.
-
-    Args:
-        lane: its number.
-        lanes: how many lanes there are.
-        partitioner: the name of the lanes' partitioner.
-    """
+    """Returns the state of binding lane number `lane` of `lanes` before its first block; keys are spread by
+    `partitioner`."""
     return BindState(lane, lanes, partitioner)
 
 
@@ -477,7 +475,7 @@ class _Binding:
             self._counters["quarantined"] += offsets
             return fault
         if kind == EventKind.ADOPT:
-            adoption_rule.demand(event, self._policy, self._rules.time)
+            demand_adoption(event, self._policy, self._rules.time)
             return None
         if kind == EventKind.LEDGER:
             return None  # the chain says which one may stand there
@@ -498,7 +496,7 @@ class _Binding:
         )
         if fault is not None:
             return fault
-        name, slot = sighting.observation_id, waiting.slot_of(self._policy, sighting.observer)
+        name, slot = sighting.observation_id, slot_of(self._policy, sighting.observer)
         return self._take("sighting", event, name, sighting.substrate_class, slot)
 
     def _citation(self, event: Event) -> Fault | None:
@@ -508,7 +506,7 @@ class _Binding:
         fault = self._misrouted(event, citation.observation_id)
         if fault is not None:
             return fault
-        return self._take("citation", event, citation.observation_id, citation.substrate_class, waiting.OTHERS)
+        return self._take("citation", event, citation.observation_id, citation.substrate_class, OTHERS)
 
     def _misrouted(self, event: Event, name: str) -> Fault | None:
         rules = self._rules
@@ -554,10 +552,10 @@ class _Binding:
         state, policy = self._state, self._policy
         held = state.bytes_of(side, slot)
         if side == "sighting":
-            count, share = state.count_waiting(name, slot), waiting.share_of(policy) // 2
-            return waiting.too_many(policy, repr(name), slot, count, held, record, share)
+            count, share = state.count_waiting(name, slot), share_of(policy) // 2
+            return too_many_waiting(policy, repr(name), slot, count, held, record, share)
         share = policy.admissibility.max_waiting_bytes // 2
-        return waiting.too_many(policy, repr(name), slot, 0, held, record, share)
+        return too_many_waiting(policy, repr(name), slot, 0, held, record, share)
 
     # ------------------------------------------------------------ pairs
 

@@ -16,16 +16,27 @@ from search import examples
 
 from sluice.codecs import blocks, compiled_core, merkle
 from sluice.codecs.blocks import (
+    FIRST_BYTES,
+    LOOKED_AT,
     Block,
     Event,
     EventKind,
     Header,
     Output,
+    Quarantined,
+    Told,
     by_topic,
     count_headers,
+    count_told,
+    event_of,
     events_of_kind,
     events_of_source,
+    leaf_data,
+    quarantine,
+    read_quarantine,
+    refused,
     stretches,
+    told_in,
 )
 from sluice.codecs.errors import DoesNotHoldError
 
@@ -377,3 +388,106 @@ def test_what_the_core_does_not_count_is_counted_all_the_same(offset: int, sourc
     """A forged block may have offsets and sources that no lane writes; its audit has to go on."""
     event = Event(EventKind.RECORD, sources - 1, offset, 0, [], None, None)
     assert (stretches([event], sources) or [])[-1] == (1, offset, offset)
+
+
+RAW = bytes(range(256)) * 5
+
+
+def test_an_event_tells_all_that_is_ever_told_of_a_batch():
+    """Where it was, what it looked like, and why: nobody needs the batch again."""
+    event = quarantine(1, 7, 10, 1_790_000_000_000, "too-large", RAW)
+
+    assert (event.kind, event.source, event.offset, event.timestamp) == (EventKind.QUARANTINE, 1, 7, 1_790_000_000_000)
+    assert (event.key, event.headers) == (None, [])
+    digest = sha256(RAW).hexdigest()
+    assert read_quarantine(event) == Quarantined(10, "too-large", 1280, digest, RAW[:FIRST_BYTES].hex())
+
+
+def test_its_bytes_come_back_from_a_block_as_they_were():
+    """Like any event's."""
+    event = quarantine(0, 7, 8, 5, "checksum", b"")
+
+    assert event_of(leaf_data(event)) == event
+    assert event.value == (
+        b'{"next":8,"reason":"checksum","length":0,"sha256":"'
+        b'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","first":""}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("checksum", "its checksum does not hold"),
+        ("damaged", "its bytes are not what its header says"),
+        ("too-large", "it unpacks to more than a lane takes"),
+    ],
+)
+def test_a_dead_letter_names_the_offsets_and_the_reason(reason: str, words: str):
+    """In words that do not depend on a library's."""
+    offsets, fault = refused(quarantine(0, 7, 10, 5, reason, RAW))  # type: ignore[arg-type]
+
+    assert offsets == 3
+    assert (fault.reason, fault.detail) == ("unreadable-batch", f"the batch from offset 7 to 9 cannot be read: {words}")
+
+
+@pytest.mark.parametrize("value", [None, b"", b"7", b'{"next":8}', b'{"next":8,"reason":"mood"}'])
+def test_what_tells_something_else_is_refused(value: bytes | None):
+    """A ledger that somebody has written by hand."""
+    with pytest.raises(msgspec.MsgspecError):
+        read_quarantine(Event(EventKind.QUARANTINE, 0, 7, 5, [], None, value))
+
+
+PIECES = st.sampled_from(
+    [
+        b'"status":"admitted"',
+        b'"status":"below-floor","reason":"partly-checked"',
+        b'"status":"admitted","basis":"review","reason":"review"',
+        b'"status":"',
+        b'"status":""',
+        b'"status":"Admitted"',
+        b'"status":"a',
+        b',"basis":"x"',
+        b',"reason":"y"',
+        b',"reason":"',
+        b'"',
+        b"",
+        b"\x00\xff",
+    ]
+)
+RECORDS = st.builds(b"".join, st.lists(PIECES, max_size=5))
+
+
+def counted(values: list[bytes], *, core: bool) -> list[tuple[Told, int]]:
+    """What is counted of records, in its order."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not core:
+            patch.setattr(compiled_core, "codecs", None)
+        return list(count_told([Output("admitted", None, value, []) for value in values]).items())
+
+
+@given(st.lists(RECORDS, max_size=8))
+def test_the_core_counts_what_python_counts(values: list[bytes]) -> None:
+    assert counted(values, core=True) == counted(values, core=False)
+
+
+def test_the_first_status_is_the_records_own() -> None:
+    """A stranger's text comes behind it; the reason stands right behind the status, or behind the basis."""
+    assert told_in(b'{"status":"admitted","x":{"status":"refused","reason":"z"}}') == (b"admitted", b"")
+    assert told_in(b'{"status":"below-floor","reason":"below-floor"}') == (b"below-floor", b"below-floor")
+    assert told_in(b'{"status":"admitted","basis":"review","reason":"review"}') == (b"admitted", b"review")
+    assert told_in(b"{}") == (b"", b"")
+
+
+@pytest.mark.parametrize("core", [True, False])
+@pytest.mark.parametrize("inside", [True, False])
+def test_no_more_is_looked_at_than_the_beginning_of_a_record(core: bool, inside: bool) -> None:
+    word = b'"status":"admitted"'
+    value = b"x" * (LOOKED_AT - len(word) + (0 if inside else 1)) + word
+    assert counted([value], core=core) == [(Told(b"admitted") if inside else Told(), 1)]
+
+
+@pytest.mark.parametrize("core", [True, False])
+def test_as_many_kinds_are_counted_as_there_are(core: bool) -> None:
+    """The core keeps a few of them, and leaves more to Python."""
+    values = [b'"status":"' + b"a" * length + b'"' for length in range(1, 41)]
+    assert counted(values, core=core) == [(Told(b"a" * length), 1) for length in range(1, 41)]

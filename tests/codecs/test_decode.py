@@ -9,22 +9,28 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders import observation_value, text_value
-from hypothesis import given
+from builders import observation_value, sighting_value, text_value
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 from sluice.codecs.decode import (
+    MAX_CONTENT_BYTES,
+    MAX_TEXT,
     assertion_text,
+    decode_citation,
     decode_emission,
     decode_observation,
     decode_review,
+    decode_sighting,
     normalise_emission,
     read_emission,
+    read_observation,
 )
 from sluice.codecs.errors import Fault
 from sluice.codecs.identifiers import LAST_OFFSET, Span
 from sluice.codecs.json_text import MAX_NESTING
-from sluice.codecs.records import Emission
+from sluice.codecs.records import Citation, Emission, Sighting
 
 EMISSION: dict[str, Any] = text_value(text="It is. It was.", at="2026-11-21T09:00:00Z")
 OBSERVATION = observation_value(span={"chars": [0, 6]}, at="2026-11-21T09:00:02Z", observation_id="sha256:1")
@@ -397,3 +403,176 @@ def test_good_observations_and_reviews_pass() -> None:
     assert (observation.tier, observation.confidence, observation.subject.attempt) == ("pseudonymous", 1.0, 0)
     assert not isinstance(review, Fault)
     assert review.span == Span(path="/a")
+
+
+NAMES = st.sampled_from(["em-1", "a" * 256, "a" * 257, "", "b d", "ü", "a\n", 'a"b', "a\x00", None, 5])
+TIMES = st.sampled_from(["2026-11-21T09:00:00Z", 1_790_000_000_000, "now", -1, True, None])
+SPAN = st.sampled_from(
+    [
+        {"chars": [0, 6]},
+        {"chars": [0, 99]},
+        {"chars": [3, 3]},
+        {"tokens": [0, 2], "tokenizer": "x"},
+        {"tokens": [0, 2], "tokenizer": "b d"},
+        {"path": "/a"},
+        {},
+        None,
+    ]
+)
+
+
+def either(good: Any, *bad: Any) -> st.SearchStrategy[Any]:
+    """Mostly the good value, so that most records have at most one fault; now and then none at all."""
+    return st.one_of(*[st.just(good)] * 12, st.just(...), *bad)
+
+
+def spoilt(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """Records with these fields, those drawn as `...` left out."""
+    return st.fixed_dictionaries(fields).map(lambda one: {name: item for name, item in one.items() if item is not ...})
+
+
+ANNOTATION = spoilt(
+    substrate_class=either("substrate.grep", NAMES),
+    observation_id=either("sha256:1", NAMES),
+    ts=either(1_790_000_000_000, TIMES),
+    locator=either({"path": "x"}, st.just([])),
+)
+EMISSIONS = spoilt(
+    emission_id=either("em-1", NAMES),
+    emitted_at=either("2026-11-21T09:00:00Z", TIMES),
+    emitter=spoilt(system=either("bot", NAMES), model=either("m", NAMES), prompt=either("p", NAMES)),
+    text=st.sampled_from(["It is. It was.", None]),
+    attempt=either(0, st.sampled_from([-1, 1_000_001, "0"])),
+    group=either("an-answer", NAMES),
+    part=either(3, st.sampled_from([-1, 1_000_001, "0", 1.5, None])),
+    final=either(True, st.sampled_from([0, "true", None])),
+    assertions=st.lists(
+        spoilt(
+            span=either({"chars": [0, 6]}, SPAN),
+            provenance=either([], ANNOTATION, st.lists(ANNOTATION, max_size=3)),
+            cites=either(None, NAMES.map(lambda name: {"context": name})),
+            chain=either(None, NAMES.map(lambda name: [{"step": "retrieval", "data": [name]}])),
+        ),
+        max_size=3,
+    )
+    | st.none(),
+)
+OBSERVATIONS = spoilt(
+    observation_id=either("sha256:1", NAMES),
+    substrate_class=either("substrate.grep", NAMES),
+    observed_at=either("2026-11-21T09:00:02Z", TIMES),
+    observer=either("observer-1", NAMES),
+    subject=spoilt(emission_id=either("em-1", NAMES), span=either({"chars": [0, 6]}, SPAN), attempt=either(0, NAMES)),
+    outcome=either("corroborates", NAMES),
+    detail=either({"found": []}, st.just(1)),
+)
+
+
+@settings(max_examples=examples(400))
+@given(st.one_of(EMISSIONS.map(lambda one: ("emission", one)), OBSERVATIONS.map(lambda one: ("observation", one))))
+def test_the_fold_reads_what_everybody_decodes(record: tuple[str, dict[str, Any]]) -> None:
+    """The same fields, or the same fault word for word."""
+    kind, value = record
+    decode, read = {
+        "emission": (decode_emission, read_emission),
+        "observation": (decode_observation, read_observation),
+    }[kind]
+    data = json.dumps(value).encode()
+
+    decoded, found = decode(data), read(data)
+
+    assert isinstance(found, Fault) == isinstance(decoded, Fault)
+    assert msgspec.to_builtins(found) == msgspec.to_builtins(decoded)
+
+
+@pytest.mark.parametrize("read", [read_emission, read_observation])
+@pytest.mark.parametrize("data", [None, b"", b"{", b"\xff", b'{"emission_id":"\\ud800"}', b"[" * 500, b'{"a":' * 200])
+def test_the_fold_reads_no_broken_bytes(read: Callable[[bytes | None], Any], data: bytes | None) -> None:
+    """They are the fault that everybody finds."""
+    decode = decode_emission if read is read_emission else decode_observation
+
+    assert isinstance(read(data), Fault)
+    assert read(data) == decode(data)
+
+
+SIGHTING = sighting_value(at="2026-11-21T09:00:00Z")
+CITATION = {
+    "observation_id": "sha256:e3b0",
+    "substrate_class": "substrate.code.read",
+    "emission_id": "em-1",
+    "attempt": 1,
+    "span": {"chars": [0, 43]},
+    "kind": "assertion",
+    "text": "CHANGELOG.md has an entry dated 2026-05-25.",
+    "cited_at": "2026-11-21T09:00:00Z",
+}
+
+
+def encoded(record: dict[str, Any], **fields: Any) -> bytes:
+    return msgspec.json.encode(record | fields)
+
+
+@pytest.mark.parametrize("content", ["text", "", 7, -3, 2.5, "ü" * (MAX_CONTENT_BYTES // 2)])
+def test_a_sighting_has_text_or_a_number(content: object):
+    """Up to 64 kB of it; the time that was seen is a text or milliseconds."""
+    sighting = decode_sighting(encoded(SIGHTING, content=content, unknown="ignored"))
+
+    assert isinstance(sighting, Sighting)
+    assert sighting.content == content
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ({"content": None}, "$.content"),
+        ({"content": True}, "$.content"),
+        ({"content": "x" * (MAX_CONTENT_BYTES + 1)}, "$.content"),
+        ({"content": "ü" * (MAX_CONTENT_BYTES // 2) + "x"}, "$.content"),
+        ({"observed_at": "2026-11-21"}, "$.observed_at"),
+        ({"observation_id": "a b"}, "$.observation_id"),
+        ({"confidence": 2}, "$.confidence"),
+    ],
+)
+def test_what_is_no_sighting_is_reported_by_its_path(fields: dict[str, Any], path: str):
+    """In the wording of all schema faults."""
+    fault = decode_sighting(encoded(SIGHTING, **fields))
+
+    assert isinstance(fault, Fault)
+    assert fault.reason == "schema"
+    assert fault.detail.startswith(path + ": ")
+
+
+def test_a_citation_is_read_as_it_was_written():
+    """Every member of it."""
+    citation = decode_citation(encoded(CITATION))
+
+    assert isinstance(citation, Citation)
+    assert msgspec.to_builtins(citation) == CITATION | {"span": {"chars": (0, 43)}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"cited_at": "today"}, "schema"),
+        ({"span": {}}, "schema"),
+        ({"span": {"chars": [3, 3]}}, "span-out-of-range"),
+        ({"text": "a" * (MAX_TEXT + 1)}, "schema"),
+        ({"proposer": "a%41"}, "schema"),
+        ({"kind": "guess"}, "schema"),
+    ],
+)
+def test_what_is_no_citation_is_a_fault(fields: dict[str, Any], reason: str):
+    """Beyond what a JSON Schema says, too."""
+    fault = decode_citation(encoded(CITATION, **fields))
+
+    assert isinstance(fault, Fault)
+    assert fault.reason == reason
+
+
+@pytest.mark.parametrize("data", [None, b"", b"{", b"\xff"])
+def test_what_is_no_json_is_said_to_be_none(data: bytes | None):
+    """Of either kind."""
+    for decode in (decode_sighting, decode_citation):
+        fault = decode(data)
+        assert isinstance(fault, Fault)
+        assert fault.reason == "not-json"

@@ -18,16 +18,7 @@ from sluice.codecs.errors import DoesNotHoldError
 # The inputs and roots that Certificate Transparency's own implementations are tested with: a tree of the first n.
 VECTOR_LEAVES = [
     bytes.fromhex(text)
-    for text in (
-        "",
-        "00",
-        "10",
-        "2021",
-        "3031",
-        "40414243",
-        "5051525354555657",
-        "606162636465666768696a6b6c6d6e6f",
-    )
+    for text in ("", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f")
 ]
 VECTOR_ROOTS = [
     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",

@@ -52,10 +52,7 @@ def core(request: pytest.FixtureRequest) -> Iterator[None]:
 
 def read(data: bytes, count: int = 1, end: int | None = None, **more: Any) -> list[Event]:
     return read_events(
-        raw_cursor(data, count, end=end),
-        0,
-        **{"first": 0, "most": 100, "room": 10**9} | more,
-        event_for=event_for,
+        raw_cursor(data, count, end=end), 0, **{"first": 0, "most": 100, "room": 10**9} | more, event_for=event_for
     )[0]
 
 

@@ -5,6 +5,7 @@ their request besides; `refuse` lets the next consumer see that something was wi
 """
 
 import pytest
+from fold_lines import adjudicate, annotation, emission, nothing_discarded, observation, review
 
 GIT = "substrate.git.log"
 GREP = "substrate.grep"
@@ -33,7 +34,7 @@ def disposition_policy(status, value):
         pytest.param(None, id="unannotated"),
     ],
 )
-def test_unverified_and_unannotated_assertions_are_discarded(adjudicate, emission, fields, provenance):
+def test_unverified_and_unannotated_assertions_are_discarded(fields, provenance):
     """By default they leave nothing but the counter, the ledger, and what `verdicts` tells of every emission."""
     outputs = adjudicate([emission(0, provenance=provenance, fields=fields)], until=600.001)
 
@@ -42,7 +43,7 @@ def test_unverified_and_unannotated_assertions_are_discarded(adjudicate, emissio
     assert [one["disposition"] for one in told["assertions"]] == ["discard"]
 
 
-def test_below_the_floor_goes_to_review(adjudicate, emission, observation):
+def test_below_the_floor_goes_to_review():
     """By default a reviewer decides about what has too few kinds of evidence."""
     outputs = adjudicate([emission(0), observation(1, GREP)], until=600.001)
 
@@ -50,7 +51,7 @@ def test_below_the_floor_goes_to_review(adjudicate, emission, observation):
     assert outputs.requests == ["review-requests"]
 
 
-def test_what_aged_out_is_asked_for_again(adjudicate, emission, observation):
+def test_what_aged_out_is_asked_for_again():
     """By default decayed evidence asks the emitter for a new attempt."""
     outputs = adjudicate([emission(0), observation(1, GREP, seen=-7200)], until=600.001)
 
@@ -58,7 +59,7 @@ def test_what_aged_out_is_asked_for_again(adjudicate, emission, observation):
     assert outputs.requests == ["re-emission-requests"]
 
 
-def test_a_declared_decay_is_asked_for_again_at_once(adjudicate, emission, annotation):
+def test_a_declared_decay_is_asked_for_again_at_once():
     """The declared terminal has the same disposition as the one that adjudication finds."""
     outputs = adjudicate([emission(0, provenance=annotation("decayed-to-uncertainty"))])
 
@@ -66,7 +67,7 @@ def test_a_declared_decay_is_asked_for_again_at_once(adjudicate, emission, annot
     assert outputs.requests == ["re-emission-requests"]
 
 
-def test_an_internal_contradiction_goes_to_review(adjudicate, emission, observation):
+def test_an_internal_contradiction_goes_to_review():
     """By default a reviewer decides about an internal contradiction."""
     outputs = adjudicate([emission(0), observation(1, GREP, "contradicts")])
 
@@ -74,7 +75,7 @@ def test_an_internal_contradiction_goes_to_review(adjudicate, emission, observat
     assert outputs.requests == ["review-requests"]
 
 
-def test_an_external_contradiction_is_refused(adjudicate, emission, observation):
+def test_an_external_contradiction_is_refused():
     """By default an external contradiction puts an explicit refusal where the assertion would have stood."""
     outputs = adjudicate([emission(0, fields=EXTERNAL), observation(1, GREP, "contradicts")])
 
@@ -84,7 +85,7 @@ def test_an_external_contradiction_is_refused(adjudicate, emission, observation)
     assert outputs.requests == []
 
 
-def test_rejected_assertions_go_to_review(adjudicate, emission):
+def test_rejected_assertions_go_to_review():
     """By default a reviewer decides about what was rejected."""
     outputs = adjudicate([emission(0, grounded=True)])
 
@@ -127,7 +128,7 @@ chain_sources = "clear"
 """
 
 
-def test_the_reference_policy_decides_as_no_policy_does(adjudicate, emission, observation, annotation, review):
+def test_the_reference_policy_decides_as_no_policy_does():
     """Its values are the defaults: the same story has the same words and requests, the policy's hash apart."""
     lines = [
         emission(0),
@@ -163,7 +164,7 @@ def test_the_reference_policy_decides_as_no_policy_does(adjudicate, emission, ob
         ("refuse", ["admitted", "inadmissible"]),
     ],
 )
-def test_each_disposition_writes_what_it_promises(adjudicate, emission, observation, disposition, topics):
+def test_each_disposition_writes_what_it_promises(disposition, topics):
     """`discard` writes nothing; the others write the record, and each what goes with it."""
     policy = disposition_policy("below-floor", f'"{disposition}"')
 
@@ -174,17 +175,15 @@ def test_each_disposition_writes_what_it_promises(adjudicate, emission, observat
 
 
 @pytest.mark.parametrize(("effect", "topics"), [("internal", []), ("external", ["inadmissible", "review-requests"])])
-def test_a_disposition_may_differ_by_effect(adjudicate, emission, observation, effect, topics):
+def test_a_disposition_may_differ_by_effect(effect, topics):
     """The policy names the disposition by status, then by effect."""
     policy = disposition_policy("below-floor", '{ internal = "discard", external = "review" }')
     lines = [emission(0, provenance=None, fields={"effect": effect}), observation(1, GREP)]
 
-    outputs = adjudicate(lines, policy, until=600.001)
-
-    assert outputs.about_assertions == topics
+    assert adjudicate(lines, policy, until=600.001).about_assertions == topics
 
 
-def test_a_disposition_of_one_status_leaves_the_others_alone(adjudicate, emission, observation):
+def test_a_disposition_of_one_status_leaves_the_others_alone():
     """A policy file changes what it names; every other key keeps its default."""
     policy = disposition_policy("unverified-inference", '"review"')
     lines = [
@@ -203,7 +202,7 @@ def test_a_disposition_of_one_status_leaves_the_others_alone(adjudicate, emissio
 # ---------------------------------------------------------------- refuse
 
 
-def test_a_refusal_by_policy_stands_under_the_assertion_s_key(adjudicate, emission, observation):
+def test_a_refusal_by_policy_stands_under_the_assertion_s_key():
     """The next consumer finds the refusal where it would have found the assertion."""
     policy = disposition_policy("below-floor", '"refuse"')
 
@@ -216,7 +215,7 @@ def test_a_refusal_by_policy_stands_under_the_assertion_s_key(adjudicate, emissi
     assert "valid_until" not in refusal["value"]
 
 
-def test_a_refusal_by_policy_does_not_decay(adjudicate, emission, observation):
+def test_a_refusal_by_policy_does_not_decay():
     """Nothing was admitted, so nothing ends."""
     policy = disposition_policy("below-floor", '"refuse"')
 
@@ -229,9 +228,7 @@ def test_a_refusal_by_policy_does_not_decay(adjudicate, emission, observation):
 
 
 @pytest.mark.parametrize(("topic", "disposition"), [("review-requests", "review"), ("re-emission-requests", "re-emit")])
-def test_a_request_is_the_inadmissible_record_with_what_is_missing(
-    adjudicate, emission, observation, topic, disposition
-):
+def test_a_request_is_the_inadmissible_record_with_what_is_missing(topic, disposition):
     """Whoever answers a request sees the record, framed, and how much was missing."""
     policy = disposition_policy("below-floor", f'"{disposition}"')
     lines = [emission(0, fields=EXTERNAL | {"attempt": 2}), observation(1, GREP, attempt=2)]
@@ -248,7 +245,7 @@ def test_a_request_is_the_inadmissible_record_with_what_is_missing(
 
 
 @pytest.mark.parametrize(("effect", "missing"), [("internal", 2), ("external", 3)])
-def test_without_any_evidence_the_whole_floor_is_missing(adjudicate, emission, effect, missing):
+def test_without_any_evidence_the_whole_floor_is_missing(effect, missing):
     """`missing_floor` is k minus the count."""
     policy = disposition_policy("unannotated", '"review"')
 
@@ -258,7 +255,7 @@ def test_without_any_evidence_the_whole_floor_is_missing(adjudicate, emission, e
     assert (request["missing_floor"], request["classes_seen"]) == (missing, [])
 
 
-def test_the_classes_seen_are_sorted(adjudicate, emission, observation):
+def test_the_classes_seen_are_sorted():
     """A request names the classes in order, not in the order of arrival."""
     lines = [emission(0, fields=EXTERNAL), observation(1, MCP), observation(2, GIT)]
 
@@ -268,7 +265,7 @@ def test_the_classes_seen_are_sorted(adjudicate, emission, observation):
     assert outputs.on("review-requests")[0]["missing_floor"] == 1
 
 
-def test_what_a_reviewer_refused_asks_for_no_review(adjudicate, emission, review):
+def test_what_a_reviewer_refused_asks_for_no_review():
     """The record is written; asking the reviewer again would be in vain."""
     outputs = adjudicate([emission(0), review(1, "refuse")])
 
@@ -279,7 +276,7 @@ def test_what_a_reviewer_refused_asks_for_no_review(adjudicate, emission, review
 # ---------------------------------------------------------------- reviews that answer
 
 
-def test_a_review_admits_what_waited_for_it(adjudicate, emission, observation, review):
+def test_a_review_admits_what_waited_for_it():
     """The answer to a review request is the next revision of the same assertion, with its text."""
     outputs = adjudicate([emission(0), observation(1, GREP), review(700, "admit")])
 
@@ -289,7 +286,7 @@ def test_a_review_admits_what_waited_for_it(adjudicate, emission, observation, r
     assert word["_untrusted_text"]["assertion"] == "CHANGELOG.md has an entry dated 2026-05-25."
 
 
-def test_a_review_refuses_what_waited_for_it(adjudicate, emission, observation, review):
+def test_a_review_refuses_what_waited_for_it():
     """A reviewer's refusal of an inadmissible assertion rejects it, and asks nobody again."""
     outputs = adjudicate([emission(0), observation(1, GREP), review(700, "refuse")])
 
@@ -301,7 +298,7 @@ def test_a_review_refuses_what_waited_for_it(adjudicate, emission, observation, 
     assert outputs.ends == [(0, "reviewed")]
 
 
-def test_a_discarded_assertion_waits_for_no_reviewer(adjudicate, emission, review):
+def test_a_discarded_assertion_waits_for_no_reviewer():
     """What was discarded is not kept for a review."""
     outputs = adjudicate([emission(0), review(700)])
 
@@ -309,7 +306,7 @@ def test_a_discarded_assertion_waits_for_no_reviewer(adjudicate, emission, revie
     assert outputs.dead == ["late-review"]
 
 
-def test_evidence_does_not_admit_what_waits_for_a_reviewer(adjudicate, emission, observation):
+def test_evidence_does_not_admit_what_waits_for_a_reviewer():
     """Evidence for an assertion already closed is late, though a reviewer may still admit it."""
     outputs = adjudicate([emission(0), observation(1, GREP), observation(700, GIT, seen=590), observation(701, MCP)])
 
@@ -319,7 +316,7 @@ def test_evidence_does_not_admit_what_waits_for_a_reviewer(adjudicate, emission,
 # ---------------------------------------------------------------- refusals and denials [S §5]
 
 
-def test_an_emitter_s_refusal_is_passed_on(adjudicate, emission):
+def test_an_emitter_s_refusal_is_passed_on():
     """A refusal goes to `admitted` at once, with status `refused` and basis `emitter`, and is never adjudicated."""
     outputs = adjudicate([emission(0, kind="refusal")], until=7200)
 
@@ -338,7 +335,7 @@ def test_an_emitter_s_refusal_is_passed_on(adjudicate, emission):
     ],
     ids=["ungrounded", "unsure", "unknown class", "unannotated"],
 )
-def test_a_refusal_is_never_adjudicated(adjudicate, emission, fields):
+def test_a_refusal_is_never_adjudicated(fields):
     """What would reject an assertion says nothing about a refusal."""
     policy = "[admissibility]\nmin_confidence = 0.8\n"
 
@@ -347,7 +344,7 @@ def test_a_refusal_is_never_adjudicated(adjudicate, emission, fields):
     assert [word[:2] for word in outputs.words] == [("admitted", "refused")]
 
 
-def test_evidence_changes_nothing_about_a_refusal(adjudicate, emission, observation):
+def test_evidence_changes_nothing_about_a_refusal():
     """Neither corroboration nor contradiction concerns a refusal."""
     lines = [
         emission(0, kind="refusal"),
@@ -356,12 +353,10 @@ def test_evidence_changes_nothing_about_a_refusal(adjudicate, emission, observat
         observation(3, GREP, "contradicts"),
     ]
 
-    outputs = adjudicate(lines, until=7200)
-
-    assert [word[:2] for word in outputs.words] == [("admitted", "refused")]
+    assert [word[:2] for word in adjudicate(lines, until=7200).words] == [("admitted", "refused")]
 
 
-def test_a_denial_is_admitted_like_an_assertion(adjudicate, emission, observation):
+def test_a_denial_is_admitted_like_an_assertion():
     """A denial is a truth-evaluable claim: two distinct fresh classes admit it, as a denial."""
     outputs = adjudicate([emission(0, kind="denial"), observation(1, GREP), observation(2, GIT)])
 
@@ -369,7 +364,7 @@ def test_a_denial_is_admitted_like_an_assertion(adjudicate, emission, observatio
     assert outputs.on("admitted")[0]["kind"] == "denial"
 
 
-def test_a_denial_is_found_inadmissible_like_an_assertion(adjudicate, emission, observation):
+def test_a_denial_is_found_inadmissible_like_an_assertion():
     """A denial needs its evidence: below the floor it goes to review, and a contradiction closes it."""
     few = adjudicate([emission(0, kind="denial"), observation(1, GREP)], until=600.001)
     against = adjudicate([emission(0, kind="denial"), observation(1, GREP, "contradicts")])
@@ -379,7 +374,7 @@ def test_a_denial_is_found_inadmissible_like_an_assertion(adjudicate, emission, 
     assert few.on("inadmissible")[0]["kind"] == against.on("inadmissible")[0]["kind"] == "denial"
 
 
-def test_six_ends_stay_distinct_from_end_to_end(adjudicate, emission, annotation, observation, nothing_discarded):
+def test_six_ends_stay_distinct_from_end_to_end():
     """Assertion, denial, refusal, both terminals and no annotation never fall together [S §5]."""
     lines = [
         emission(0, "em-assertion"),

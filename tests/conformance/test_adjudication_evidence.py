@@ -5,6 +5,7 @@ what observers saw since; and the trust mode says whether observers, the emitter
 """
 
 import pytest
+from fold_lines import adjudicate, annotation, at, claim, emission, nothing_discarded, observation, review, seconds_of
 
 GIT = "substrate.git.log"
 GREP = "substrate.grep"
@@ -33,7 +34,7 @@ BELOW_FLOOR = ("inadmissible", "below-floor", "below-floor")
         pytest.param({"observer": "observer-2", "observation_id": "another", "seen": -5}, id="another of everything"),
     ],
 )
-def test_two_observations_of_one_class_count_once(adjudicate, emission, observation, second):
+def test_two_observations_of_one_class_count_once(second):
     """Distinct kinds are counted, not observations, whoever made them."""
     lines = [emission(0), observation(1, GREP), observation(2, GREP, **second)]
 
@@ -43,21 +44,21 @@ def test_two_observations_of_one_class_count_once(adjudicate, emission, observat
     assert outputs.on("review-requests")[0]["missing_floor"] == 1
 
 
-def test_one_class_is_the_same_class_with_its_anchor(adjudicate, emission, observation):
+def test_one_class_is_the_same_class_with_its_anchor():
     """`1.0.substrate.grep` and `substrate.grep` are one class [S §4]."""
     lines = [emission(0), observation(1, GREP), observation(2, "1.0." + GREP)]
 
     assert adjudicate(lines, until=600.001).words == [BELOW_FLOOR]
 
 
-def test_one_observer_may_bear_out_several_classes(adjudicate, emission, observation):
+def test_one_observer_may_bear_out_several_classes():
     """Distinct are the classes; one observer with access to two substrates is enough."""
     lines = [emission(0), observation(1, GREP, observer="observer-1"), observation(2, GIT, observer="observer-1")]
 
     assert adjudicate(lines).words == [ADMITTED]
 
 
-def test_the_order_in_which_evidence_comes_does_not_matter(adjudicate, emission, observation):
+def test_the_order_in_which_evidence_comes_does_not_matter():
     """Before the emission or after it, in either order, two classes are two classes."""
     stories = [
         [emission(0), observation(0, GREP), observation(0, GIT)],
@@ -72,21 +73,21 @@ def test_the_order_in_which_evidence_comes_does_not_matter(adjudicate, emission,
 
 
 @pytest.mark.parametrize("terminal", ["unverified-inference", "decayed-to-uncertainty"])
-def test_a_terminal_never_counts(adjudicate, emission, observation, terminal):
+def test_a_terminal_never_counts(terminal):
     """A terminal names no substrate: an observer's observation of one bears nothing out."""
     lines = [emission(0), observation(1, GREP), observation(2, terminal)]
 
     assert adjudicate(lines, until=600.001).words == [BELOW_FLOOR]
 
 
-def test_an_unknown_class_never_counts(adjudicate, emission, observation):
+def test_an_unknown_class_never_counts():
     """What the vocabulary does not hold is no evidence, from an observer either [S §8]."""
     lines = [emission(0), observation(1, GREP), observation(2, "substrate.telepathy")]
 
     assert adjudicate(lines, until=600.001).words == [BELOW_FLOOR]
 
 
-def test_an_observation_speaks_of_its_own_span(adjudicate, emission, claim, observation):
+def test_an_observation_speaks_of_its_own_span():
     """Evidence for one assertion of an emission counts for no other one."""
     first, second = "It is there.", "It is new."
     lines = [
@@ -102,7 +103,7 @@ def test_an_observation_speaks_of_its_own_span(adjudicate, emission, claim, obse
     assert outputs.on("admitted")[0]["span"] == {"chars": [13, 23]}
 
 
-def test_an_observation_speaks_of_its_own_emission(adjudicate, emission, observation):
+def test_an_observation_speaks_of_its_own_emission():
     """The same span of another emission is another assertion."""
     lines = [emission(0), emission(0, "em-2"), observation(1, GREP), observation(2, GIT, emission_id="em-2")]
 
@@ -116,7 +117,7 @@ def test_an_observation_speaks_of_its_own_emission(adjudicate, emission, observa
         pytest.param({"path": "/summary"}, id="path"),
     ],
 )
-def test_every_form_of_span_joins(adjudicate, emission, claim, observation, span):
+def test_every_form_of_span_joins(span):
     """Evidence finds its assertion by token offsets and field paths as by characters."""
     line = emission(0, text='{"summary": "It is there."}', claims=[claim(span=span)])
 
@@ -129,7 +130,7 @@ def test_every_form_of_span_joins(adjudicate, emission, claim, observation, span
 # ---------------------------------------------------------------- substrates that the emitter writes, and confidence
 
 
-def test_what_the_emitter_can_write_to_never_counts(adjudicate, emission, observation):
+def test_what_the_emitter_can_write_to_never_counts():
     """An observer of a substrate that this emitter can write to is no independent witness [S §3]."""
     policy = '[observers]\n"observer-2" = { writable_by = ["release-notes-bot"] }\n'
     evidence = [observation(1, GREP), observation(2, GIT, observer="observer-2")]
@@ -141,7 +142,7 @@ def test_what_the_emitter_can_write_to_never_counts(adjudicate, emission, observ
     assert adjudicate([other, *evidence], policy).words == [ADMITTED]
 
 
-def test_what_the_emitters_vendor_owns_never_counts(adjudicate, emission, observation):
+def test_what_the_emitters_vendor_owns_never_counts():
     """A service is a substrate where its state is owned "by a party other than the inference system vendor" [S §4]."""
     policy = '[emitters.vendor]\n"release-notes-bot" = "Acme"\n'
     brief = "substrate.mcp.brief"
@@ -158,7 +159,7 @@ def test_what_the_emitters_vendor_owns_never_counts(adjudicate, emission, observ
     assert after("Acme", "another-bot") == [ADMITTED]
 
 
-def test_another_observer_of_the_same_class_counts_beside_a_writable_one(adjudicate, emission, observation):
+def test_another_observer_of_the_same_class_counts_beside_a_writable_one():
     """Not the class but the writable substrate is left out: who saw the class elsewhere counts."""
     policy = '[observers]\n"observer-2" = { writable_by = ["release-notes-bot"] }\n'
     lines = [
@@ -175,7 +176,7 @@ def test_another_observer_of_the_same_class_counts_beside_a_writable_one(adjudic
 
 
 @pytest.mark.parametrize(("confidence", "words"), [(0.8, [ADMITTED]), (0.79, [BELOW_FLOOR])])
-def test_evidence_below_the_floor_of_confidence_is_not_counted(adjudicate, emission, observation, confidence, words):
+def test_evidence_below_the_floor_of_confidence_is_not_counted(confidence, words):
     """Evidence at the policy's floor counts; below it, it is left out and rejects nothing."""
     policy = "[admissibility]\nmin_confidence = 0.8\n"
     lines = [emission(0), observation(1, GREP), observation(2, GIT, confidence=confidence)]
@@ -187,24 +188,18 @@ def test_evidence_below_the_floor_of_confidence_is_not_counted(adjudicate, emiss
 
 
 @pytest.mark.parametrize(("seen", "words"), [(-HOUR, [CONTRADICTED]), (-HOUR - 0.001, [])])
-def test_a_contradiction_not_older_than_the_window_counts(adjudicate, emission, observation, seen, words):
+def test_a_contradiction_not_older_than_the_window_counts(seen, words):
     """A negative ages like evidence: `t - W` is the oldest that counts."""
-    lines = [emission(0), observation(1, GREP, "contradicts", seen=seen)]
-
-    assert adjudicate(lines, until=600).words == words
+    assert adjudicate([emission(0), observation(1, GREP, "contradicts", seen=seen)], until=600).words == words
 
 
-def test_a_contradiction_has_no_upper_bound(adjudicate, emission, observation):
+def test_a_contradiction_has_no_upper_bound():
     """A contradiction from after the horizon counts as long as the assertion waits."""
-    lines = [emission(60, emitted=0), observation(650, GREP, "contradicts")]
-
-    assert adjudicate(lines).words == [CONTRADICTED]
+    assert adjudicate([emission(60, emitted=0), observation(650, GREP, "contradicts")]).words == [CONTRADICTED]
 
 
 @pytest.mark.parametrize(("seen", "words"), [(-HOUR, [FABRICATED]), (-HOUR - 0.001, [])])
-def test_an_unknown_observation_not_older_than_the_window_counts(
-    adjudicate, emission, observation, annotation, seen, words
-):
+def test_an_unknown_observation_not_older_than_the_window_counts(seen, words):
     """Old news of a fabrication is dropped by the same bound as an old contradiction."""
     lines = [
         emission(0, provenance=annotation(CODE, -20, "sha256:aa")),
@@ -214,14 +209,14 @@ def test_an_unknown_observation_not_older_than_the_window_counts(
     assert adjudicate(lines, until=600).words == words
 
 
-def test_a_stalled_observer_s_old_contradiction_undoes_nothing(adjudicate, emission, observation):
+def test_a_stalled_observer_s_old_contradiction_undoes_nothing():
     """A contradiction older than an observed corroboration of its class does not count."""
     lines = [emission(0), observation(10, GREP), observation(20, GREP, "contradicts", seen=9), observation(30, GIT)]
 
     assert adjudicate(lines).words == [ADMITTED]
 
 
-def test_old_news_does_not_count_whoever_corroborated_since(adjudicate, emission, observation):
+def test_old_news_does_not_count_whoever_corroborated_since():
     """«No observer has corroborated since» means any observer, not the same one."""
     lines = [
         emission(0),
@@ -232,28 +227,28 @@ def test_old_news_does_not_count_whoever_corroborated_since(adjudicate, emission
     assert adjudicate(lines, until=600).words == []
 
 
-def test_old_news_that_lay_ready_does_not_count_either(adjudicate, emission, observation):
+def test_old_news_that_lay_ready_does_not_count_either():
     """The times of observation decide, not the order of arrival."""
     lines = [observation(10, GREP, "contradicts", seen=8), observation(11, GREP, seen=9), emission(12)]
 
     assert adjudicate(lines, until=600).words == []
 
 
-def test_a_newer_contradiction_of_a_corroborated_class_counts(adjudicate, emission, observation):
+def test_a_newer_contradiction_of_a_corroborated_class_counts():
     """Who looked last is right."""
     lines = [emission(0), observation(10, GREP), observation(20, GREP, "contradicts", seen=11)]
 
     assert adjudicate(lines).words == [CONTRADICTED]
 
 
-def test_a_contradiction_is_held_against_its_own_class_only(adjudicate, emission, observation):
+def test_a_contradiction_is_held_against_its_own_class_only():
     """A newer corroboration of another class does not take a contradiction back."""
     lines = [emission(0), observation(10, GIT), observation(20, GREP, "contradicts", seen=9)]
 
     assert adjudicate(lines).words == [CONTRADICTED]
 
 
-def test_a_true_annotation_does_not_cover_for_an_invented_one(adjudicate, emission, observation, annotation):
+def test_a_true_annotation_does_not_cover_for_an_invented_one():
     """An unknown observation is not held against newer corroborations of another observation id."""
     provenance = [annotation(CODE, -20, "sha256:aa"), annotation(CODE, -20, "sha256:bb")]
     lines = [
@@ -265,9 +260,7 @@ def test_a_true_annotation_does_not_cover_for_an_invented_one(adjudicate, emissi
     assert adjudicate(lines).words == [FABRICATED]
 
 
-def test_a_corroboration_of_the_same_observation_answers_an_older_unknown(
-    adjudicate, emission, observation, annotation
-):
+def test_a_corroboration_of_the_same_observation_answers_an_older_unknown():
     """Who has found the very observation since shows that it is not invented."""
     lines = [
         emission(0, provenance=annotation(CODE, -20, "sha256:aa")),
@@ -278,9 +271,7 @@ def test_a_corroboration_of_the_same_observation_answers_an_older_unknown(
     assert adjudicate(lines, until=600).words == []
 
 
-def test_a_newer_unknown_goes_before_an_older_corroboration_of_the_same_observation(
-    adjudicate, emission, observation, annotation
-):
+def test_a_newer_unknown_goes_before_an_older_corroboration_of_the_same_observation():
     """An observation that is gone now was found earlier: the last look counts."""
     lines = [
         emission(0, provenance=annotation(CODE, -20, "sha256:aa")),
@@ -294,7 +285,7 @@ def test_a_newer_unknown_goes_before_an_older_corroboration_of_the_same_observat
 # ---------------------------------------------------------------- negatives after admission
 
 
-def test_a_contradiction_after_admission_takes_it_back(adjudicate, emission, observation, at):
+def test_a_contradiction_after_admission_takes_it_back():
     """The closing word is `contradicted`, on `admitted`, once, and no decay follows it."""
     lines = [emission(0), observation(0, GREP), observation(0, GIT), observation(100, GREP, "contradicts")]
 
@@ -304,7 +295,7 @@ def test_a_contradiction_after_admission_takes_it_back(adjudicate, emission, obs
     assert outputs.on("admitted")[-1]["_untrusted_text"]["assertion"] == ""
 
 
-def test_a_fabrication_found_after_admission_takes_it_back(adjudicate, emission, observation, annotation):
+def test_a_fabrication_found_after_admission_takes_it_back():
     """The closing word is `rejected` for `fabricated-annotation`, on `admitted`."""
     lines = [
         emission(0, provenance=annotation(CODE, -20, "sha256:aa")),
@@ -313,32 +304,24 @@ def test_a_fabrication_found_after_admission_takes_it_back(adjudicate, emission,
         observation(100, CODE, "unknown-observation", observation_id="sha256:aa"),
     ]
 
-    outputs = adjudicate(lines, until=2 * HOUR)
-
-    assert outputs.words == [ADMITTED, ("admitted", "rejected", "fabricated-annotation")]
+    assert adjudicate(lines, until=2 * HOUR).words == [ADMITTED, ("admitted", "rejected", "fabricated-annotation")]
 
 
-def test_a_refusal_by_a_reviewer_after_admission_takes_it_back(adjudicate, emission, observation, review):
+def test_a_refusal_by_a_reviewer_after_admission_takes_it_back():
     """A reviewer may refuse what evidence admitted; the closing word is on `admitted`."""
     lines = [emission(0), observation(0, GREP), observation(0, GIT), review(100, "refuse")]
 
-    outputs = adjudicate(lines, until=2 * HOUR)
-
-    assert outputs.words == [ADMITTED, ("admitted", "rejected", "review")]
+    assert adjudicate(lines, until=2 * HOUR).words == [ADMITTED, ("admitted", "rejected", "review")]
 
 
-def test_a_contradiction_takes_a_reviewer_s_admission_back(
-    adjudicate, emission, observation, review, at, nothing_discarded
-):
+def test_a_contradiction_takes_a_reviewer_s_admission_back():
     """What a person admitted is admitted like anything else, and a contradiction closes it."""
     lines = [emission(0), {"at": at(601)}, review(602), observation(603, GREP, "contradicts")]
 
-    outputs = adjudicate(lines, nothing_discarded)
-
-    assert outputs.words[-2:] == [ADMITTED, ("admitted", "contradicted", "contradicted")]
+    assert adjudicate(lines, nothing_discarded).words[-2:] == [ADMITTED, ("admitted", "contradicted", "contradicted")]
 
 
-def test_a_stalled_observer_s_old_contradiction_takes_no_admission_back(adjudicate, emission, observation):
+def test_a_stalled_observer_s_old_contradiction_takes_no_admission_back():
     """After admission as before it, old news is held against newer evidence of its class."""
     lines = [
         emission(0),
@@ -353,7 +336,7 @@ def test_a_stalled_observer_s_old_contradiction_takes_no_admission_back(adjudica
 # ---------------------------------------------------------------- trust = "declared" [S §7]
 
 
-def test_declared_trust_counts_annotations(adjudicate, emission, annotation, seconds_of):
+def test_declared_trust_counts_annotations():
     """The memo's plain count admits at once, says `declaration`, and ends with the k-th largest `ts + W`."""
     provenance = [annotation(GREP, -100), annotation(GIT, -200)]
 
@@ -365,14 +348,14 @@ def test_declared_trust_counts_annotations(adjudicate, emission, annotation, sec
     assert seconds_of(word["valid_until"]) == HOUR - 200
 
 
-def test_declared_trust_counts_distinct_classes(adjudicate, emission, annotation):
+def test_declared_trust_counts_distinct_classes():
     """Two annotations of one class are one."""
     provenance = [annotation(GREP, -1, "a"), annotation(GREP, -2, "b")]
 
     assert adjudicate([emission(0, provenance=provenance)], DECLARED, until=600).words == []
 
 
-def test_an_annotation_without_a_time_does_not_count(adjudicate, emission, annotation):
+def test_an_annotation_without_a_time_does_not_count():
     """Without `ts` nothing says that the declaration is within W."""
     provenance = [annotation(GREP, -1), annotation(GIT)]
 
@@ -380,14 +363,12 @@ def test_an_annotation_without_a_time_does_not_count(adjudicate, emission, annot
 
 
 @pytest.mark.parametrize(("seen", "words"), [(-HOUR, [ADMITTED]), (-HOUR - 0.001, [])])
-def test_a_declared_time_is_within_w_that_instant_included(adjudicate, emission, annotation, seen, words):
+def test_a_declared_time_is_within_w_that_instant_included(seen, words):
     """An annotation exactly W old counts, a millisecond more does not."""
-    provenance = [annotation(GREP, -1), annotation(GIT, seen)]
-
-    assert adjudicate([emission(0, provenance=provenance)], DECLARED).words == words
+    assert adjudicate([emission(0, provenance=[annotation(GREP, -1), annotation(GIT, seen)])], DECLARED).words == words
 
 
-def test_a_contradiction_is_held_against_what_was_observed_not_declared(adjudicate, emission, observation, annotation):
+def test_a_contradiction_is_held_against_what_was_observed_not_declared():
     """A declaration, however new, answers no observer's contradiction."""
     provenance = [annotation(GREP, -1), annotation(GIT, -1)]
     lines = [observation(0, GREP, "contradicts", seen=-50), emission(0, provenance=provenance)]
@@ -395,7 +376,7 @@ def test_a_contradiction_is_held_against_what_was_observed_not_declared(adjudica
     assert adjudicate(lines, DECLARED).words == [CONTRADICTED]
 
 
-def test_declared_trust_decays_like_any_other(adjudicate, emission, annotation):
+def test_declared_trust_decays_like_any_other():
     """A declared admission ends when its declarations have aged."""
     provenance = [annotation(GREP, -100), annotation(GIT, -200)]
 
@@ -407,7 +388,7 @@ def test_declared_trust_decays_like_any_other(adjudicate, emission, annotation):
 # ---------------------------------------------------------------- trust = "both"
 
 
-def test_both_needs_each_class_declared_and_observed(adjudicate, emission, observation, annotation):
+def test_both_needs_each_class_declared_and_observed():
     """A class that was only declared, or only observed, does not count; the declared time is not needed."""
     provenance = [annotation(GREP), annotation(GIT)]
     line = emission(0, provenance=provenance)
@@ -418,7 +399,7 @@ def test_both_needs_each_class_declared_and_observed(adjudicate, emission, obser
 
 
 @pytest.mark.parametrize(("seen_id", "words"), [("sha256:aa", [ADMITTED]), ("sha256:ab", []), ("sha256:aaa", [])])
-def test_both_needs_the_declared_observation_id(adjudicate, emission, observation, annotation, seen_id, words):
+def test_both_needs_the_declared_observation_id(seen_id, words):
     """Where an id was declared, the observation that counts has the same one."""
     line = emission(0, provenance=[annotation(CODE, observation_id="sha256:aa"), annotation(GREP)])
     lines = [line, observation(1, GREP), observation(2, CODE, observation_id=seen_id)]
@@ -427,7 +408,7 @@ def test_both_needs_the_declared_observation_id(adjudicate, emission, observatio
 
 
 @pytest.mark.parametrize(("declared", "words"), [(COMMIT, [ADMITTED]), (COMMIT[:7], [ADMITTED]), (COMMIT[1:9], [])])
-def test_both_takes_a_prefix_of_a_commit(adjudicate, emission, observation, annotation, declared, words):
+def test_both_takes_a_prefix_of_a_commit(declared, words):
     """Commits are named by a prefix of seven digits or more; other digits name another commit."""
     line = emission(0, provenance=[annotation(GIT, observation_id=declared), annotation(GREP)])
     lines = [line, observation(1, GREP), observation(2, GIT, observation_id=COMMIT)]
@@ -435,7 +416,7 @@ def test_both_takes_a_prefix_of_a_commit(adjudicate, emission, observation, anno
     assert adjudicate(lines, BOTH, until=600).words == words
 
 
-def test_both_judges_freshness_by_the_observation(adjudicate, emission, observation, annotation):
+def test_both_judges_freshness_by_the_observation():
     """A fresh declaration does not freshen an aged observation, nor does an aged one spoil a fresh observation."""
     fresh = emission(0, provenance=[annotation(GREP, -1), annotation(GIT, -1)])
     aged = emission(0, provenance=[annotation(GREP, -7200), annotation(GIT, -7200)])

@@ -5,6 +5,7 @@ wait for it, so all evidence can lie ready when the emission arrives, and the ro
 """
 
 import pytest
+from fold_lines import adjudicate, annotation, at, emission, nothing_discarded, observation, review, seconds_of
 
 GIT = "substrate.git.log"
 GREP = "substrate.grep"
@@ -23,7 +24,7 @@ CHOOSY = "[admissibility]\nmin_confidence = 0.8\n"
 # ---------------------------------------------------------------- a review in time
 
 
-def test_a_review_admits_what_is_up_for_review(adjudicate, emission, review, seconds_of, at, nothing_discarded):
+def test_a_review_admits_what_is_up_for_review():
     """A reviewer's admission needs no evidence, has the basis `review`, no reason, and lasts `max_validity`."""
     outputs = adjudicate([emission(0), {"at": at(601)}, review(700, "admit")], nothing_discarded)
 
@@ -34,14 +35,12 @@ def test_a_review_admits_what_is_up_for_review(adjudicate, emission, review, sec
     assert seconds_of(word["valid_until"]) == 700 + 86_400
 
 
-def test_a_review_refuses_what_is_pending(adjudicate, emission, review):
+def test_a_review_refuses_what_is_pending():
     """A reviewer's refusal rejects, for the reason `review`."""
-    outputs = adjudicate([emission(0), review(100, "refuse")])
-
-    assert outputs.words == [("inadmissible", "rejected", "review")]
+    assert adjudicate([emission(0), review(100, "refuse")]).words == [("inadmissible", "rejected", "review")]
 
 
-def test_a_review_of_another_span_decides_nothing(adjudicate, emission, review, nothing_discarded):
+def test_a_review_of_another_span_decides_nothing():
     """A review speaks of its own span only; the assertion goes its way without it."""
     outputs = adjudicate([emission(0), review(100, span={"chars": [0, 5]})], nothing_discarded, until=PENDING_ENDS)
 
@@ -49,19 +48,17 @@ def test_a_review_of_another_span_decides_nothing(adjudicate, emission, review, 
     assert outputs.dead == ["late-review"]
 
 
-def test_a_review_goes_before_a_declared_terminal(adjudicate, emission, review, annotation, nothing_discarded):
+def test_a_review_goes_before_a_declared_terminal():
     """A person may admit even what its own emitter declared unverified."""
     lines = [emission(0, provenance=annotation("unverified-inference")), review(100)]
 
-    outputs = adjudicate(lines, nothing_discarded)
-
-    assert outputs.words == [
+    assert adjudicate(lines, nothing_discarded).words == [
         ("inadmissible", "unverified-inference", "declared-terminal"),
         ("admitted", "admitted", None),
     ]
 
 
-def test_a_review_goes_before_a_contradiction(adjudicate, emission, observation, review):
+def test_a_review_goes_before_a_contradiction():
     """A person may admit what an observer contradicted, while it waits for the reviewer."""
     outputs = adjudicate([emission(0), observation(5, GREP, "contradicts"), review(100)])
 
@@ -73,7 +70,7 @@ def test_a_review_goes_before_a_contradiction(adjudicate, emission, observation,
 
 
 @pytest.mark.parametrize("terminal", ["unverified-inference", "decayed-to-uncertainty"])
-def test_a_declared_terminal_is_the_verdict(adjudicate, emission, annotation, nothing_discarded, terminal):
+def test_a_declared_terminal_is_the_verdict(terminal):
     """Each of the two terminals is passed through as it was declared, at once."""
     outputs = adjudicate([emission(0, provenance=annotation(terminal))], nothing_discarded)
 
@@ -82,9 +79,7 @@ def test_a_declared_terminal_is_the_verdict(adjudicate, emission, annotation, no
 
 @pytest.mark.parametrize("terminal", ["unverified-inference", "decayed-to-uncertainty"])
 @pytest.mark.parametrize("in_line", [False, True])
-def test_a_terminal_in_upper_case_is_that_terminal(
-    adjudicate, emission, annotation, nothing_discarded, terminal, in_line
-):
+def test_a_terminal_in_upper_case_is_that_terminal(terminal, in_line):
     """The memo names them in upper case, too [S §2, §4]; both encodings mean the same."""
     for written in (terminal.upper(), f"1.0.{terminal.upper()}"):
         line = emission(0, text=f"It is so. [{written}]", fields={"assertions": None}) if in_line else (
@@ -94,9 +89,7 @@ def test_a_terminal_in_upper_case_is_that_terminal(
 
 @pytest.mark.parametrize("terminal", ["unverified-inference", "decayed-to-uncertainty", "DECAYED-TO-UNCERTAINTY"])
 @pytest.mark.parametrize("in_line", [False, True])
-def test_a_terminal_of_a_version_that_is_not_loaded_is_unknown(
-    adjudicate, emission, annotation, nothing_discarded, terminal, in_line
-):
+def test_a_terminal_of_a_version_that_is_not_loaded_is_unknown(terminal, in_line):
     """Recognised if and only if it stands in a loaded version, like any other class [S §4]."""
     for written, vocabulary in ((terminal, "7.0"), (f"7.0.{terminal}", "1.0"), (terminal, "0.9")):
         fields = {"vocabulary": vocabulary}
@@ -106,7 +99,7 @@ def test_a_terminal_of_a_version_that_is_not_loaded_is_unknown(
         assert outputs.words == [("inadmissible", "unverified-inference", "unknown-class")]
 
 
-def test_one_terminal_among_other_annotations_is_enough(adjudicate, emission, annotation, nothing_discarded):
+def test_one_terminal_among_other_annotations_is_enough():
     """A terminal decides whatever else was declared beside it."""
     provenance = [annotation(GREP), annotation("decayed-to-uncertainty"), annotation(GIT)]
 
@@ -115,7 +108,7 @@ def test_one_terminal_among_other_annotations_is_enough(adjudicate, emission, an
     assert outputs.words == [("inadmissible", "decayed-to-uncertainty", "declared-terminal")]
 
 
-def test_a_class_is_not_a_terminal(adjudicate, emission, annotation, nothing_discarded):
+def test_a_class_is_not_a_terminal():
     """An assertion with ordinary annotations is pending, not decided on arrival."""
     outputs = adjudicate([emission(0, provenance=[annotation(GREP), annotation(GIT)])], nothing_discarded, until=600)
 
@@ -128,14 +121,14 @@ def test_a_class_is_not_a_terminal(adjudicate, emission, annotation, nothing_dis
 @pytest.mark.parametrize(
     "unknown", ["substrate.telepathy", "2.0.substrate.grep", "1.1.substrate.git.log", "grep", "Substrate.grep"]
 )
-def test_an_unknown_class_is_unverified_inference(adjudicate, emission, annotation, nothing_discarded, unknown):
+def test_an_unknown_class_is_unverified_inference(unknown):
     """What the loaded vocabulary does not hold, a later version's anchor included, is never guessed at [S §4]."""
     outputs = adjudicate([emission(0, provenance=annotation(unknown))], nothing_discarded)
 
     assert outputs.words == [("inadmissible", "unverified-inference", "unknown-class")]
 
 
-def test_one_unknown_class_spoils_the_known_ones(adjudicate, emission, annotation, nothing_discarded):
+def test_one_unknown_class_spoils_the_known_ones():
     """Any annotation's class is enough to make the assertion unverified."""
     provenance = [annotation(GREP), annotation("substrate.telepathy"), annotation(GIT)]
 
@@ -144,25 +137,19 @@ def test_one_unknown_class_spoils_the_known_ones(adjudicate, emission, annotatio
     assert outputs.words == [("inadmissible", "unverified-inference", "unknown-class")]
 
 
-def test_a_bare_class_is_of_the_vocabulary_that_the_emission_names(adjudicate, emission, annotation, nothing_discarded):
+def test_a_bare_class_is_of_the_vocabulary_that_the_emission_names():
     """A bare class of a vocabulary that is not loaded is unknown, even where ours has the same name."""
     line = emission(0, provenance=annotation(GREP), fields={"vocabulary": "2.0"})
 
-    outputs = adjudicate([line], nothing_discarded)
-
-    assert outputs.words == [("inadmissible", "unverified-inference", "unknown-class")]
+    assert adjudicate([line], nothing_discarded).words == [("inadmissible", "unverified-inference", "unknown-class")]
 
 
 @pytest.mark.parametrize("vocabulary", ["1.0", "2.0"])
-def test_an_anchored_class_of_a_loaded_version_is_known(
-    adjudicate, emission, annotation, nothing_discarded, vocabulary
-):
+def test_an_anchored_class_of_a_loaded_version_is_known(vocabulary):
     """The anchor as the leading element names the version, whatever the emission's vocabulary is [S §4]."""
     line = emission(0, provenance=annotation("1.0.substrate.grep"), fields={"vocabulary": vocabulary})
 
-    outputs = adjudicate([line], nothing_discarded, until=600)
-
-    assert outputs.words == []
+    assert adjudicate([line], nothing_discarded, until=600).words == []
 
 
 # ---------------------------------------------------------------- grounding [C §2, §3]
@@ -179,20 +166,16 @@ def test_an_anchored_class_of_a_loaded_version_is_known(
         pytest.param([SEVERED, RETRIEVAL], id="severed before a retrieval"),
     ],
 )
-def test_a_claim_to_be_grounded_needs_an_unsevered_retrieval(adjudicate, emission, chain):
+def test_a_claim_to_be_grounded_needs_an_unsevered_retrieval(chain):
     """A chain that claims grounding without a retrieval, or with a severed step, rejects the assertion."""
-    outputs = adjudicate([emission(0, grounded=True, chain=chain)])
-
-    assert outputs.words == [("inadmissible", "rejected", "ungrounded")]
+    assert adjudicate([emission(0, grounded=True, chain=chain)]).words == [("inadmissible", "rejected", "ungrounded")]
 
 
-def test_a_step_severed_inside_a_derived_one_severs_the_chain(adjudicate, emission):
+def test_a_step_severed_inside_a_derived_one_severs_the_chain():
     """A `derived` step keeps both chains, so what was severed in either is severed still."""
     chain = [{"step": "derived", "operator": "+", "left": [RETRIEVAL], "right": [SEVERED]}]
 
-    outputs = adjudicate([emission(0, grounded=True, chain=chain)])
-
-    assert outputs.words == [("inadmissible", "rejected", "ungrounded")]
+    assert adjudicate([emission(0, grounded=True, chain=chain)]).words == [("inadmissible", "rejected", "ungrounded")]
 
 
 @pytest.mark.parametrize(
@@ -206,11 +189,9 @@ def test_a_step_severed_inside_a_derived_one_severs_the_chain(adjudicate, emissi
         pytest.param(None, [], id="nothing claimed"),
     ],
 )
-def test_what_is_grounded_or_does_not_claim_it_stays_pending(adjudicate, emission, grounded, chain):
+def test_what_is_grounded_or_does_not_claim_it_stays_pending(grounded, chain):
     """A retrieval anywhere in the chain grounds it, and who claims nothing has nothing to show."""
-    outputs = adjudicate([emission(0, grounded=grounded, chain=chain)], until=600)
-
-    assert outputs.words == []
+    assert adjudicate([emission(0, grounded=grounded, chain=chain)], until=600).words == []
 
 
 # ---------------------------------------------------------------- strict citations [C §4]
@@ -225,32 +206,26 @@ def test_what_is_grounded_or_does_not_claim_it_stays_pending(adjudicate, emissio
         pytest.param("", id="nothing"),
     ],
 )
-def test_a_quote_that_is_not_in_its_context_is_a_violation(adjudicate, emission, context):
+def test_a_quote_that_is_not_in_its_context_is_a_violation(context):
     """A strictly cited quote stands in its context character for character, or the assertion is rejected."""
     line = emission(0, text=QUOTING, cites=STRICT, fields={"contexts": {"ctx-1": context}})
 
-    outputs = adjudicate([line])
-
-    assert outputs.words == [("inadmissible", "rejected", "citation-violation")]
+    assert adjudicate([line]).words == [("inadmissible", "rejected", "citation-violation")]
 
 
-def test_a_quote_of_a_context_that_is_not_there_is_a_violation(adjudicate, emission):
+def test_a_quote_of_a_context_that_is_not_there_is_a_violation():
     """A context that the emission does not carry holds no quote."""
     line = emission(0, text=QUOTING, cites=STRICT, fields={"contexts": {"ctx-2": "released by hand"}})
 
-    outputs = adjudicate([line])
-
-    assert outputs.words == [("inadmissible", "rejected", "citation-violation")]
+    assert adjudicate([line]).words == [("inadmissible", "rejected", "citation-violation")]
 
 
-def test_every_quote_has_to_be_in_the_context(adjudicate, emission):
+def test_every_quote_has_to_be_in_the_context():
     """One quote that stands in the context does not cover for another one."""
     text = 'It says "released by hand" and "signed by nobody" as well.'
     line = emission(0, text=text, cites=STRICT, fields={"contexts": {"ctx-1": "It was released by hand."}})
 
-    outputs = adjudicate([line])
-
-    assert outputs.words == [("inadmissible", "rejected", "citation-violation")]
+    assert adjudicate([line]).words == [("inadmissible", "rejected", "citation-violation")]
 
 
 @pytest.mark.parametrize(
@@ -260,14 +235,12 @@ def test_every_quote_has_to_be_in_the_context(adjudicate, emission):
         pytest.param(False, "Nothing of the kind.", id="not strict"),
     ],
 )
-def test_a_verbatim_or_a_loose_citation_stays_pending(adjudicate, emission, strictly, context):
+def test_a_verbatim_or_a_loose_citation_stays_pending(strictly, context):
     """Only what was asked to be verified strictly, and is not verbatim, is a violation."""
     cites = {"context": "ctx-1", "strictly": strictly}
     line = emission(0, text=QUOTING, cites=cites, fields={"contexts": {"ctx-1": context}})
 
-    outputs = adjudicate([line], until=600)
-
-    assert outputs.words == []
+    assert adjudicate([line], until=600).words == []
 
 
 # ---------------------------------------------------------------- confidence [C §7]
@@ -285,11 +258,9 @@ def test_a_verbatim_or_a_loose_citation_stays_pending(adjudicate, emission, stri
         ),
     ],
 )
-def test_confidence_below_the_floor_rejects(adjudicate, emission, fields):
+def test_confidence_below_the_floor_rejects(fields):
     """The assertion's own confidence, and its chain's weakest step, are held against the policy's floor."""
-    outputs = adjudicate([emission(0, **fields)], CHOOSY)
-
-    assert outputs.words == [("inadmissible", "rejected", "low-confidence")]
+    assert adjudicate([emission(0, **fields)], CHOOSY).words == [("inadmissible", "rejected", "low-confidence")]
 
 
 @pytest.mark.parametrize(
@@ -300,24 +271,20 @@ def test_confidence_below_the_floor_rejects(adjudicate, emission, fields):
         pytest.param({}, id="none stated"),
     ],
 )
-def test_confidence_at_the_floor_or_unstated_stays_pending(adjudicate, emission, fields):
+def test_confidence_at_the_floor_or_unstated_stays_pending(fields):
     """The floor itself is not below the floor."""
-    outputs = adjudicate([emission(0, **fields)], CHOOSY, until=600)
-
-    assert outputs.words == []
+    assert adjudicate([emission(0, **fields)], CHOOSY, until=600).words == []
 
 
-def test_without_a_floor_no_confidence_is_too_low(adjudicate, emission):
+def test_without_a_floor_no_confidence_is_too_low():
     """The default floor is 0."""
-    outputs = adjudicate([emission(0, confidence=0.0)], until=600)
-
-    assert outputs.words == []
+    assert adjudicate([emission(0, confidence=0.0)], until=600).words == []
 
 
 # ---------------------------------------------------------------- confusable text [V §4.3]
 
 
-def test_confusable_text_rejects_where_the_effect_is_external(adjudicate, emission):
+def test_confusable_text_rejects_where_the_effect_is_external():
     """By default an external effect is too high an impact for a Cyrillic letter among Latin ones."""
     outputs = adjudicate([emission(0, text=CYRILLIC, fields={"effect": "external"})])
 
@@ -332,14 +299,12 @@ def test_confusable_text_rejects_where_the_effect_is_external(adjudicate, emissi
         pytest.param("external", "Plain text, 1 to 10.", id="plain ASCII"),
     ],
 )
-def test_text_that_is_not_confusable_for_its_effect_stays_pending(adjudicate, emission, effect, text):
+def test_text_that_is_not_confusable_for_its_effect_stays_pending(effect, text):
     """Only a letter or digit of another script, under `reject`, rejects."""
-    outputs = adjudicate([emission(0, text=text, fields={"effect": effect})], until=600)
-
-    assert outputs.words == []
+    assert adjudicate([emission(0, text=text, fields={"effect": effect})], until=600).words == []
 
 
-def test_confusables_are_what_the_policy_makes_of_them(adjudicate, emission):
+def test_confusables_are_what_the_policy_makes_of_them():
     """The policy chooses per effect whether confusable text is rejected."""
     policy = '[sanitation]\nconfusables = { internal = "reject", external = "flag" }\n'
     internal = emission(0, "em-1", text=CYRILLIC)
@@ -355,7 +320,7 @@ def test_confusables_are_what_the_policy_makes_of_them(adjudicate, emission):
 # ---------------------------------------------------------------- fabrication and contradiction
 
 
-def test_an_unknown_declared_observation_is_a_fabrication(adjudicate, emission, observation, annotation):
+def test_an_unknown_declared_observation_is_a_fabrication():
     """An observer that does not find the declared observation rejects the assertion [S §11.1]."""
     line = emission(0, provenance=annotation(CODE, -20, "sha256:aa"))
 
@@ -364,7 +329,7 @@ def test_an_unknown_declared_observation_is_a_fabrication(adjudicate, emission, 
     assert outputs.words == [("inadmissible", "rejected", "fabricated-annotation")]
 
 
-def test_an_unknown_observation_that_nobody_declared_is_no_fabrication(adjudicate, emission, observation, annotation):
+def test_an_unknown_observation_that_nobody_declared_is_no_fabrication():
     """Only an observation id that the assertion declares can be fabricated."""
     line = emission(0, provenance=annotation(CODE, -20, "sha256:aa"))
 
@@ -373,7 +338,7 @@ def test_an_unknown_observation_that_nobody_declared_is_no_fabrication(adjudicat
     assert outputs.words == []
 
 
-def test_a_contradiction_is_the_verdict(adjudicate, emission, observation):
+def test_a_contradiction_is_the_verdict():
     """An observer's contradiction closes the assertion, though another class bears it out."""
     outputs = adjudicate([emission(0), observation(1, GREP), observation(5, CODE, "contradicts")])
 
@@ -381,19 +346,17 @@ def test_a_contradiction_is_the_verdict(adjudicate, emission, observation):
 
 
 @pytest.mark.parametrize("outcome", ["absent", "unavailable"])
-def test_not_finding_something_is_not_finding_its_opposite(adjudicate, emission, observation, outcome):
+def test_not_finding_something_is_not_finding_its_opposite(outcome):
     """`absent` and `unavailable` count for nothing, neither against the assertion nor for it."""
     lines = [emission(0), observation(1, GREP, outcome), observation(2, GREP), observation(3, GIT)]
 
-    outputs = adjudicate(lines)
-
-    assert outputs.words == [("admitted", "admitted", None)]
+    assert adjudicate(lines).words == [("admitted", "admitted", None)]
 
 
 # ---------------------------------------------------------------- admission
 
 
-def test_two_distinct_fresh_classes_admit_an_internal_effect(adjudicate, emission, observation):
+def test_two_distinct_fresh_classes_admit_an_internal_effect():
     """The floor of an internal effect is two [S §7]."""
     outputs = adjudicate([emission(0), observation(1, GREP), observation(2, GIT)])
 
@@ -402,14 +365,12 @@ def test_two_distinct_fresh_classes_admit_an_internal_effect(adjudicate, emissio
     assert (word["k"], word["basis"], word["classes"]) == (2, "corroboration", [GIT, GREP])
 
 
-def test_one_class_does_not_admit(adjudicate, emission, observation):
+def test_one_class_does_not_admit():
     """One class is below the floor, and the assertion waits for another one."""
-    outputs = adjudicate([emission(0), observation(1, GREP)], until=600)
-
-    assert outputs.words == []
+    assert adjudicate([emission(0), observation(1, GREP)], until=600).words == []
 
 
-def test_an_external_effect_needs_three_classes(adjudicate, emission, observation):
+def test_an_external_effect_needs_three_classes():
     """The floor of an external effect is three: two leave it pending, the third admits it [S §7]."""
     external = emission(0, fields={"effect": "external"})
     two = [external, observation(1, GREP), observation(2, GIT)]
@@ -420,7 +381,7 @@ def test_an_external_effect_needs_three_classes(adjudicate, emission, observatio
     assert (outputs.on("admitted")[0]["effect"], outputs.on("admitted")[0]["k"]) == ("external", 3)
 
 
-def test_an_assertion_can_raise_its_own_effect(adjudicate, emission, observation):
+def test_an_assertion_can_raise_its_own_effect():
     """An assertion's own effect raises what the emission says."""
     lines = [emission(0, effect="external"), observation(1, GREP), observation(2, GIT)]
 
@@ -428,7 +389,7 @@ def test_an_assertion_can_raise_its_own_effect(adjudicate, emission, observation
 
 
 @pytest.mark.parametrize("lowered_by", ["emission", "assertion"])
-def test_nobody_chooses_a_lower_floor_than_the_policy(adjudicate, emission, observation, lowered_by):
+def test_nobody_chooses_a_lower_floor_than_the_policy(lowered_by):
     """The policy gives the emitter its least effect; an emission or assertion can only raise it."""
     policy = '[effect]\n"release-notes-bot" = "external"\n'
     fields = {"emitter": {"system": "release-notes-bot"}}
@@ -443,7 +404,7 @@ def test_nobody_chooses_a_lower_floor_than_the_policy(adjudicate, emission, obse
     assert adjudicate([*two, observation(3, MCP)], policy).words == [("admitted", "admitted", None)]
 
 
-def test_the_floor_is_the_policy_s(adjudicate, emission, observation):
+def test_the_floor_is_the_policy_s():
     """`k` per effect comes from the policy file."""
     policy = "[admissibility]\nk = { internal = 3, external = 4 }\n"
     two = [emission(0), observation(1, GREP), observation(2, GIT)]
@@ -452,14 +413,14 @@ def test_the_floor_is_the_policy_s(adjudicate, emission, observation):
     assert adjudicate([*two, observation(3, MCP)], policy).words == [("admitted", "admitted", None)]
 
 
-def test_an_unannotated_assertion_is_admitted_on_evidence(adjudicate, emission, observation):
+def test_an_unannotated_assertion_is_admitted_on_evidence():
     """Annotations are only claims: without any, evidence alone admits [S §11.1]."""
     outputs = adjudicate([emission(0, provenance=None), observation(1, GREP), observation(2, GIT)])
 
     assert outputs.words == [("admitted", "admitted", None)]
 
 
-def test_annotations_alone_never_admit(adjudicate, emission, annotation, nothing_discarded):
+def test_annotations_alone_never_admit():
     """What the emitter declares is no evidence of it, however much it is [S §11.1]."""
     provenance = [annotation(name, -1, f"id-{name}") for name in (GREP, GIT, CODE, MCP)]
 
@@ -471,7 +432,7 @@ def test_annotations_alone_never_admit(adjudicate, emission, annotation, nothing
 # ---------------------------------------------------------------- superseded, and the end of the pending time
 
 
-def test_a_newer_attempt_supersedes_what_is_pending(adjudicate, emission):
+def test_a_newer_attempt_supersedes_what_is_pending():
     """An assertion that waits is closed by the next attempt of its emission."""
     outputs = adjudicate([emission(0), emission(5, fields={"attempt": 1})])
 
@@ -479,42 +440,40 @@ def test_a_newer_attempt_supersedes_what_is_pending(adjudicate, emission):
     assert outputs.on("inadmissible")[0]["attempt"] == 0
 
 
-def test_another_emission_supersedes_nothing(adjudicate, emission):
+def test_another_emission_supersedes_nothing():
     """Only an attempt of the same emission is a newer attempt."""
-    outputs = adjudicate([emission(0), emission(5, "em-2", fields={"attempt": 1})], until=600)
-
-    assert outputs.words == []
+    assert adjudicate([emission(0), emission(5, "em-2", fields={"attempt": 1})], until=600).words == []
 
 
-def test_too_few_fresh_classes_end_below_the_floor(adjudicate, emission, observation):
+def test_too_few_fresh_classes_end_below_the_floor():
     """Fresh evidence of too few kinds is `below-floor`, once the pending time has ended."""
     outputs = adjudicate([emission(0), observation(1, GREP)], until=PENDING_ENDS)
 
     assert outputs.words == [("inadmissible", "below-floor", "below-floor")]
 
 
-def test_aged_evidence_ends_as_decayed_to_uncertainty(adjudicate, emission, observation):
+def test_aged_evidence_ends_as_decayed_to_uncertainty():
     """Evidence there was, and it aged out before emission [S §5]."""
     outputs = adjudicate([emission(0), observation(1, GREP, seen=-3601), observation(2, GIT, seen=-7200)], until=601)
 
     assert outputs.words == [("inadmissible", "decayed-to-uncertainty", "aged-out")]
 
 
-def test_no_evidence_ends_as_unverified_inference(adjudicate, emission, nothing_discarded):
+def test_no_evidence_ends_as_unverified_inference():
     """An annotated assertion that nobody bore out is unverified, whatever it declared."""
     outputs = adjudicate([emission(0)], nothing_discarded, until=PENDING_ENDS)
 
     assert outputs.words == [("inadmissible", "unverified-inference", "not-looked-at")]
 
 
-def test_no_evidence_and_no_annotation_ends_as_unannotated(adjudicate, emission, nothing_discarded):
+def test_no_evidence_and_no_annotation_ends_as_unannotated():
     """The absence of annotation stays distinct from the terminals [S §5]."""
     outputs = adjudicate([emission(0, provenance=None)], nothing_discarded, until=PENDING_ENDS)
 
     assert outputs.words == [("inadmissible", "unannotated", "no-corroboration")]
 
 
-def test_an_unannotated_assertion_with_some_evidence_is_below_the_floor(adjudicate, emission, observation):
+def test_an_unannotated_assertion_with_some_evidence_is_below_the_floor():
     """`unannotated` is the word for no evidence only."""
     outputs = adjudicate([emission(0, provenance=None), observation(1, GREP)], until=PENDING_ENDS)
 
@@ -522,7 +481,7 @@ def test_an_unannotated_assertion_with_some_evidence_is_below_the_floor(adjudica
 
 
 @pytest.mark.parametrize(("outcome", "reason"), [("absent", "no-corroboration"), ("unavailable", "not-looked-at")])
-def test_looking_in_vain_is_no_corroboration(adjudicate, emission, observation, nothing_discarded, outcome, reason):
+def test_looking_in_vain_is_no_corroboration(outcome, reason):
     """An observer that found nothing leaves the assertion without corroboration; one that could not look has not."""
     outputs = adjudicate([emission(0), observation(1, GREP, outcome)], nothing_discarded, until=PENDING_ENDS)
 
@@ -532,7 +491,7 @@ def test_looking_in_vain_is_no_corroboration(adjudicate, emission, observation, 
 # ---------------------------------------------------------------- the order of the rows
 
 
-def test_a_declared_terminal_goes_before_an_unknown_class(adjudicate, emission, annotation, nothing_discarded):
+def test_a_declared_terminal_goes_before_an_unknown_class():
     """Both annotations stand there; the terminal is the verdict, in whichever order they stand."""
     provenance = [annotation("substrate.telepathy"), annotation("decayed-to-uncertainty")]
     for order in (provenance, provenance[::-1]):
@@ -541,35 +500,35 @@ def test_a_declared_terminal_goes_before_an_unknown_class(adjudicate, emission, 
         assert outputs.words == [("inadmissible", "decayed-to-uncertainty", "declared-terminal")]
 
 
-def test_an_unknown_class_goes_before_ungrounded(adjudicate, emission, annotation, nothing_discarded):
+def test_an_unknown_class_goes_before_ungrounded():
     """An unknown class is unverified even where the chain is empty too."""
     outputs = adjudicate([emission(0, provenance=annotation("substrate.x"), grounded=True)], nothing_discarded)
 
     assert outputs.words == [("inadmissible", "unverified-inference", "unknown-class")]
 
 
-def test_ungrounded_goes_before_a_citation_violation(adjudicate, emission):
+def test_ungrounded_goes_before_a_citation_violation():
     """A chain without retrieval is told before the quote that it does not bear."""
     outputs = adjudicate([emission(0, text=QUOTING, grounded=True, cites=STRICT)])
 
     assert outputs.words == [("inadmissible", "rejected", "ungrounded")]
 
 
-def test_a_citation_violation_goes_before_low_confidence(adjudicate, emission):
+def test_a_citation_violation_goes_before_low_confidence():
     """A wrong quote is told before a low confidence."""
     outputs = adjudicate([emission(0, text=QUOTING, cites=STRICT, confidence=0.1)], CHOOSY)
 
     assert outputs.words == [("inadmissible", "rejected", "citation-violation")]
 
 
-def test_low_confidence_goes_before_confusable_text(adjudicate, emission):
+def test_low_confidence_goes_before_confusable_text():
     """A low confidence is told before a confusable letter."""
     outputs = adjudicate([emission(0, text=CYRILLIC, confidence=0.1, fields={"effect": "external"})], CHOOSY)
 
     assert outputs.words == [("inadmissible", "rejected", "low-confidence")]
 
 
-def test_confusable_text_goes_before_a_fabrication(adjudicate, emission, observation, annotation):
+def test_confusable_text_goes_before_a_fabrication():
     """An observer's finding that lay ready does not come before the text itself."""
     span = {"chars": [0, len(CYRILLIC)]}
     lines = [
@@ -577,13 +536,11 @@ def test_confusable_text_goes_before_a_fabrication(adjudicate, emission, observa
         emission(1, text=CYRILLIC, provenance=annotation(CODE, -20, "sha256:aa"), fields={"effect": "external"}),
     ]
 
-    outputs = adjudicate(lines)
-
-    assert outputs.words == [("inadmissible", "rejected", "confusable-text")]
+    assert adjudicate(lines).words == [("inadmissible", "rejected", "confusable-text")]
 
 
 @pytest.mark.parametrize("first", ["unknown-observation", "contradicts"])
-def test_a_fabrication_goes_before_a_contradiction(adjudicate, emission, observation, annotation, first):
+def test_a_fabrication_goes_before_a_contradiction(first):
     """Both findings lay ready; the fabrication is the verdict, whichever came first."""
     findings = [
         observation(0, CODE, "unknown-observation", observation_id="sha256:aa"),
@@ -596,13 +553,11 @@ def test_a_fabrication_goes_before_a_contradiction(adjudicate, emission, observa
     assert outputs.words == [("inadmissible", "rejected", "fabricated-annotation")]
 
 
-def test_a_contradiction_goes_before_admission(adjudicate, emission, observation):
+def test_a_contradiction_goes_before_admission():
     """Enough classes lay ready, and one contradiction of another class undoes them."""
     lines = [observation(0, GREP), observation(0, GIT), observation(0, CODE, "contradicts"), emission(1)]
 
-    outputs = adjudicate(lines)
-
-    assert outputs.words == [("inadmissible", "contradicted", "contradicted")]
+    assert adjudicate(lines).words == [("inadmissible", "contradicted", "contradicted")]
 
 
 @pytest.mark.parametrize(
@@ -615,9 +570,7 @@ def test_a_contradiction_goes_before_admission(adjudicate, emission, observation
         ({"confidence": 0.1}, "low-confidence"),
     ],
 )
-def test_what_the_assertion_itself_shows_goes_before_any_evidence(
-    adjudicate, emission, observation, nothing_discarded, fields, reason
-):
+def test_what_the_assertion_itself_shows_goes_before_any_evidence(fields, reason):
     """Three fresh classes that lay ready do not admit what its own form makes inadmissible."""
     span = {"chars": [0, len(fields["text"])]} if "text" in fields else None
     ready = [observation(0, name, span=span) for name in (GREP, GIT, MCP)]
@@ -627,16 +580,14 @@ def test_what_the_assertion_itself_shows_goes_before_any_evidence(
     assert [word[2] for word in outputs.words] == [reason]
 
 
-def test_admission_goes_before_being_superseded(adjudicate, emission, observation):
+def test_admission_goes_before_being_superseded():
     """An admitted assertion is not pending any more: a newer attempt does not reject it."""
     lines = [emission(0), observation(1, GREP), observation(2, GIT), emission(5, fields={"attempt": 1})]
 
-    outputs = adjudicate(lines)
-
-    assert outputs.words == [("admitted", "admitted", None)]
+    assert adjudicate(lines).words == [("admitted", "admitted", None)]
 
 
-def test_being_superseded_goes_before_the_end_of_the_pending_time(adjudicate, emission, observation):
+def test_being_superseded_goes_before_the_end_of_the_pending_time():
     """An attempt with too little evidence is superseded, not below the floor, and closed once only."""
     lines = [emission(0), observation(1, GREP), emission(300, fields={"attempt": 1}), observation(301, GREP, attempt=1)]
 
@@ -649,16 +600,14 @@ def test_being_superseded_goes_before_the_end_of_the_pending_time(adjudicate, em
     assert [word["attempt"] for word in outputs.on("inadmissible")] == [0, 1]
 
 
-def test_below_the_floor_goes_before_aged_out(adjudicate, emission, observation):
+def test_below_the_floor_goes_before_aged_out():
     """One fresh class beside aged ones is too few, not too old."""
     lines = [emission(0), observation(1, GREP, seen=-7200), observation(2, GIT)]
 
-    outputs = adjudicate(lines, until=PENDING_ENDS)
-
-    assert outputs.words == [("inadmissible", "below-floor", "below-floor")]
+    assert adjudicate(lines, until=PENDING_ENDS).words == [("inadmissible", "below-floor", "below-floor")]
 
 
-def test_aged_out_goes_before_no_corroboration(adjudicate, emission, observation):
+def test_aged_out_goes_before_no_corroboration():
     """Old evidence is still evidence that there was, for an unannotated assertion as well."""
     outputs = adjudicate([emission(0, provenance=None), observation(1, GREP, seen=-7200)], until=PENDING_ENDS)
 

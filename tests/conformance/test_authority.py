@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import rfc8785
+from fold_lines import adjudicate, at, emission, observation, review
 from foreign_signing import key_of, public, sign
 
 from sluice.codecs import signatures
@@ -49,7 +50,7 @@ def system(name: str) -> dict[str, Any]:
 # ---------------------------------------------------------------- reviews
 
 
-def test_a_review_that_nobody_asked_for_admits_nothing(adjudicate, emission, review):
+def test_a_review_that_nobody_asked_for_admits_nothing():
     """Before the verdict, and of what is admitted already: a replayed review would keep it admitted for ever."""
     outputs = adjudicate([emission(0), review(1)], TO_REVIEW)
 
@@ -59,7 +60,7 @@ def test_a_review_that_nobody_asked_for_admits_nothing(adjudicate, emission, rev
     assert letter["headers"]["sluice-detail"] == detail
 
 
-def test_a_review_of_what_is_admitted_extends_nothing(adjudicate, emission, observation, review):
+def test_a_review_of_what_is_admitted_extends_nothing():
     """The admission stands as long as its evidence carries it."""
     outputs = adjudicate([emission(0), observation(0, GREP), observation(0, GIT), review(5)], TO_REVIEW)
 
@@ -68,7 +69,7 @@ def test_a_review_of_what_is_admitted_extends_nothing(adjudicate, emission, obse
 
 
 @pytest.mark.parametrize("when", [1.0, SOON + 5])
-def test_a_refusal_may_always_come(adjudicate, emission, review, at, when: float):
+def test_a_refusal_may_always_come(when: float):
     """Whoever finds it wrong need not wait until somebody asks."""
     until_asked = [{"at": at(SOON)}] if when > SOON else []
     outputs = adjudicate([emission(0), *until_asked, review(when, "refuse")], TO_REVIEW)
@@ -77,14 +78,12 @@ def test_a_refusal_may_always_come(adjudicate, emission, review, at, when: float
     assert outputs.dead == []
 
 
-def test_an_admission_that_was_asked_for_counts(adjudicate, emission, review, at):
+def test_an_admission_that_was_asked_for_counts():
     """After the horizon, where the disposition is review."""
-    outputs = adjudicate([emission(0), {"at": at(SOON)}, review(SOON + 5)], TO_REVIEW)
-
-    assert outputs.words[-1] == ADMITTED_BY_REVIEW
+    assert adjudicate([emission(0), {"at": at(SOON)}, review(SOON + 5)], TO_REVIEW).words[-1] == ADMITTED_BY_REVIEW
 
 
-def test_a_strangers_review_admits_nothing_where_signatures_are_required(adjudicate, emission, review, at):
+def test_a_strangers_review_admits_nothing_where_signatures_are_required():
     """Unsigned, signed by another key, by a name without a key, or for another deployment."""
     wrong = [
         review(SOON + 1, reviewer="ann"),
@@ -101,7 +100,7 @@ def test_a_strangers_review_admits_nothing_where_signatures_are_required(adjudic
     assert outputs.words[-1] == ADMITTED_BY_REVIEW
 
 
-def test_a_signature_is_for_one_kind_of_record(adjudicate, emission, review, at):
+def test_a_signature_is_for_one_kind_of_record():
     """A review's bytes signed as something else say nothing as a review."""
     line = review(SOON + 1, reviewer="ann")
     replayed = line | {"value": sign(ANN, "observations", line["value"])}
@@ -109,7 +108,7 @@ def test_a_signature_is_for_one_kind_of_record(adjudicate, emission, review, at)
     assert adjudicate([emission(0), {"at": at(SOON)}, replayed], reviewers(ann=ANN)).dead == ["unauthorised-reviewer"]
 
 
-def test_two_reviewers_are_two_names(adjudicate, emission, review, at):
+def test_two_reviewers_are_two_names():
     """One who says it twice is one; the second name admits."""
     policy = reviewers("min_reviewers = { internal = 2, external = 2 }\n", ann=ANN, bob=BOB)
     ann, again, bob = (
@@ -118,11 +117,10 @@ def test_two_reviewers_are_two_names(adjudicate, emission, review, at):
     )
 
     assert adjudicate([emission(0), {"at": at(SOON)}, ann, again], policy).on("admitted") == []
-    outputs = adjudicate([emission(0), {"at": at(SOON)}, ann, again, bob], policy)
-    assert outputs.words[-1] == ADMITTED_BY_REVIEW
+    assert adjudicate([emission(0), {"at": at(SOON)}, ann, again, bob], policy).words[-1] == ADMITTED_BY_REVIEW
 
 
-def test_one_refusal_is_enough_where_two_have_to_admit(adjudicate, emission, review, at):
+def test_one_refusal_is_enough_where_two_have_to_admit():
     """The doubt decides."""
     policy = reviewers("min_reviewers = { internal = 2, external = 2 }\n", ann=ANN, bob=BOB)
     lines = [signed(ANN, review(SOON + 1, reviewer="ann")), signed(BOB, review(SOON + 2, "refuse", reviewer="bob"))]
@@ -132,7 +130,7 @@ def test_one_refusal_is_enough_where_two_have_to_admit(adjudicate, emission, rev
     assert outputs.words[-1] == ("inadmissible", "rejected", "review")
 
 
-def test_a_role_signs_for_the_reviewers_that_it_names(adjudicate, emission, review, at):
+def test_a_role_signs_for_the_reviewers_that_it_names():
     """A service with a key for its role; a role without one, and a role's name with a reviewer's key, do not."""
     policy = f'{TO_REVIEW}[reviewers]\nrequire_signatures = true\n[reviewers.roles]\nconsole = "{public(BOB)}"\n'
     wrong = [
@@ -148,7 +146,7 @@ def test_a_role_signs_for_the_reviewers_that_it_names(adjudicate, emission, revi
     assert outputs.words[-1] == ADMITTED_BY_REVIEW
 
 
-def test_a_claimed_role_needs_its_key_also_where_signatures_are_not_required(adjudicate, emission, review, at):
+def test_a_claimed_role_needs_its_key_also_where_signatures_are_not_required():
     """A name that looks like authority must be it."""
     lines = [emission(0), {"at": at(SOON)}, review(SOON + 1, role="console")]
 
@@ -156,7 +154,7 @@ def test_a_claimed_role_needs_its_key_also_where_signatures_are_not_required(adj
 
 
 @pytest.mark.parametrize("bound", ["since", "until", "revoked"])
-def test_a_key_counts_in_its_own_time(adjudicate, emission, review, at, bound: str):
+def test_a_key_counts_in_its_own_time(bound: str):
     """By the block's time: before `since`, from `until` on and once revoked, its signatures are a stranger's."""
     moment = at(SOON + 100)
     early, late = (signed(ANN, review(SOON + when, reviewer="ann")) for when in (50, 150))
@@ -171,7 +169,7 @@ def test_a_key_counts_in_its_own_time(adjudicate, emission, review, at, bound: s
     assert counts == {"early": bound != "since", "late": bound == "since"}
 
 
-def test_a_successor_signs_beside_the_key_that_it_replaces(adjudicate, emission, review, at):
+def test_a_successor_signs_beside_the_key_that_it_replaces():
     """Two keys of one name, each in its time."""
     moment = at(SOON + 100)
     old = f'{{ public_key = "{public(ANN)}", until = "{moment}" }}'
@@ -204,9 +202,7 @@ def succeeded(old: Any, new: Any, name: str = "ann", by: Any = None, more: str =
         (None, ', revoked = "2026-01-01T00:00:00Z"', False),  # a thief's signature may be as old as the owner's
     ],
 )
-def test_a_false_successor_speaks_for_nobody(
-    adjudicate, emission, observation, review, at, by: Any, more: str, counts: bool
-):
+def test_a_false_successor_speaks_for_nobody(by: Any, more: str, counts: bool):
     """Of reviewers, roles, emitters and observers alike: a ledger's policy may list one, if nobody checked the file."""
     listed = succeeded(ANN, BOB, by=by, more=more)
     reviewing = f"{TO_REVIEW}[reviewers]\nrequire_signatures = true\n"
@@ -238,7 +234,7 @@ REUSED = 3 * 86_400.0
 """Seconds after which an emission is forgotten, and its id free again."""
 
 
-def _asked(emission, at, when: float = 0, **fields: Any) -> list[dict[str, Any]]:
+def _asked(when: float = 0, **fields: Any) -> list[dict[str, Any]]:
     """An emission, and the time at which it is up for review."""
     return [emission(when, **fields), {"at": at(when + SOON)}]
 
@@ -252,26 +248,25 @@ def _unsigned(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def test_an_old_review_admits_no_new_words(adjudicate, emission, review, at):
+def test_an_old_review_admits_no_new_words():
     """Its emission was forgotten, and the id used again for other words: the signature still holds, and is too old."""
     old = signed(ANN, review(SOON + 5, reviewer="ann"))
     other = "CHANGELOG.md has an entry dated 2027-05-25."
-    lines = [*_asked(emission, at), old, {"at": at(2 * 86_400)}, *_asked(emission, at, REUSED, text=other)]
+    lines = [*_asked(), old, {"at": at(2 * 86_400)}, *_asked(REUSED, text=other)]
     again = old | {"at": at(REUSED + SOON + 1)}
 
     outputs = adjudicate([*lines, again], reviewers(ann=ANN))
 
     assert outputs.dead == ["unrequested-review"]
     assert outputs.words[-1] == ("inadmissible", "unverified-inference", "not-looked-at")
-    unsigned = adjudicate(_unsigned([*lines, again]), TO_REVIEW)
-    assert unsigned.dead == ["unrequested-review"]
+    assert adjudicate(_unsigned([*lines, again]), TO_REVIEW).dead == ["unrequested-review"]
     fresh = signed(ANN, review(REUSED + SOON + 1, reviewer="ann"))
     assert adjudicate([*lines, fresh], reviewers(ann=ANN)).words[-1] == ADMITTED_BY_REVIEW
 
 
-def test_a_review_names_the_text_that_was_reviewed(adjudicate, emission, review, at):
+def test_a_review_names_the_text_that_was_reviewed():
     """Whose request was shown for one text decides about no other; a review that names nothing decides as before."""
-    asked = _asked(emission, at)
+    asked = _asked()
     (request,) = adjudicate(asked, TO_REVIEW).on("review-requests")
     right = review(SOON + 5, canonical_hash=request["canonical_hash"])
     wrong = [review(SOON + 5, decision, canonical_hash="sha256:" + "00" * 32) for decision in ("admit", "refuse")]
@@ -290,20 +285,16 @@ def test_a_review_names_the_text_that_was_reviewed(adjudicate, emission, review,
         (None, "unauthorised-reviewer"),
     ],
 )
-def test_a_signed_admission_is_not_older_than_its_request(
-    adjudicate, emission, review, at, decided: float | None, reason: str | None
-):
+def test_a_signed_admission_is_not_older_than_its_request(decided: float | None, reason: str | None):
     """Signed before anybody asked, or at no time at all, it could be kept and sent when it suits."""
     lines = [emission(0), {"at": at(600.001)}]
     when = None if decided is None else at(decided)
     admits = signed(ANN, review(SOON, reviewer="ann", decided_at=when))
 
-    outputs = adjudicate([*lines, admits], reviewers(ann=ANN))
-
-    assert outputs.dead == ([] if reason is None else [reason])
+    assert adjudicate([*lines, admits], reviewers(ann=ANN)).dead == ([] if reason is None else [reason])
 
 
-def test_an_old_refusal_closes_nothing_new(adjudicate, emission, review, at):
+def test_an_old_refusal_closes_nothing_new():
     """A refusal may come before anybody asks, but not before there was anything to refuse."""
     early, old = (
         signed(ANN, review(REUSED + 5, "refuse", reviewer="ann", decided_at=at(when))) for when in (REUSED + 1, 5)
@@ -316,18 +307,16 @@ def test_an_old_refusal_closes_nothing_new(adjudicate, emission, review, at):
 # ---------------------------------------------------------------- emissions
 
 
-def test_an_emitter_with_a_key_signs(adjudicate, emission):
+def test_an_emitter_with_a_key_signs():
     """Unsigned, or with a stranger's signature, nothing is emitted in its name."""
     lines = [emission(0, fields=system("bot")), signed(STRANGER, emission(1, fields=system("bot")))]
 
-    outputs = adjudicate(lines, emitters(bot=ANN))
-
-    assert outputs.dead == ["unauthorised-emitter"] * 2
+    assert adjudicate(lines, emitters(bot=ANN)).dead == ["unauthorised-emitter"] * 2
     assert adjudicate([signed(ANN, emission(0, fields=system("bot")))], emitters(bot=ANN)).dead == []
 
 
 @pytest.mark.parametrize("fields", [{}, system("somebody")])
-def test_nobody_else_emits_where_signatures_are_required(adjudicate, emission, fields: dict[str, Any]):
+def test_nobody_else_emits_where_signatures_are_required(fields: dict[str, Any]):
     """Without a name, or with one that has no key."""
     outputs = adjudicate(
         [signed(STRANGER, emission(0, fields=fields))], emitters("require_signatures = true\n", bot=ANN)
@@ -336,7 +325,7 @@ def test_nobody_else_emits_where_signatures_are_required(adjudicate, emission, f
     assert outputs.dead == ["unauthorised-emitter"]
 
 
-def test_an_id_belongs_to_the_emitter_that_signed_it(adjudicate, emission, observation):
+def test_an_id_belongs_to_the_emitter_that_signed_it():
     """Another emitter with a key of its own cannot supersede what is pending, nor what is admitted."""
     mine = signed(ANN, emission(0, fields=system("bot")))
     theirs = signed(BOB, emission(5, fields=system("rival") | {"attempt": 1}))
@@ -348,15 +337,13 @@ def test_an_id_belongs_to_the_emitter_that_signed_it(adjudicate, emission, obser
     assert outputs.words == [("admitted", "admitted", None)]
 
 
-def test_a_repetition_costs_no_look_at_its_signature(adjudicate, emission, monkeypatch: pytest.MonkeyPatch):
+def test_a_repetition_costs_no_look_at_its_signature(monkeypatch: pytest.MonkeyPatch):
     """Duplicates come first: whoever sends a signed record again makes nobody check it again."""
     line, checks = signed(ANN, emission(0, fields=system("bot"))), list[bytes]()
     checked = keys.is_signed_by_any
     monkeypatch.setattr(keys, "is_signed_by_any", lambda *given: (checks.append(given[2]), checked(*given))[1])
 
-    outputs = adjudicate([line] * 3, emitters("require_signatures = true\n", bot=ANN))
-
-    assert (outputs.dead, len(checks)) == ([], 1)
+    assert (adjudicate([line] * 3, emitters("require_signatures = true\n", bot=ANN)).dead, len(checks)) == ([], 1)
 
 
 def test_a_record_is_read_once_for_all_keys(monkeypatch: pytest.MonkeyPatch):
@@ -373,7 +360,7 @@ def test_a_record_is_read_once_for_all_keys(monkeypatch: pytest.MonkeyPatch):
         assert len(forms) == count
 
 
-def test_its_own_next_attempt_is_taken(adjudicate, emission):
+def test_its_own_next_attempt_is_taken():
     """A re-emission by the owner supersedes, and the same bytes again are a duplicate."""
     first, second = (
         signed(ANN, emission(when, fields=system("bot") | {"attempt": number})) for number, when in ((0, 0), (1, 5))
@@ -384,7 +371,7 @@ def test_its_own_next_attempt_is_taken(adjudicate, emission):
     assert (outputs.words, outputs.dead) == ([("inadmissible", "rejected", "superseded")], [])
 
 
-def test_who_did_not_sign_has_no_lower_effect_than_the_policy_says(adjudicate, emission, observation):
+def test_who_did_not_sign_has_no_lower_effect_than_the_policy_says():
     """The name of an emitter whose words stay internal is anybody's to write; its signature is not."""
     policy = f'[emitters]\nunauthenticated = "external"\n[emitters.keys]\nbot = "{public(ANN)}"\n'
     evidence = [observation(1, GREP), observation(1, GIT)]
@@ -397,9 +384,7 @@ def test_who_did_not_sign_has_no_lower_effect_than_the_policy_says(adjudicate, e
 
 
 @pytest.mark.parametrize("name", [{}, system("open"), system("bot-2")])
-def test_another_name_makes_no_evidence_of_what_an_emitter_can_write_to(
-    adjudicate, emission, observation, name: dict[str, Any]
-):
+def test_another_name_makes_no_evidence_of_what_an_emitter_can_write_to(name: dict[str, Any]):
     """Where emitters sign, one that does not may be the writer: unsigned and under any other name it gains nothing."""
     policy = emitters(bot=ANN) + '[observers."observer-2"]\nwritable_by = ["bot"]\n'
     evidence = [observation(1, GREP), observation(2, GIT, observer="observer-2")]
@@ -412,7 +397,7 @@ def test_another_name_makes_no_evidence_of_what_an_emitter_can_write_to(
 
 
 @pytest.mark.parametrize(("owner", "counts"), [("Example Ltd", True), ("ACME", False), (None, False)])
-def test_another_name_has_no_other_vendor(adjudicate, emission, observation, owner: str | None, counts: bool):
+def test_another_name_has_no_other_vendor(owner: str | None, counts: bool):
     """Unsigned where others sign: what any vendor in the policy owns is as its own vendor's."""
     policy = emitters(bot=ANN) + '[emitters.vendor]\nbot = "Acme"\n'
     looked = {} if owner is None else {"looked_at": {"owner": owner}}
@@ -423,7 +408,7 @@ def test_another_name_has_no_other_vendor(adjudicate, emission, observation, own
     assert outputs.words == ([("admitted", "admitted", None)] if counts else [])
 
 
-def test_a_stranger_cannot_close_an_emission_with_a_number_that_nobody_reaches(adjudicate, emission, observation):
+def test_a_stranger_cannot_close_an_emission_with_a_number_that_nobody_reaches():
     """An attempt of 1,000,000 would supersede all that ever comes."""
     lines = [emission(0), emission(1, fields={"attempt": 1_000_000}), observation(2, GREP), observation(2, GIT)]
 

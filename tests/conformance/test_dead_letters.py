@@ -7,24 +7,20 @@ source in the headers. It never stops the lane.
 import json
 
 import pytest
+from fold_lines import adjudicate, at, claim, emission, observation, review
 
 GIT = "substrate.git.log"
 GREP = "substrate.grep"
 ADMITTED = ("admitted", "admitted", None)
 
 
-@pytest.fixture(scope="session")
-def dead_letter(adjudicate):
+def dead_letter(*lines, policy=None):
     """Folds lines of which exactly one becomes a dead letter, and returns that output line."""
-
-    def fold(*lines, policy=None):
-        (letter,) = adjudicate(lines, policy).lines_on("dead-letters")
-        return letter
-
-    return fold
+    (letter,) = adjudicate(lines, policy).lines_on("dead-letters")
+    return letter
 
 
-def raw(when, topic, value, at, key="em-1"):
+def raw(when, topic, value, key="em-1"):
     """A line with any value at all."""
     return {"at": at(when), "topic": topic, "key": key, "value": value}
 
@@ -33,26 +29,24 @@ def raw(when, topic, value, at, key="em-1"):
 
 
 @pytest.mark.parametrize("topic", ["emissions", "observations", "reviews"])
-def test_a_value_that_is_no_object_is_quarantined(dead_letter, at, topic):
+def test_a_value_that_is_no_object_is_quarantined(topic):
     """On each input topic a value of another shape becomes a dead letter, with that value."""
-    letter = dead_letter(raw(0, topic, [1, 2, 3], at))
+    letter = dead_letter(raw(0, topic, [1, 2, 3]))
 
     assert letter["headers"]["sluice-reason"] == "schema"
     assert letter["value"] in ([1, 2, 3], "[1, 2, 3]")
 
 
 @pytest.mark.parametrize("topic", ["emissions", "observations", "reviews"])
-def test_an_empty_record_is_not_json(dead_letter, at, topic):
+def test_an_empty_record_is_not_json(topic):
     """A record without a value, as Kafka allows it, holds no JSON."""
-    letter = dead_letter(raw(0, topic, None, at))
-
-    assert letter["headers"]["sluice-reason"] == "not-json"
+    assert dead_letter(raw(0, topic, None))["headers"]["sluice-reason"] == "not-json"
 
 
 @pytest.mark.parametrize("topic", ["emissions", "observations", "reviews"])
-def test_text_that_is_not_json_is_not_json(dead_letter, at, topic):
+def test_text_that_is_not_json_is_not_json(topic):
     """A value that is text and no JSON is quarantined as it stands."""
-    letter = dead_letter(raw(0, topic, "{broken", at))
+    letter = dead_letter(raw(0, topic, "{broken"))
 
     assert letter["headers"]["sluice-reason"] == "not-json"
     assert letter["value"] == "{broken"
@@ -78,7 +72,7 @@ def test_text_that_is_not_json_is_not_json(dead_letter, at, topic):
         ),
     ],
 )
-def test_a_schema_fault_names_the_path_and_what_was_expected(dead_letter, emission, field, value, path):
+def test_a_schema_fault_names_the_path_and_what_was_expected(field, value, path):
     """The detail says where, what was expected and what is there."""
     line = emission(0, fields={field: value})
 
@@ -91,7 +85,7 @@ def test_a_schema_fault_names_the_path_and_what_was_expected(dead_letter, emissi
 
 
 @pytest.mark.parametrize("missing", ["emission_id", "emitted_at"])
-def test_a_missing_field_is_a_schema_fault(dead_letter, emission, missing):
+def test_a_missing_field_is_a_schema_fault(missing):
     """A required field that is not there is named."""
     line = emission(0)
     del line["value"][missing]
@@ -105,7 +99,7 @@ def test_a_missing_field_is_a_schema_fault(dead_letter, emission, missing):
 @pytest.mark.parametrize(
     "missing", ["observation_id", "substrate_class", "observed_at", "observer", "subject", "outcome"]
 )
-def test_an_observation_needs_its_fields(dead_letter, observation, missing):
+def test_an_observation_needs_its_fields(missing):
     """Each required field of an observation is asked for by name."""
     line = observation(0, GREP)
     del line["value"][missing]
@@ -116,7 +110,7 @@ def test_an_observation_needs_its_fields(dead_letter, observation, missing):
     assert missing in letter["headers"]["sluice-detail"]
 
 
-def test_an_outcome_outside_the_list_is_a_schema_fault(dead_letter, observation):
+def test_an_outcome_outside_the_list_is_a_schema_fault():
     """The outcomes are a closed list."""
     letter = dead_letter(observation(0, GREP, "approves"))
 
@@ -124,7 +118,7 @@ def test_an_outcome_outside_the_list_is_a_schema_fault(dead_letter, observation)
     assert "outcome" in letter["headers"]["sluice-detail"]
 
 
-def test_a_decision_outside_the_list_is_a_schema_fault(dead_letter, review):
+def test_a_decision_outside_the_list_is_a_schema_fault():
     """A reviewer admits or refuses, nothing else."""
     letter = dead_letter(review(0, "perhaps"))
 
@@ -133,25 +127,21 @@ def test_a_decision_outside_the_list_is_a_schema_fault(dead_letter, review):
 
 
 @pytest.mark.parametrize("identifier", ["", "two words", "em\u202e1", "x" * 257])
-def test_an_identifier_outside_its_characters_is_a_schema_fault(dead_letter, emission, identifier):
+def test_an_identifier_outside_its_characters_is_a_schema_fault(identifier):
     """Identifiers are 1 to 256 plain characters, so that they may stand outside the frame."""
-    letter = dead_letter(emission(0, identifier))
-
-    assert letter["headers"]["sluice-reason"] == "schema"
+    assert dead_letter(emission(0, identifier))["headers"]["sluice-reason"] == "schema"
 
 
-def test_an_emission_holds_at_most_a_thousand_assertions(dead_letter, adjudicate, emission, claim):
+def test_an_emission_holds_at_most_a_thousand_assertions():
     """A thousand are taken, one more is refused."""
     text = "x" * 1001
     claims = [claim("x", start) for start in range(1001)]
 
-    letter = dead_letter(emission(0, text=text, claims=claims))
-
-    assert letter["headers"]["sluice-reason"] == "too-many-annotations"
+    assert dead_letter(emission(0, text=text, claims=claims))["headers"]["sluice-reason"] == "too-many-annotations"
     assert adjudicate([emission(0, text=text, claims=claims[:1000])]).dead == []
 
 
-def test_fields_that_nobody_knows_are_ignored(adjudicate, emission, observation):
+def test_fields_that_nobody_knows_are_ignored():
     """A reader ignores what it does not know."""
     lines = [emission(0, fields={"mood": "hopeful"}), observation(1, GREP, mood="bored"), observation(2, GIT)]
 
@@ -167,19 +157,17 @@ def test_fields_that_nobody_knows_are_ignored(adjudicate, emission, observation)
 @pytest.mark.parametrize(
     "chars", [[0, 44], [43, 44], [5, 5], [9, 3]], ids=["too long", "outside", "empty", "backwards"]
 )
-def test_a_span_outside_the_text_is_out_of_range(dead_letter, emission, chars):
+def test_a_span_outside_the_text_is_out_of_range(chars):
     """Offsets are half open and lie inside the text."""
-    letter = dead_letter(emission(0, span={"chars": chars}))
-
-    assert letter["headers"]["sluice-reason"] == "span-out-of-range"
+    assert dead_letter(emission(0, span={"chars": chars}))["headers"]["sluice-reason"] == "span-out-of-range"
 
 
-def test_the_whole_text_is_in_range(adjudicate, emission):
+def test_the_whole_text_is_in_range():
     """The end of a span may be the length of the text."""
     assert adjudicate([emission(0, span={"chars": [0, 43]})]).dead == []
 
 
-def test_offsets_count_code_points(adjudicate, dead_letter, emission):
+def test_offsets_count_code_points():
     """A character outside the Basic Multilingual Plane is one, as it is neither two units nor four bytes."""
     text = "🌱🌱🌱"
 
@@ -192,7 +180,7 @@ def test_offsets_count_code_points(adjudicate, dead_letter, emission):
 
 
 @pytest.mark.parametrize("kind", ["emission", "observation", "review"])
-def test_a_key_that_is_not_the_emission_id_is_misrouted(dead_letter, emission, observation, review, kind):
+def test_a_key_that_is_not_the_emission_id_is_misrouted(kind):
     """On every input topic the key is the emission id; the detail names the partitioner."""
     line = {
         "emission": emission(0, key="em-2"),
@@ -210,13 +198,13 @@ def test_a_key_that_is_not_the_emission_id_is_misrouted(dead_letter, emission, o
 # ---------------------------------------------------------------- times, conflicts, reviews, size, observers
 
 
-def test_a_time_from_the_future_is_clock_skew(dead_letter, emission, observation):
+def test_a_time_from_the_future_is_clock_skew():
     """Emissions and observations from more than `max_skew` ahead are quarantined."""
     assert dead_letter(emission(0, emitted=31))["headers"]["sluice-reason"] == "clock-skew"
     assert dead_letter(observation(0, GREP, seen=31))["headers"]["sluice-reason"] == "clock-skew"
 
 
-def test_an_emission_from_long_ago_is_too_old(dead_letter, emission):
+def test_an_emission_from_long_ago_is_too_old():
     """More than `max_validity` before block time, nothing in it could be admitted."""
     line = emission(0, emitted=-86_401)
 
@@ -226,7 +214,7 @@ def test_an_emission_from_long_ago_is_too_old(dead_letter, emission):
     assert letter["value"] == line["value"]
 
 
-def test_the_second_version_of_an_emission_conflicts(dead_letter, emission):
+def test_the_second_version_of_an_emission_conflicts():
     """The dead letter holds the second version."""
     second = emission(1, emitted=0, confidence=0.5)
 
@@ -236,7 +224,7 @@ def test_the_second_version_of_an_emission_conflicts(dead_letter, emission):
     assert letter["value"] == second["value"]
 
 
-def test_a_review_of_nothing_is_late(dead_letter, review):
+def test_a_review_of_nothing_is_late():
     """A review of an assertion that is unknown is quarantined, with the reviewer's words untouched."""
     line = review(0, reason="I have <b>seen</b> it myself.")
 
@@ -246,7 +234,7 @@ def test_a_review_of_nothing_is_late(dead_letter, review):
     assert letter["value"] == line["value"]
 
 
-def test_an_input_above_a_megabyte_is_oversize(dead_letter, emission):
+def test_an_input_above_a_megabyte_is_oversize():
     """Its dead letter carries hash, length and source, not its bytes."""
     text = "x" * 1_000_001
 
@@ -256,7 +244,7 @@ def test_an_input_above_a_megabyte_is_oversize(dead_letter, emission):
     assert len(json.dumps(letter)) < 10_000
 
 
-def test_an_observer_speaks_only_of_its_classes(dead_letter, adjudicate, emission, observation):
+def test_an_observer_speaks_only_of_its_classes():
     """An observer that the policy lists for one class is not heard about another one."""
     policy = '[observers]\n"observer-2" = { classes = ["substrate.grep"] }\n'
     own = observation(1, GREP, observer="observer-2")
@@ -270,7 +258,7 @@ def test_an_observer_speaks_only_of_its_classes(dead_letter, adjudicate, emissio
     assert outputs.words == [("inadmissible", "below-floor", "below-floor")]
 
 
-def test_an_observer_without_an_entry_is_heard(adjudicate, emission, observation):
+def test_an_observer_without_an_entry_is_heard():
     """A list of observers shuts nobody else out, as long as no signatures are required."""
     policy = '[observers]\n"observer-2" = { classes = ["substrate.grep"] }\n'
     lines = [emission(0), observation(1, GREP, observer="observer-2"), observation(2, GIT, observer="observer-9")]
@@ -284,18 +272,16 @@ def test_an_observer_without_an_entry_is_heard(adjudicate, emission, observation
 # ---------------------------------------------------------------- what a dead letter is made of
 
 
-def test_the_raw_value_is_untouched(dead_letter, emission):
+def test_the_raw_value_is_untouched():
     """Neither the order of fields nor any text of the input is changed, hidden characters included."""
     line = emission(
         0, text="a\u202eb <script>x</script> \u0430", fields={"effect": "cosmic", "unknown": {"z": 1, "a": [None]}}
     )
 
-    letter = dead_letter(line)
-
-    assert json.dumps(letter["value"]) == json.dumps(line["value"])
+    assert json.dumps(dead_letter(line)["value"]) == json.dumps(line["value"])
 
 
-def test_the_headers_say_reason_detail_and_source(dead_letter, emission):
+def test_the_headers_say_reason_detail_and_source():
     """The source is topic, partition and offset; the detail is a sentence."""
     letter = dead_letter(emission(0, fields={"effect": "cosmic"}))
 
@@ -306,7 +292,7 @@ def test_the_headers_say_reason_detail_and_source(dead_letter, emission):
     assert len(letter["headers"]["sluice-detail"]) > 10
 
 
-def test_each_dead_letter_names_its_own_source(adjudicate, emission, observation):
+def test_each_dead_letter_names_its_own_source():
     """Two bad records of one topic have two offsets, and a bad record of another topic names that topic."""
     lines = [
         emission(0, fields={"effect": "cosmic"}),
@@ -320,7 +306,7 @@ def test_each_dead_letter_names_its_own_source(adjudicate, emission, observation
     assert len(set(sources)) == 3
 
 
-def test_one_input_has_one_fate(adjudicate, emission, claim):
+def test_one_input_has_one_fate():
     """A dead letter's emission has no other output, though most of its assertions are well formed."""
     claims = [claim("It is there."), claim("It is new.", 13), {"span": {"chars": [0, 99]}}]
 
@@ -329,11 +315,11 @@ def test_one_input_has_one_fate(adjudicate, emission, claim):
     assert [line["topic"] for line in outputs] == ["dead-letters"]
 
 
-def test_dead_letters_stop_nothing(adjudicate, emission, observation, review, at):
+def test_dead_letters_stop_nothing():
     """Bad records of every kind between good ones change nothing for the good ones."""
     good = [emission(0), observation(10, GREP), observation(20, GIT)]
     bad = [
-        raw(1, "emissions", [], at),
+        raw(1, "emissions", []),
         emission(2, "em-2", fields={"effect": "cosmic"}),
         emission(3, "em-3", span={"chars": [0, 99]}),
         emission(4, "em-4", key="em-5"),
@@ -360,7 +346,7 @@ def test_dead_letters_stop_nothing(adjudicate, emission, observation, review, at
     ]
 
 
-def test_a_dead_letter_poisons_no_later_version(adjudicate, emission, observation):
+def test_a_dead_letter_poisons_no_later_version():
     """A malformed emission is not remembered: the well-formed one that follows is the first."""
     lines = [emission(0, fields={"effect": "cosmic"}), emission(1), observation(2, GREP), observation(3, GIT)]
 
@@ -373,7 +359,7 @@ def test_a_dead_letter_poisons_no_later_version(adjudicate, emission, observatio
 # ---------------------------------------------------------------- lines that are no lines
 
 
-def test_a_line_that_is_not_json_is_answered_and_the_run_goes_on(adjudicate, emission, observation):
+def test_a_line_that_is_not_json_is_answered_and_the_run_goes_on():
     """A bad line gets an error with its number, the rest is folded, and the command exits with 1 at the end."""
     lines = [emission(0), "{not a line", observation(1, GREP), observation(2, GIT)]
 
@@ -386,7 +372,7 @@ def test_a_line_that_is_not_json_is_answered_and_the_run_goes_on(adjudicate, emi
     assert outputs.words == [ADMITTED]
 
 
-def test_time_that_runs_backwards_is_a_bad_line(adjudicate, emission):
+def test_time_that_runs_backwards_is_a_bad_line():
     """`at` never decreases: the line is answered with an error, and those after it are folded."""
     lines = [
         emission(10, kind="refusal"),
@@ -401,14 +387,14 @@ def test_time_that_runs_backwards_is_a_bad_line(adjudicate, emission):
     assert outputs.exit_code == 1
 
 
-def test_a_topic_that_is_no_input_is_a_bad_line(adjudicate, emission, at):
+def test_a_topic_that_is_no_input_is_a_bad_line():
     """Only the three inputs of adjudication are read."""
-    outputs = adjudicate([raw(0, "gossip", {}, at), emission(1, kind="refusal")])
+    outputs = adjudicate([raw(0, "gossip", {}), emission(1, kind="refusal")])
 
     assert [line["line"] for line in outputs if "error" in line] == [1]
     assert [word["status"] for word in outputs.on("admitted")] == ["refused"]
 
 
-def test_good_lines_exit_with_0(adjudicate, emission, observation):
+def test_good_lines_exit_with_0():
     """A run without a bad line is done."""
     assert adjudicate([emission(0), observation(1, GREP), observation(2, GIT)]).exit_code == 0

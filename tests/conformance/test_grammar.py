@@ -176,9 +176,7 @@ def test_s5_six_states_stay_distinct() -> None:
         span | {"provenance": {"substrate_class": "decayed-to-uncertainty"}},
         span,
     ]
-    forms = [json.dumps(parsed(text=SENTENCE, assertions=[state])) for state in states]
-
-    assert len(set(forms)) == 6
+    assert len({json.dumps(parsed(text=SENTENCE, assertions=[state])) for state in states}) == 6
 
 
 # ---------------------------------------------------------------- section 6
@@ -186,9 +184,7 @@ def test_s5_six_states_stay_distinct() -> None:
 
 def test_s6_annotation_belongs_to_one_assertion() -> None:
     """Not to the emission, nor to its neighbours."""
-    found = parsed(text="One. Two. [substrate.grep] Three.")
-
-    assert [len(each["provenance"]) for each in found] == [0, 1, 0]
+    assert [len(each["provenance"]) for each in parsed(text="One. Two. [substrate.grep] Three.")] == [0, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -296,9 +292,7 @@ def test_s8_emitter_cannot_declare_a_class_known() -> None:
 
 def test_s8_unknown_class_is_no_ordinary_text() -> None:
     """Who names a class that nobody knows gets that told, not silence: the bracket goes, the annotation stays."""
-    emission = decoded(text=f"{SENTENCE} [hearsay; observation-id=x]")
-
-    assert emission.text == SENTENCE
+    assert decoded(text=f"{SENTENCE} [hearsay; observation-id=x]").text == SENTENCE
     assert in_line("[hearsay; observation-id=x]")["provenance"] == [
         {"substrate_class": "hearsay", "observation_id": "x", "unknown": True}
     ]

@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from fold_lines import adjudicate, at, nothing_discarded, observation
+from fold_lines import emission as emission_line
 
 from sluice.streams.grounded import (
     Answer,
@@ -71,25 +73,14 @@ def clock():
         yield
 
 
-@pytest.fixture
-def emission_line(request):
-    """The line builder of conftest.py, whose name the library has as well."""
-    return request.getfixturevalue("emission")
-
-
-@pytest.fixture
-def admission(observation, adjudicate, at, nothing_discarded):
+def admission(*answers, policy=""):
     """`admission(answers…)`: what `sluice fold` says of them in one emission, when two classes bear all of them out."""
-
-    def run(*answers, policy=""):
-        made = emission("em-1", "docs-bot", *answers, emitted_at=at(0))
-        value = msgspec.json.decode(msgspec.json.encode(made))
-        lines = [{"at": at(0), "topic": "emissions", "key": "em-1", "value": value}]
-        for number, name in ((1, GREP), (2, CODE)):
-            lines += [observation(number, name, span=one["span"]) for one in value["assertions"]]
-        return adjudicate(lines, policy + nothing_discarded)
-
-    return run
+    made = emission("em-1", "docs-bot", *answers, emitted_at=at(0))
+    value = msgspec.json.decode(msgspec.json.encode(made))
+    lines = [{"at": at(0), "topic": "emissions", "key": "em-1", "value": value}]
+    for number, name in ((1, GREP), (2, CODE)):
+        lines += [observation(number, name, span=one["span"]) for one in value["assertions"]]
+    return adjudicate(lines, policy + nothing_discarded)
 
 
 # ---------------------------------------------------------------- [C §1] the type
@@ -197,7 +188,7 @@ def test_section_4_verbatim_is_verbatim(quote: str) -> None:
         answer(fetch_doc("a.md"), f"“{quote}”")
 
 
-def test_section_4_the_lane_verifies_it_again(admission) -> None:
+def test_section_4_the_lane_verifies_it_again() -> None:
     """A quote that was added after the prompt is rejected, with its span; without it the answer is admitted."""
     good = answer(fetch_doc("a.md"), "It says “an entry”.")
 
@@ -261,7 +252,7 @@ def test_section_7_a_chain_is_as_sure_as_its_weakest_step() -> None:
         asked()
 
 
-def test_section_7_the_lane_holds_it_against_the_policy(admission) -> None:
+def test_section_7_the_lane_holds_it_against_the_policy() -> None:
     """Below the policy's floor it is rejected."""
 
     @prompt(confidence=0.4)
@@ -382,7 +373,7 @@ def test_section_9_4_tools_and_prompts_are_external_boundaries() -> None:
 # ---------------------------------------------------------------- the whole way
 
 
-def test_the_admitted_record_carries_the_whole_chain(admission) -> None:
+def test_the_admitted_record_carries_the_whole_chain() -> None:
     """The emission's own steps, a retrieval step per evidence, the agent hand-off (docs/reference/records.md)."""
     (record,) = admission(research("a.md") + fetch_doc("b.md")).on("admitted")
 
@@ -398,9 +389,7 @@ def test_the_admitted_record_carries_the_whole_chain(admission) -> None:
     assert (record["grounded"], record["data"], record["confidence"]) == (True, ["grounded"], 1.0)
 
 
-def test_what_the_library_refuses_the_lane_refuses_as_well(
-    adjudicate, emission_line, observation, nothing_discarded
-) -> None:
+def test_what_the_library_refuses_the_lane_refuses_as_well() -> None:
     """Whoever writes the claim past the library: severed, without a retrieval, with no chain at all [C §2, §3]."""
     severed = fetch_doc("a.md").sever("mixed").chain.to_records()
     for chain in (severed, [], [{"step": "prompt-transform", "prompt_name": "summarise"}]):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from fold_lines import adjudicate, at, emission, nothing_discarded, observation, review
 
 CODE, GIT, GREP, MCP = "substrate.code.read", "substrate.git.log", "substrate.grep", "substrate.mcp.brief"
 PENDING_ENDS = 600.001
@@ -16,26 +17,21 @@ OTHER = "exists(CHANGELOG.md)"
 EXTERNAL = {"effect": "external"}
 
 
-@pytest.fixture
-def saw(observation):
+def saw(when, cls, verified=(0,), coverage="whole", lines=(3, 3), commit=None, check=CHECK, **fields):
     """`saw(when, class, verified=[0], …)`: an observation that verifies checks, with where it saw them hold. It names
     the first one, which is nearly always the only one."""
-
-    def make(when, cls, verified=(0,), coverage="whole", lines=(3, 3), commit=None, check=CHECK, **fields):
-        decided = {"holds": True, "path": "CHANGELOG.md", "lines": list(lines)}
-        if commit is not None:
-            decided["commit"] = commit
-        detail = {"checks": [decided | {"holds": place in verified} for place in range(20)]}
-        detail["checks"][0]["check"] = check
-        return observation(when, cls, verified=list(verified), coverage=coverage, detail=detail, **fields)
-
-    return make
+    decided = {"holds": True, "path": "CHANGELOG.md", "lines": list(lines)}
+    if commit is not None:
+        decided["commit"] = commit
+    detail = {"checks": [decided | {"holds": place in verified} for place in range(20)]}
+    detail["checks"][0]["check"] = check
+    return observation(when, cls, verified=list(verified), coverage=coverage, detail=detail, **fields)
 
 
 # ---------------------------------------------------------------- admission
 
 
-def test_an_assertion_is_admitted_when_k_classes_verified_its_check(adjudicate, emission, saw):
+def test_an_assertion_is_admitted_when_k_classes_verified_its_check():
     """Coverage, checks and their counts stand outside the frame; what was checked, and where, inside."""
     outputs = adjudicate([emission(0, checks=[CHECK]), saw(1, CODE), saw(2, GIT, lines=(3, 4), commit="4f2a91c" * 5)])
 
@@ -54,7 +50,7 @@ def test_an_assertion_is_admitted_when_k_classes_verified_its_check(adjudicate, 
     assert frame["assertion"] == "CHANGELOG.md has an entry dated 2026-05-25."
 
 
-def test_every_check_has_to_be_verified_by_k_classes(adjudicate, emission, saw):
+def test_every_check_has_to_be_verified_by_k_classes():
     """Two classes that verify one check each bring nothing about; it is below the floor at the end."""
     lines = [emission(0, checks=[CHECK, OTHER]), saw(1, CODE, [0]), saw(2, GIT, [1])]
 
@@ -67,7 +63,7 @@ def test_every_check_has_to_be_verified_by_k_classes(adjudicate, emission, saw):
     assert outputs.on("admitted")[0]["checks"] == [{"name": "defines", "classes": 2}, {"name": "exists", "classes": 2}]
 
 
-def test_evidence_that_waits_for_its_emission_is_counted_the_same(adjudicate, emission, saw):
+def test_evidence_that_waits_for_its_emission_is_counted_the_same():
     """What was verified before the emission came admits it on arrival."""
     outputs = adjudicate([saw(1, CODE), saw(2, GIT), emission(3, checks=[CHECK])])
 
@@ -75,7 +71,7 @@ def test_evidence_that_waits_for_its_emission_is_counted_the_same(adjudicate, em
     assert outputs.on("admitted")[0]["coverage"] == "whole"
 
 
-def test_an_unknown_check_keeps_the_assertion_out(adjudicate, emission, saw):
+def test_an_unknown_check_keeps_the_assertion_out():
     """Malformed or of a later list: the others cannot admit it, whatever an observer says of it."""
     seen = [saw(n, cls, [0, 1]) for n, cls in enumerate((CODE, GIT, GREP), 1)]
     lines = [emission(0, checks=[CHECK, "levitates(x)"]), *seen]
@@ -84,7 +80,7 @@ def test_an_unknown_check_keeps_the_assertion_out(adjudicate, emission, saw):
 
 
 @pytest.mark.parametrize("fields", [{"verified": []}, {"verified": [5]}, {"verified": [0], "refuted": [0]}])
-def test_an_observation_that_verifies_nothing_counts_for_nothing(adjudicate, emission, observation, saw, fields):
+def test_an_observation_that_verifies_nothing_counts_for_nothing(fields):
     """It corroborates by its outcome alone: no check, one that is not there, or one that it refutes as well."""
     lines = [emission(0, checks=[CHECK]), saw(1, CODE), observation(2, GIT, coverage="whole", **fields)]
 
@@ -94,7 +90,7 @@ def test_an_observation_that_verifies_nothing_counts_for_nothing(adjudicate, emi
     assert outputs.on("inadmissible")[0]["classes"] == [CODE]
 
 
-def test_renewal_keeps_what_was_rendered(adjudicate, emission, saw):
+def test_renewal_keeps_what_was_rendered():
     """`renewed` carries the sentences of the admission; later coverage changes nothing."""
     lines = [emission(0, checks=[CHECK]), saw(1, CODE), saw(2, GIT), saw(60, CODE, coverage="part"), saw(61, GIT)]
 
@@ -115,7 +111,7 @@ def part(saw, when, cls, **fields):
 PARTS = '[judging]\nmin_coverage = { internal = "part" }\n'
 
 
-def test_a_part_is_shown_as_one_where_the_policy_admits_it(adjudicate, emission, saw):
+def test_a_part_is_shown_as_one_where_the_policy_admits_it():
     """The prose has `[unchecked]` in place of what no check speaks of."""
     outputs = adjudicate([emission(0, checks=[CHECK]), part(saw, 1, CODE), saw(2, GIT)], PARTS)
 
@@ -124,7 +120,7 @@ def test_a_part_is_shown_as_one_where_the_policy_admits_it(adjudicate, emission,
     assert word["_untrusted_text"]["assertion"] == "CHANGELOG.md [unchecked]"
 
 
-def test_a_part_is_not_enough_for_external_effects(adjudicate, emission, saw):
+def test_a_part_is_not_enough_for_external_effects():
     """Its checks stand: `below-floor`, reason `partly-checked`; the reviewer sees the whole prose."""
     lines = [emission(0, checks=[CHECK], fields=EXTERNAL), part(saw, 1, CODE), saw(2, GIT), saw(3, GREP)]
 
@@ -136,7 +132,7 @@ def test_a_part_is_not_enough_for_external_effects(adjudicate, emission, saw):
     assert word["_untrusted_text"]["assertion"] == "CHANGELOG.md has an entry dated 2026-05-25."
 
 
-def test_min_coverage_is_the_policys(adjudicate, emission, saw):
+def test_min_coverage_is_the_policys():
     """`whole` for internal effects asks for the whole sentence there as well; `part` for external lets parts in."""
     lines = [part(saw, 1, CODE), saw(2, GIT), saw(3, GREP)]
     whole = '[judging]\nmin_coverage = { internal = "whole", external = "whole" }\n'
@@ -149,7 +145,7 @@ def test_min_coverage_is_the_policys(adjudicate, emission, saw):
     assert external.words[0] == ("admitted", "admitted", None)
 
 
-def test_a_hostile_span_hides_nothing_and_shows_nothing(adjudicate, emission, saw):
+def test_a_hostile_span_hides_nothing_and_shows_nothing():
     """Spans out of the text, reversed or overlapping: what is told as unchecked is never shown as checked."""
     spans = [[30, 9999], [20, 5], [13, 32]]
     outputs = adjudicate(
@@ -161,7 +157,7 @@ def test_a_hostile_span_hides_nothing_and_shows_nothing(adjudicate, emission, sa
     assert word["_untrusted_text"]["assertion"] == "CHANGELOG.md [unchecked]"
 
 
-def test_a_mark_makes_no_link_of_what_stands_behind_it(adjudicate, emission, observation):
+def test_a_mark_makes_no_link_of_what_stands_behind_it():
     """Else the sanitiser takes the mark away, and what was not checked stands there like what was."""
     text = "The limit is never(42) raised [at] all."
     fields = {"span": {"chars": [0, len(text)]}, "coverage": "part", "verified": [0], "unchecked": [[13, 18], [23, 29]]}
@@ -173,7 +169,7 @@ def test_a_mark_makes_no_link_of_what_stands_behind_it(adjudicate, emission, obs
 
 
 @pytest.mark.parametrize("shown", ["hashed", "omitted"])
-def test_commits_leave_only_where_observation_ids_leave_in_clear(adjudicate, emission, saw, shown):
+def test_commits_leave_only_where_observation_ids_leave_in_clear(shown):
     """[S §12]: the commit that decided is the observation's id."""
     lines = [emission(0, checks=[CHECK]), saw(1, CODE, commit="4f2a91c" * 5), saw(2, GIT, commit="4f2a91c" * 5)]
 
@@ -186,7 +182,7 @@ def test_commits_leave_only_where_observation_ids_leave_in_clear(adjudicate, emi
 # ---------------------------------------------------------------- words, and foreign observers
 
 
-def test_words_alone_are_not_checked(adjudicate, emission, observation, nothing_discarded):
+def test_words_alone_are_not_checked():
     """Only `terms-present` came: `unverified-inference`, `not-checked`; absent and unavailable change nothing."""
     seen = [observation(1, CODE, "terms-present"), observation(2, GIT, "absent"), observation(3, GREP, "unavailable")]
 
@@ -196,7 +192,7 @@ def test_words_alone_are_not_checked(adjudicate, emission, observation, nothing_
     assert after.words == before.words == [("inadmissible", "unverified-inference", "not-checked")]
 
 
-def test_words_in_any_number_admit_nothing(adjudicate, emission, observation, nothing_discarded):
+def test_words_in_any_number_admit_nothing():
     """Seven classes find the words, and still nothing is admitted."""
     classes = [CODE, GIT, GREP, MCP, "substrate.fs.mtime", "substrate.do.sse-count", "substrate.unix.peercred"]
     seen = [observation(n, cls, "terms-present") for n, cls in enumerate(classes, 1)]
@@ -206,7 +202,7 @@ def test_words_in_any_number_admit_nothing(adjudicate, emission, observation, no
     ]
 
 
-def test_a_foreign_observation_counts_in_reference_and_not_where_checks_are_required(adjudicate, emission, observation):
+def test_a_foreign_observation_counts_in_reference_and_not_where_checks_are_required():
     """Without `verified` it is counted as before, nothing is rendered; `require_checks` counts it not at all."""
     lines = [emission(0, checks=[CHECK]), observation(1, CODE), observation(2, GIT)]
 
@@ -220,7 +216,7 @@ def test_a_foreign_observation_counts_in_reference_and_not_where_checks_are_requ
     ]
 
 
-def test_a_review_renders_nothing(adjudicate, emission, saw, review, at):
+def test_a_review_renders_nothing():
     """A person admitted the sentence: that stands there, whole, and no check is named."""
     lines = [emission(0, checks=[CHECK]), part(saw, 1, CODE), {"at": at(601)}, review(602)]
 
@@ -231,7 +227,7 @@ def test_a_review_renders_nothing(adjudicate, emission, saw, review, at):
     assert word["_untrusted_text"]["assertion"] == "CHANGELOG.md has an entry dated 2026-05-25."
 
 
-def test_a_judge_counts_only_where_it_is_accepted(adjudicate, emission, saw):
+def test_a_judge_counts_only_where_it_is_accepted():
     """`[judging] accept` names whose word counts; the built-in checks are `checks`."""
     lines = [emission(0, checks=[CHECK]), saw(1, CODE), saw(2, GIT, judge="arbiter")]
 
@@ -242,7 +238,7 @@ def test_a_judge_counts_only_where_it_is_accepted(adjudicate, emission, saw):
 # ---------------------------------------------------------------- k by check, and independence
 
 
-def test_k_by_check_lowers_the_floor_of_what_one_class_decides(adjudicate, emission, saw):
+def test_k_by_check_lowers_the_floor_of_what_one_class_decides():
     """An entry for the effect goes before that effect's k; empty in the reference profile."""
     policy = "[admissibility.k_by_check]\ncommit = { internal = 1 }\n"
     seen = saw(1, GIT, check="commit(4f2a91c)")
@@ -254,33 +250,33 @@ def test_k_by_check_lowers_the_floor_of_what_one_class_decides(adjudicate, emiss
     assert adjudicate([emission(0, checks=["commit(4f2a91c)"], fields=EXTERNAL), seen], policy).words == []
 
 
-def at(root, content=None):
+def seen_in(root, content=None):
     looked = {"root": root, "path": "CHANGELOG.md"}
     return {"looked_at": looked if content is None else looked | {"content": content}}
 
 
-def test_grep_and_code_read_of_one_content_count_once(adjudicate, emission, saw):
+def test_grep_and_code_read_of_one_content_count_once():
     """`same_bytes = true`; of two contents they are two kinds of evidence."""
     policy = "[judging]\nsame_bytes = true\n"
-    one = [saw(1, CODE, **at("a", "sha256:1")), saw(2, GREP, **at("a", "sha256:1"))]
-    two = [saw(1, CODE, **at("a", "sha256:1")), saw(2, GREP, **at("b", "sha256:2"))]
+    one = [saw(1, CODE, **seen_in("a", "sha256:1")), saw(2, GREP, **seen_in("a", "sha256:1"))]
+    two = [saw(1, CODE, **seen_in("a", "sha256:1")), saw(2, GREP, **seen_in("b", "sha256:2"))]
 
     assert adjudicate([emission(0, checks=[CHECK]), *one], policy).words == []
     assert adjudicate([emission(0, checks=[CHECK]), *two], policy).words == [("admitted", "admitted", None)]
     assert adjudicate([emission(0, checks=[CHECK]), *one]).words == [("admitted", "admitted", None)]
 
 
-def test_one_root_gives_at_most_two_of_k(adjudicate, emission, saw):
+def test_one_root_gives_at_most_two_of_k():
     """`same_root = 2`: an external admission needs something outside the checkout."""
     policy = "[judging]\nsame_root = 2\n"
-    inside = [saw(n, cls, **at("a")) for n, cls in enumerate((CODE, GIT, GREP), 1)]
+    inside = [saw(n, cls, **seen_in("a")) for n, cls in enumerate((CODE, GIT, GREP), 1)]
     lines = [emission(0, checks=[CHECK], fields=EXTERNAL), *inside]
 
     assert adjudicate(lines, policy).words == []
     assert adjudicate([*lines, saw(4, MCP)], policy).words == [("admitted", "admitted", None)]
 
 
-def test_a_group_counts_once(adjudicate, emission, saw):
+def test_a_group_counts_once():
     """`groups` names classes that are one kind of evidence."""
     policy = f'[judging]\ngroups = [["{GIT}", "{GREP}"]]\n'
     lines = [emission(0, checks=[CHECK]), saw(1, GIT), saw(2, GREP)]
@@ -292,7 +288,7 @@ def test_a_group_counts_once(adjudicate, emission, saw):
 # ---------------------------------------------------------------- what strangers write
 
 
-def test_nothing_hostile_in_a_check_leaves_the_frame(adjudicate, emission, saw):
+def test_nothing_hostile_in_a_check_leaves_the_frame():
     """Text that looks like a frame's end, markup, bidi and control characters stand in the frame, made inert."""
     text = '\u202e"}],"status":"admitted" <script>alert(1)</script> [x](javascript:1)'
     hostile = f"contains({json.dumps(text)}, path=CHANGELOG.md)"
@@ -304,24 +300,26 @@ def test_nothing_hostile_in_a_check_leaves_the_frame(adjudicate, emission, saw):
     assert "<script" not in frame
     assert "](" not in frame
     assert "\u202e" not in frame
-    outside = json.dumps(word)
-    assert "alert" not in outside
+    assert "alert" not in json.dumps(word)
     assert word["checks"] == [{"name": "contains", "classes": 2}]
 
 
-def test_who_names_no_root_is_of_no_other_one(adjudicate, emission, saw):
+def test_who_names_no_root_is_of_no_other_one():
     """Evidence without a root may be of the same checkout: leaving it out makes no third kind of evidence."""
     policy = "[judging]\nsame_root = 2\n"
-    for order in ((at("a"), at("a"), {}), ({}, at("a"), at("a")), ({}, {}, at("a")), ({}, {}, {})):
+    inside = seen_in("a")
+    for order in ((inside, inside, {}), ({}, inside, inside), ({}, {}, inside), ({}, {}, {})):
         seen = [
             saw(when, cls, **looked) for when, (cls, looked) in enumerate(zip((CODE, GIT, GREP), order, strict=True))
         ]
         assert adjudicate([emission(0, checks=[CHECK], fields=EXTERNAL), *seen], policy).words == []
-    apart = [saw(when, cls, **at(root)) for when, (cls, root) in enumerate(zip((CODE, GIT, GREP), "aab", strict=True))]
+    apart = [
+        saw(when, cls, **seen_in(root)) for when, (cls, root) in enumerate(zip((CODE, GIT, GREP), "aab", strict=True))
+    ]
     assert adjudicate([emission(0, checks=[CHECK], fields=EXTERNAL), *apart], policy).words == [
         ("admitted", "admitted", None)
     ]
-    mixed = [saw(0, CODE, **at("a")), saw(1, GIT, **at("b")), saw(2, GREP)]
+    mixed = [saw(0, CODE, **seen_in("a")), saw(1, GIT, **seen_in("b")), saw(2, GREP)]
     assert adjudicate([emission(0, checks=[CHECK], fields=EXTERNAL), *mixed], policy).words == [
         ("admitted", "admitted", None)
     ]
@@ -336,7 +334,7 @@ def test_who_names_no_root_is_of_no_other_one(adjudicate, emission, saw):
         ("exists(a)", "$.assertions[0].checks"),
     ],
 )
-def test_too_many_or_too_long_checks_are_a_schema_fault(adjudicate, emission, checks, where):
+def test_too_many_or_too_long_checks_are_a_schema_fault(checks, where):
     """At most 20 of at most 2,000 characters each; the record is a dead letter, and the lane goes on."""
     outputs = adjudicate([emission(0, checks=checks)])
 
@@ -345,7 +343,7 @@ def test_too_many_or_too_long_checks_are_a_schema_fault(adjudicate, emission, ch
     assert where in letter["headers"]["sluice-detail"]
 
 
-def test_the_fold_does_not_depend_on_the_compiled_core(adjudicate, emission, saw, monkeypatch):
+def test_the_fold_does_not_depend_on_the_compiled_core(monkeypatch):
     """The same bytes with and without it, for assertions with checks beside those without."""
     lines = [
         emission(0, checks=[CHECK]),

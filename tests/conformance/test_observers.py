@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from fold_lines import adjudicate, annotation, emission, observation, seconds_of
 
 from sluice.codecs.identifiers import digest_of
 from sluice.topology.cli import main
@@ -44,7 +45,7 @@ def sign(line: dict[str, Any], name: str) -> dict[str, Any]:
 # ---------------------------------------------------------------- signatures
 
 
-def test_without_keys_any_observer_is_heard(adjudicate, emission, observation):
+def test_without_keys_any_observer_is_heard():
     """By default, and where only others have entries; a signature that nobody can check does not matter."""
     lines = [emission(0), observation(1, GREP), observation(2, GIT, signature="whatever")]
 
@@ -52,7 +53,7 @@ def test_without_keys_any_observer_is_heard(adjudicate, emission, observation):
         assert adjudicate(lines, policy).words == [("admitted", "admitted", None)]
 
 
-def test_an_observer_with_a_key_is_heard_under_its_signature(adjudicate, emission, observation):
+def test_an_observer_with_a_key_is_heard_under_its_signature():
     """Over the whole record, members that this version does not know included."""
     lines = [
         emission(0),
@@ -65,7 +66,7 @@ def test_an_observer_with_a_key_is_heard_under_its_signature(adjudicate, emissio
     assert (outputs.words, outputs.dead) == ([("admitted", "admitted", None)], [])
 
 
-def test_an_observer_with_a_key_must_sign_and_rightly(adjudicate, observation):
+def test_an_observer_with_a_key_must_sign_and_rightly():
     """Unsigned, signed by another, changed, or extended: a dead letter each, and no signature is repeated."""
     right = sign(observation(1, GREP, observer="a"), "a")
     wrong = [
@@ -84,7 +85,7 @@ def test_an_observer_with_a_key_must_sign_and_rightly(adjudicate, observation):
     assert set(details[1:]) == {"$.signature: expected the signature of 'a', got one that does not hold"}
 
 
-def test_require_signatures_refuses_whoever_has_no_key(adjudicate, observation):
+def test_require_signatures_refuses_whoever_has_no_key():
     """Without an entry, or with one that has no key; signed with whatever."""
     policy = keyed("a", require=True) + '[observers.c]\nclasses = ["substrate.grep"]\n'
     lines = [observation(1, GREP, observer="c"), sign(observation(1, GREP, observer="b"), "b")]
@@ -96,17 +97,15 @@ def test_require_signatures_refuses_whoever_has_no_key(adjudicate, observation):
     assert detail == "$.observer: expected one with a public_key in the policy, got 'b'"
 
 
-def test_a_class_outside_an_observer_s_own_is_refused(adjudicate, observation):
+def test_a_class_outside_an_observer_s_own_is_refused():
     """Though it is signed."""
     policy = keyed("a", more='classes = ["substrate.grep"]\n')
     lines = [sign(observation(1, GIT, observer="a"), "a"), sign(observation(1, GREP, observer="a"), "a")]
 
-    outputs = adjudicate(lines, policy)
-
-    assert outputs.dead == ["unauthorised-observer"]
+    assert adjudicate(lines, policy).dead == ["unauthorised-observer"]
 
 
-def test_evidence_that_waited_is_not_asked_for_its_signature_again(adjudicate, emission, observation):
+def test_evidence_that_waited_is_not_asked_for_its_signature_again():
     """It was authorised when it came."""
     lines = [sign(observation(1, GREP, observer="a"), "a"), sign(observation(2, GIT, observer="b"), "b"), emission(3)]
 
@@ -114,7 +113,7 @@ def test_evidence_that_waited_is_not_asked_for_its_signature_again(adjudicate, e
 
 
 @pytest.mark.parametrize("form", ["base64", "hex", "verifier"])
-def test_a_key_is_taken_as_people_have_it(adjudicate, observation, tmp_path: Path, form: str):
+def test_a_key_is_taken_as_people_have_it(tmp_path: Path, form: str):
     """Base64 or hex of its bytes, or the line that `sluice key new` prints; `sluice look` signs with that key."""
     file = tmp_path / "observer.key"
     verifier = CliRunner().invoke(main, ["key", "new", "observer/a", "--out", str(file)]).stdout.strip()
@@ -152,7 +151,7 @@ def test_produce_sends_what_was_signed_as_it_stands():
 TWO = "[admissibility]\nmin_observers = 2\n"
 
 
-def test_one_observer_alone_admits_nothing_where_two_are_needed(adjudicate, emission, observation):
+def test_one_observer_alone_admits_nothing_where_two_are_needed():
     """Whatever it says of how many classes: at the end it is below the floor."""
     lines = [emission(0), observation(1, GREP), observation(2, GIT), observation(3, CODE)]
 
@@ -164,7 +163,7 @@ def test_one_observer_alone_admits_nothing_where_two_are_needed(adjudicate, emis
     assert request["classes"] == [CODE, GIT, GREP]
 
 
-def test_a_second_observer_admits_it_though_it_saw_no_class_of_its_own(adjudicate, emission, observation):
+def test_a_second_observer_admits_it_though_it_saw_no_class_of_its_own():
     """Among the evidence there are k classes and n observers; each of them is named."""
     lines = [
         emission(0),
@@ -183,7 +182,7 @@ def test_a_second_observer_admits_it_though_it_saw_no_class_of_its_own(adjudicat
     ]
 
 
-def test_a_second_observer_s_stale_or_contrary_word_does_not_count(adjudicate, emission, observation):
+def test_a_second_observer_s_stale_or_contrary_word_does_not_count():
     """It has to bear the assertion out, and freshly."""
     lines = [
         emission(0),
@@ -196,7 +195,7 @@ def test_a_second_observer_s_stale_or_contrary_word_does_not_count(adjudicate, e
     assert adjudicate(lines, TWO, until=601).words == [("inadmissible", "below-floor", "below-floor")]
 
 
-def test_it_is_valid_as_long_as_both_hold(adjudicate, emission, observation, seconds_of):
+def test_it_is_valid_as_long_as_both_hold():
     """Until the second observer's evidence is as old as its window, then decayed; newer evidence of it renews."""
     policy = TWO + '[admissibility.window]\ndefault = "30m"\n'
     lines = [
@@ -214,7 +213,7 @@ def test_it_is_valid_as_long_as_both_hold(adjudicate, emission, observation, sec
     assert [seconds_of(word["valid_until"]) for word in words] == [1700, 1900, 1900]
 
 
-def test_each_effect_has_its_own_number(adjudicate, emission, observation):
+def test_each_effect_has_its_own_number():
     """What is published can be held to more observers than what stays inside."""
     policy = "[admissibility]\nk = { internal = 2, external = 2 }\nmin_observers = { internal = 1, external = 2 }\n"
     seen = [observation(1, GREP), observation(2, GIT)]
@@ -237,7 +236,7 @@ def test_a_policy_that_counts_names_without_proof_is_warned_of(tmp_path: Path):
 # ---------------------------------------------------------------- 11.1, annotation fabrication
 
 
-def test_an_annotation_is_no_observer(adjudicate, emission, annotation, observation):
+def test_an_annotation_is_no_observer():
     """However many classes an emitter declares: one observer is one observer."""
     notes = [annotation(name, 0, f"seen:{name}") for name in (GREP, GIT, CODE)]
     lines = [emission(0, provenance=notes), observation(1, GREP), observation(2, GIT)]

@@ -658,8 +658,7 @@ def test_never_credentials_in_an_observation(look: Look):
 def test_observed_at_is_when_the_look_began(look: Look):
     """Between the start of the command and now, in UTC with a Z."""
     before = datetime.now(UTC).replace(microsecond=0)
-    observed = datetime.fromisoformat(look(READ, ENTRY)["observed_at"])
-    assert before <= observed <= datetime.now(UTC)
+    assert before <= datetime.fromisoformat(look(READ, ENTRY)["observed_at"]) <= datetime.now(UTC)
 
 
 @pytest.mark.parametrize("name", ["mcp.brief", "do.sse-count", "unix.peercred"])

@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 import pytest
+from fold_lines import adjudicate, annotation, emission, observation
 
 GREP, GIT, PEER = "substrate.grep", "substrate.git.log", "substrate.unix.peercred"
 SECRET = "correct horse battery staple"
@@ -28,7 +29,7 @@ def secret(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def lines(emission: Any, observation: Any) -> list[Any]:
+def lines() -> list[Any]:
     """An assertion with a source in its chain, borne out by a pseudonymous and an identity-bound observation."""
     source = {"step": "retrieval", "source": "/home/alice/notes.md", "metadata": {"path": "/home/alice"}}
     return [
@@ -42,7 +43,7 @@ def observation_ids(word: dict[str, Any]) -> dict[str, str | None]:
     return {one["substrate_class"]: one.get("observation_id") for one in word["evidence"]}
 
 
-def test_pseudonymous_ids_are_clear_and_identity_bound_ones_left_out_by_default(adjudicate, lines):
+def test_pseudonymous_ids_are_clear_and_identity_bound_ones_left_out_by_default(lines):
     """«Identity-bound tier observations carry the identity-binding strength of the underlying substrate.»"""
     (word,) = adjudicate(lines).on("admitted")
 
@@ -52,9 +53,7 @@ def test_pseudonymous_ids_are_clear_and_identity_bound_ones_left_out_by_default(
 
 @pytest.mark.parametrize("observers", ["", "[admissibility]\nmin_observers = 2\n"], ids=["one", "two"])
 @pytest.mark.parametrize("claimed", ["uid1000", "1000:1000:77", "peercred:" + "0f" * 32])
-def test_a_peer_s_credentials_are_identity_bound_whichever_tier_is_claimed(
-    adjudicate, emission, observation, claimed: str, observers: str
-):
+def test_a_peer_s_credentials_are_identity_bound_whichever_tier_is_claimed(claimed: str, observers: str):
     """In whichever form an observer of its own writes their id."""
     seen = observation(2, PEER, observation_id=claimed, tier="pseudonymous", observer="another")
 
@@ -65,7 +64,7 @@ def test_a_peer_s_credentials_are_identity_bound_whichever_tier_is_claimed(
 
 
 @pytest.mark.usefixtures("secret")
-def test_hashed_ids_and_sources_are_hmacs_with_the_secret(adjudicate, lines):
+def test_hashed_ids_and_sources_are_hmacs_with_the_secret(lines):
     """`hmac:`, the key's id, `:`, and the HMAC-SHA256 in hexadecimal; in the evidence and in the chain."""
     (word,) = adjudicate(lines, HASHED).on("admitted")
 
@@ -81,7 +80,7 @@ def test_hashed_ids_and_sources_are_hmacs_with_the_secret(adjudicate, lines):
 
 @pytest.mark.usefixtures("secret")
 @pytest.mark.parametrize("policy", [HASHED, OMITTED], ids=["hashed", "omitted"])
-def test_nothing_in_clear_stands_in_any_output(adjudicate, lines, policy: str):
+def test_nothing_in_clear_stands_in_any_output(lines, policy: str):
     """On no topic, in no member and no header; nor does the secret."""
     outputs = adjudicate(lines, policy, until=90_000)
 
@@ -91,7 +90,7 @@ def test_nothing_in_clear_stands_in_any_output(adjudicate, lines, policy: str):
         assert clear not in written.replace(PEER, "")
 
 
-def test_without_the_secret_what_is_to_be_hashed_is_left_out(adjudicate, lines):
+def test_without_the_secret_what_is_to_be_hashed_is_left_out(lines):
     """And that is said on standard error: never in clear."""
     result = adjudicate.run(lines, HASHED)
     (word,) = adjudicate(lines, HASHED).on("admitted")
@@ -101,13 +100,13 @@ def test_without_the_secret_what_is_to_be_hashed_is_left_out(adjudicate, lines):
 
 
 @pytest.mark.usefixtures("secret")
-def test_who_has_the_secret_is_not_warned(adjudicate, lines):
+def test_who_has_the_secret_is_not_warned(lines):
     """Nothing is left out then."""
     assert "privacy" not in adjudicate.run(lines, HASHED).stderr
 
 
 @pytest.mark.usefixtures("secret")
-def test_a_secret_changes_nothing_where_nothing_is_hashed(adjudicate, lines, monkeypatch: pytest.MonkeyPatch):
+def test_a_secret_changes_nothing_where_nothing_is_hashed(lines, monkeypatch: pytest.MonkeyPatch):
     """Byte for byte, block hashes included: the header names a key only where it is used."""
     with_secret = adjudicate.run(lines).stdout
     monkeypatch.delenv("SLUICE_PRIVACY_SECRET")
@@ -116,7 +115,7 @@ def test_a_secret_changes_nothing_where_nothing_is_hashed(adjudicate, lines, mon
 
 
 @pytest.mark.usefixtures("secret")
-def test_the_key_is_part_of_what_an_output_commits_to(adjudicate, emission, monkeypatch: pytest.MonkeyPatch):
+def test_the_key_is_part_of_what_an_output_commits_to(monkeypatch: pytest.MonkeyPatch):
     """The block's header names it, so another secret's block has another hash, though nothing of it is hashed."""
     found = []
     for secret in (SECRET, SECRET + "!"):
@@ -128,7 +127,7 @@ def test_the_key_is_part_of_what_an_output_commits_to(adjudicate, emission, monk
     assert found[0] != found[1]
 
 
-def test_a_declared_credential_does_not_leave_as_evidence(adjudicate, emission, annotation):
+def test_a_declared_credential_does_not_leave_as_evidence():
     """Under trust `declared`, where the emitter's own annotations are what counts."""
     notes = [annotation(PEER, 0, "peercred:uid=1000"), annotation(GREP, 0, "a:1")]
 
@@ -142,7 +141,7 @@ def test_a_declared_credential_does_not_leave_as_evidence(adjudicate, emission, 
 
 
 @pytest.mark.parametrize("field", ["system", "model", "prompt"])
-def test_an_emitter_that_looks_like_an_e_mail_address_is_refused_by_default(adjudicate, emission, field: str):
+def test_an_emitter_that_looks_like_an_e_mail_address_is_refused_by_default(field: str):
     """«Does not recommend attachment of identifiers tying the output to a particular human end-user.» The dead letter
     says where and what was expected, and does not repeat the address."""
     outputs = adjudicate([emission(0, fields={"emitter": {field: "alice@example.com"}})])
@@ -156,7 +155,7 @@ def test_an_emitter_that_looks_like_an_e_mail_address_is_refused_by_default(adju
 
 
 @pytest.mark.parametrize("name", ["release-notes-bot", "tool@1.2.0", "git@github.com:o/p", "+14155550123"])
-def test_plausible_names_are_taken_in_by_default(adjudicate, emission, name: str):
+def test_plausible_names_are_taken_in_by_default(name: str):
     """Only e-mail addresses are refused unless the policy says more."""
     assert adjudicate([emission(0, fields={"emitter": {"system": name}})]).dead == []
 
@@ -169,18 +168,16 @@ def test_plausible_names_are_taken_in_by_default(adjudicate, emission, name: str
         (r"""['/^user-\d+$/']""", "user-12"),
     ],
 )
-def test_the_policy_says_what_else_is_refused(adjudicate, emission, refuse: str, name: str):
+def test_the_policy_says_what_else_is_refused(refuse: str, name: str):
     """Kinds by name, or RE2 patterns; the list takes the default's place."""
     policy = f"[emitters]\nrefuse = {refuse}\n"
     lines = [emission(0, "em-1", fields={"emitter": {"system": name}})]
     lines += [emission(0, "em-2", fields={"emitter": {"system": "alice@example.com"}})]
 
-    outputs = adjudicate(lines, policy)
-
-    assert [line["key"] for line in outputs.lines_on("dead-letters")] == ["em-1"]
+    assert [line["key"] for line in adjudicate(lines, policy).lines_on("dead-letters")] == ["em-1"]
 
 
-def test_an_empty_list_refuses_nobody(adjudicate, emission):
+def test_an_empty_list_refuses_nobody():
     """The rule is the operator's to switch off."""
     lines = [emission(0, fields={"emitter": {"system": "alice@example.com"}})]
 

@@ -188,8 +188,7 @@ def test_4_6_residual_markup_is_stripped(field):
 
 def test_4_the_order_of_the_steps_is_observable():
     """Normalisation first, then look-alikes, then stripping, then markup: only so nothing of this remains."""
-    envelope = sanitise(rationale="\uff1c\u200d\u0455cript\u1433x")
-    assert text_of(envelope, "rationale") == "x"
+    assert text_of(sanitise(rationale="\uff1c\u200d\u0455cript\u1433x"), "rationale") == "x"
 
 
 # ---------------------------------------------------------------- §5 the frame

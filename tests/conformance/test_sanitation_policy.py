@@ -5,6 +5,7 @@ test, so that a mix-up shows.
 """
 
 import pytest
+from fold_lines import adjudicate, emission, observation
 
 GREP, GIT = "substrate.grep", "substrate.git.log"
 CYRILLIC = "The jоb ran."  # its `о` is Cyrillic
@@ -33,39 +34,29 @@ def sanitation(effect, rule):
     )
 
 
-@pytest.fixture
-def stated(adjudicate, emission, observation):
+def stated(effect, rule):
     """`stated(effect, rule)`: all that comes of a corroborated assertion with a look-alike in it."""
-
-    def run(effect, rule):
-        seen = [observation(1, one, span=SPAN) for one in (GREP, GIT)]
-        lines = [emission(0, text=CYRILLIC, fields={"effect": effect}), *seen]
-        return adjudicate(lines, sanitation(effect, rule))
-
-    return run
+    seen = [observation(1, one, span=SPAN) for one in (GREP, GIT)]
+    lines = [emission(0, text=CYRILLIC, fields={"effect": effect}), *seen]
+    return adjudicate(lines, sanitation(effect, rule))
 
 
-@pytest.fixture
-def attested(adjudicate, emission, observation):
+def attested(domain, **texts):
     """`attested(domain, **texts)`: the admitted word about an assertion whose evidence carries an attestation."""
-
-    def run(domain, **texts):
-        attestation = {
-            "claim_hash": "0x" + "ab" * 32,
-            "validator_did": "did:web:university.example",
-            "verdict": "VERIFIED",
-            "consensus_domain": domain,
-            **texts,
-        }
-        lines = [emission(0), observation(1, GREP, attestation=attestation), observation(2, GIT)]
-        (word,) = adjudicate(lines, DOMAINS).on("admitted")
-        return word
-
-    return run
+    attestation = {
+        "claim_hash": "0x" + "ab" * 32,
+        "validator_did": "did:web:university.example",
+        "verdict": "VERIFIED",
+        "consensus_domain": domain,
+        **texts,
+    }
+    lines = [emission(0), observation(1, GREP, attestation=attestation), observation(2, GIT)]
+    (word,) = adjudicate(lines, DOMAINS).on("admitted")
+    return word
 
 
 @pytest.mark.parametrize("effect", ["internal", "external"])
-def test_replace_admits_with_ascii(stated, effect):
+def test_replace_admits_with_ascii(effect):
     """The look-alike gives way, and is recorded."""
     (word,) = stated(effect, "replace").on("admitted")
     assert word["_untrusted_text"]["assertion"] == "The job ran."
@@ -77,7 +68,7 @@ def test_replace_admits_with_ascii(stated, effect):
 
 
 @pytest.mark.parametrize("effect", ["internal", "external"])
-def test_flag_admits_as_it_stands_and_tells(stated, effect):
+def test_flag_admits_as_it_stands_and_tells(effect):
     """The look-alike stays, and the record is marked as one of low confidence."""
     (word,) = stated(effect, "flag").on("admitted")
     assert word["_untrusted_text"]["assertion"] == CYRILLIC
@@ -86,22 +77,20 @@ def test_flag_admits_as_it_stands_and_tells(stated, effect):
 
 
 @pytest.mark.parametrize("effect", ["internal", "external"])
-def test_reject_admits_nothing(stated, effect):
+def test_reject_admits_nothing(effect):
     """The assertion is rejected on arrival, whatever evidence comes."""
-    outputs = stated(effect, "reject")
-    assert outputs.words == [("inadmissible", "rejected", "confusable-text")]
+    assert stated(effect, "reject").words == [("inadmissible", "rejected", "confusable-text")]
 
 
 @pytest.mark.parametrize("effect", ["internal", "external"])
 @pytest.mark.parametrize("rule", RULES)
-def test_the_hash_of_an_assertion_does_not_depend_on_the_rule(stated, effect, rule):
+def test_the_hash_of_an_assertion_does_not_depend_on_the_rule(effect, rule):
     """It is that of the text as it was said, settled [V §7]."""
     hashes = {line["value"]["canonical_hash"] for line in stated(effect, rule).lines_on("admitted", "inadmissible")}
-    plain = {line["value"]["canonical_hash"] for line in stated("internal", "replace").lines_on("admitted")}
-    assert hashes == plain
+    assert hashes == {line["value"]["canonical_hash"] for line in stated("internal", "replace").lines_on("admitted")}
 
 
-def test_a_domain_without_a_table_replaces(attested):
+def test_a_domain_without_a_table_replaces():
     """`replace` is the default, in rationale and quote."""
     word = attested("plain", rationale="p\u0430y", evidence=[{"quote": "p\u0430id"}])
     (framed,) = word["_untrusted_text"]["attestations"]
@@ -114,7 +103,7 @@ def test_a_domain_without_a_table_replaces(attested):
     assert word["_meta"]["confusables_present"] is False
 
 
-def test_a_domain_that_flags_keeps_and_tells(attested):
+def test_a_domain_that_flags_keeps_and_tells():
     """The look-alike stays in the frame, and the record is marked."""
     word = attested("lenient", rationale="p\u0430y")
     (framed,) = word["_untrusted_text"]["attestations"]
@@ -124,7 +113,7 @@ def test_a_domain_that_flags_keeps_and_tells(attested):
 
 
 @pytest.mark.parametrize("texts", [{"rationale": "p\u0430y"}, {"evidence": [{"quote": "p\u0430y"}]}])
-def test_a_domain_that_rejects_returns_nothing(attested, texts):
+def test_a_domain_that_rejects_returns_nothing(texts):
     """The attestation is left out whole; the observation that carried it counts, and nothing of the text is shown."""
     word = attested("careful", validator_did="did:web:rejected.example", **texts)
     assert word["_untrusted_text"]["attestations"] == []
@@ -132,13 +121,13 @@ def test_a_domain_that_rejects_returns_nothing(attested, texts):
     assert "rejected.example" not in str(word)
 
 
-def test_a_domain_that_rejects_returns_plain_text(attested):
+def test_a_domain_that_rejects_returns_plain_text():
     """Typographic marks are replaced, and reject nothing."""
     word = attested("careful", rationale="It’s so.")
     (framed,) = word["_untrusted_text"]["attestations"]
     assert framed["_untrusted_text"]["rationale"] == "It's so."
 
 
-def test_a_domain_outside_the_registry_returns_nothing(attested):
+def test_a_domain_outside_the_registry_returns_nothing():
     """It is mistyped [V §3]."""
     assert attested("other", rationale="pay")["_untrusted_text"]["attestations"] == []

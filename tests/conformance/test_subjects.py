@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 import pytest
+from fold_lines import adjudicate, annotation, at, emission, observation
 from foreign_signing import key_of, public, sign
 
 from sluice.codecs.identifiers import digest_of
@@ -21,29 +22,24 @@ ADMITTED = ("admitted", "admitted", None)
 SEEN = "sha256:" + "5e" * 32
 
 
-@pytest.fixture
-def look(observation, at):
+def look(line: dict[str, Any], when: float, cls: str, outcome: str = "corroborates", **fields: Any):
     """`look(line, when=…, class, outcome=…)`: what an honest observer writes who looked at the record of this line."""
-
-    def make(line: dict[str, Any], when: float, cls: str, outcome: str = "corroborates", **fields: Any):
-        value = line["value"]
-        check = value["assertions"][0]["checks"][0]
-        holds = outcome == "corroborates"
-        seen = observation(when, cls, outcome, verified=[0] if holds else [], coverage="whole", unchecked=[], **fields)
-        seen["value"] |= {
-            "refuted": [] if holds else [0],
-            "detail": {"checks": [{"check": check, "holds": holds, "path": "a.py", "lines": [1, 1]}]},
-        }
-        seen["value"]["subject"] |= {
-            "attempt": value.get("attempt", 0),
-            "digest": digest_of(json.dumps(value).encode()),
-        }
-        return seen
-
-    return make
+    value = line["value"]
+    check = value["assertions"][0]["checks"][0]
+    holds = outcome == "corroborates"
+    seen = observation(when, cls, outcome, verified=[0] if holds else [], coverage="whole", unchecked=[], **fields)
+    seen["value"] |= {
+        "refuted": [] if holds else [0],
+        "detail": {"checks": [{"check": check, "holds": holds, "path": "a.py", "lines": [1, 1]}]},
+    }
+    seen["value"]["subject"] |= {
+        "attempt": value.get("attempt", 0),
+        "digest": digest_of(json.dumps(value).encode()),
+    }
+    return seen
 
 
-def says(emission, check: str, when: float = 0, **fields: Any) -> dict[str, Any]:
+def says(check: str, when: float = 0, **fields: Any) -> dict[str, Any]:
     """An emission of one assertion with this check."""
     return emission(when, checks=[check], **fields)
 
@@ -51,9 +47,9 @@ def says(emission, check: str, when: float = 0, **fields: Any) -> dict[str, Any]
 # ---------------------------------------------------------------- the record that was looked at
 
 
-def test_looks_at_another_record_with_the_same_id_admit_nothing(adjudicate, emission, look):
+def test_looks_at_another_record_with_the_same_id_admit_nothing():
     """The lane keeps the first record; a second one that is true lends it nothing."""
-    false, true = says(emission, FALSE), says(emission, TRUE, 1, emitted=0)
+    false, true = says(FALSE), says(TRUE, 1, emitted=0)
     looks = [look(true, 2, CODE), look(true, 3, GIT)]
 
     outputs = adjudicate([false, true, *looks], until=601)
@@ -63,17 +59,17 @@ def test_looks_at_another_record_with_the_same_id_admit_nothing(adjudicate, emis
     assert outputs.on("admitted") == []
 
 
-def test_looks_at_another_record_contradict_nothing(adjudicate, emission, look):
+def test_looks_at_another_record_contradict_nothing():
     """A true statement stays, whatever somebody wrote under its id."""
-    true, false = says(emission, TRUE), says(emission, FALSE, 1, emitted=0)
+    true, false = says(TRUE), says(FALSE, 1, emitted=0)
     looks = [look(false, 2, CODE, "contradicts"), look(true, 3, CODE), look(true, 4, GIT)]
 
     assert adjudicate([true, false, *looks]).words == [ADMITTED]
 
 
-def test_looks_that_came_before_their_record_are_told_apart(adjudicate, emission, look):
+def test_looks_that_came_before_their_record_are_told_apart():
     """Both records' looks wait; only those at the record that is taken in count."""
-    true, false = says(emission, TRUE, 5), says(emission, FALSE, 5)
+    true, false = says(TRUE, 5), says(FALSE, 5)
     of_false = [look(false, 1, CODE, "contradicts"), look(false, 2, GIT, "contradicts")]
     of_true = [look(true, 3, CODE), look(true, 4, GIT)]
 
@@ -82,9 +78,9 @@ def test_looks_that_came_before_their_record_are_told_apart(adjudicate, emission
     assert adjudicate([*of_true, false]).words == []
 
 
-def test_looks_of_a_second_attempt_are_bound_to_it(adjudicate, emission, look):
+def test_looks_of_a_second_attempt_are_bound_to_it():
     """The same words in another attempt are another record."""
-    first, second = says(emission, TRUE), says(emission, FALSE, 1, fields={"attempt": 1})
+    first, second = says(TRUE), says(FALSE, 1, fields={"attempt": 1})
     stolen = look(first, 2, CODE), look(first, 3, GIT)
     for line in stolen:
         line["value"]["subject"]["attempt"] = 1
@@ -92,9 +88,9 @@ def test_looks_of_a_second_attempt_are_bound_to_it(adjudicate, emission, look):
     assert ADMITTED not in adjudicate([first, second, *stolen]).words
 
 
-def test_an_observation_without_a_digest_speaks_of_whatever_stands_under_the_id(adjudicate, emission, look):
+def test_an_observation_without_a_digest_speaks_of_whatever_stands_under_the_id():
     """No member is required; what such an observer leaves open stands in docs/security.md."""
-    line = says(emission, TRUE)
+    line = says(TRUE)
     looks = [look(line, 1, CODE), look(line, 2, GIT)]
     for one in looks:
         del one["value"]["subject"]["digest"]
@@ -103,23 +99,23 @@ def test_an_observation_without_a_digest_speaks_of_whatever_stands_under_the_id(
 
 
 @pytest.mark.parametrize("digest", ["", "5e" * 32, "sha256:" + "5E" * 32, "sha256:5e", SEEN + "0", 5, SEEN + "\n"])
-def test_a_digest_has_one_form(adjudicate, emission, look, digest: Any):
+def test_a_digest_has_one_form(digest: Any):
     """Anything else is a dead letter; nothing is compared in part."""
-    line = says(emission, TRUE)
+    line = says(TRUE)
     bad = look(line, 1, CODE)
     bad["value"]["subject"]["digest"] = digest
 
     assert adjudicate([line, bad]).dead == ["schema"]
 
 
-def test_an_answer_about_another_record_settles_nothing_early(adjudicate, emission, look):
+def test_an_answer_about_another_record_settles_nothing_early():
     """`early_settle` waits for the observers' answers about the record that was taken in."""
     keys = {"one": key_of(1), "two": key_of(2)}
     policy = "[admissibility]\nearly_settle = true\n[observers]\nrequire_signatures = true\n" + "".join(
         f'[observers.{name}]\npublic_key = "{public(key)}"\nclasses = ["{cls}"]\n'
         for (name, key), cls in zip(keys.items(), (CODE, GIT), strict=True)
     )
-    kept, other = says(emission, TRUE), says(emission, FALSE)
+    kept, other = says(TRUE), says(FALSE)
 
     def answers(line: dict[str, Any]) -> list[dict[str, Any]]:
         found = [look(line, 1, CODE, "absent", observer="one"), look(line, 2, GIT, "absent", observer="two")]
@@ -135,9 +131,9 @@ def test_an_answer_about_another_record_settles_nothing_early(adjudicate, emissi
 # ---------------------------------------------------------------- the checks that were decided
 
 
-def test_a_look_at_other_checks_verifies_nothing(adjudicate, emission, look):
+def test_a_look_at_other_checks_verifies_nothing():
     """Though it names no record: an index means the check that the observer names."""
-    line, other = says(emission, FALSE), says(emission, TRUE)
+    line, other = says(FALSE), says(TRUE)
     looks = [look(other, 1, CODE), look(other, 2, GIT)]
     for one in looks:
         del one["value"]["subject"]["digest"]
@@ -145,16 +141,16 @@ def test_a_look_at_other_checks_verifies_nothing(adjudicate, emission, look):
     assert adjudicate([line, *looks]).words == []
 
 
-def test_a_look_at_other_checks_refutes_nothing(adjudicate, emission, look):
+def test_a_look_at_other_checks_refutes_nothing():
     """Nor does it stand in the way of what is verified."""
-    line, other = says(emission, TRUE), says(emission, FALSE)
+    line, other = says(TRUE), says(FALSE)
     wrong = look(other, 1, CODE, "contradicts")
     del wrong["value"]["subject"]["digest"]
 
     assert adjudicate([line, wrong, look(line, 2, CODE), look(line, 3, GIT)]).words == [ADMITTED]
 
 
-def test_only_the_indices_of_the_assertion_s_own_checks_count(adjudicate, emission, observation):
+def test_only_the_indices_of_the_assertion_s_own_checks_count():
     """One of two is another check: the other one stands alone, and does not carry the assertion."""
     line = emission(0, checks=[TRUE, "exists(a.py)"])
     detail = {"checks": [{"check": TRUE, "holds": True}, {"check": "exists(b.py)", "holds": True}]}
@@ -169,9 +165,9 @@ def test_only_the_indices_of_the_assertion_s_own_checks_count(adjudicate, emissi
     assert [one["classes"] for one in outputs.on("inadmissible")[0]["checks"]] == [3, 0]
 
 
-def test_a_check_may_be_written_in_another_way(adjudicate, emission, look):
+def test_a_check_may_be_written_in_another_way():
     """Observers write the canonical form, emitters what they like."""
-    line = says(emission, "equals(A,   0x1)")
+    line = says("equals(A,   0x1)")
     looks = [look(line, 1, CODE), look(line, 2, GIT)]
     for one in looks:
         one["value"]["detail"]["checks"][0]["check"] = TRUE
@@ -192,45 +188,35 @@ BOUND = f'[sightings]\nclasses = ["{CODE}"]\n[observers]\nrequire_signatures = t
 )
 
 
-@pytest.fixture
-def forged(observation, at):
+def forged(content: str = "A = 1", when: float = 2, path: str = "a.py", **fields: Any) -> dict[str, Any]:
     """`forged(content, …)`: a real, signed sighting, bound to an assertion by whoever may write to `observations`."""
-
-    def make(content: str = "A = 1", when: float = 2, path: str = "a.py", **fields: Any) -> dict[str, Any]:
-        sighting = sign(
-            OWNER,
-            "sightings",
-            {
-                "observation_id": SEEN,
-                "substrate_class": CODE,
-                "observed_at": at(when),
-                "observer": "observer-2",
-                "content": content,
-                "locator": {"path": path},
-            },
-        )
-        said: dict[str, Any] = {"verified": [0], "refuted": [], "coverage": "whole", "unchecked": []}
-        said |= {"observer": "observer-2", "span": CLAIMED}
-        line = observation(when, CODE, observation_id=SEEN, **{**said, **fields})
-        line["value"]["sighting"] = sighting
-        return line
-
-    return make
+    sighting = sign(
+        OWNER,
+        "sightings",
+        {
+            "observation_id": SEEN,
+            "substrate_class": CODE,
+            "observed_at": at(when),
+            "observer": "observer-2",
+            "content": content,
+            "locator": {"path": path},
+        },
+    )
+    said: dict[str, Any] = {"verified": [0], "refuted": [], "coverage": "whole", "unchecked": []}
+    said |= {"observer": "observer-2", "span": CLAIMED}
+    line = observation(when, CODE, observation_id=SEEN, **{**said, **fields})
+    line["value"]["sighting"] = sighting
+    return line
 
 
-@pytest.fixture
-def other_class(observation):
+def other_class(when: float = 1, **fields: Any) -> dict[str, Any]:
     """The second class that an assertion needs, signed."""
-
-    def make(when: float = 1, **fields: Any) -> dict[str, Any]:
-        said = {"verified": [0], "coverage": "whole", "unchecked": [], "span": CLAIMED}
-        line = observation(when, GIT, **{**said, **fields})
-        return line | {"value": sign(OWNER, "observations", line["value"])}
-
-    return make
+    said = {"verified": [0], "coverage": "whole", "unchecked": [], "span": CLAIMED}
+    line = observation(when, GIT, **{**said, **fields})
+    return line | {"value": sign(OWNER, "observations", line["value"])}
 
 
-def test_a_sighting_bears_out_what_its_content_says(adjudicate, emission, forged, other_class):
+def test_a_sighting_bears_out_what_its_content_says():
     """The honest case: the check holds of the signed content."""
     line, late = (emission(when, text=CLAIM, checks=['contains("A = 1")'], provenance=CITED) for when in (0, 3))
 
@@ -240,9 +226,7 @@ def test_a_sighting_bears_out_what_its_content_says(adjudicate, emission, forged
 
 @pytest.mark.parametrize("early", [False, True])
 @pytest.mark.parametrize("check", ['contains("A = 2")', "equals(A, 1)", 'contains("A = 1", path=b.py)'])
-def test_a_sighting_paired_with_any_assertion_bears_nothing_out(
-    adjudicate, emission, forged, other_class, check: str, early: bool
-):
+def test_a_sighting_paired_with_any_assertion_bears_nothing_out(check: str, early: bool):
     """Another quote, a check that a text cannot decide, another file: whatever the pairing says of it."""
     line, seen = emission(3 if early else 0, text=CLAIM, checks=[check], provenance=CITED), [other_class(), forged()]
 
@@ -251,7 +235,7 @@ def test_a_sighting_paired_with_any_assertion_bears_nothing_out(
     assert (outputs.words, outputs.dead) == ([], [])
 
 
-def test_a_bound_contradiction_needs_a_content_that_refutes(adjudicate, emission, forged):
+def test_a_bound_contradiction_needs_a_content_that_refutes():
     """A text shows that something stands there, never that it does not."""
     line = emission(0, text=CLAIM, checks=['contains("A = 1")'], provenance=CITED)
 
@@ -260,7 +244,7 @@ def test_a_bound_contradiction_needs_a_content_that_refutes(adjudicate, emission
     assert (outputs.words, outputs.dead) == ([], [])
 
 
-def test_what_a_bound_observation_covers_is_the_binding_lanes_word(adjudicate, emission, forged, other_class):
+def test_what_a_bound_observation_covers_is_the_binding_lanes_word():
     """The fold reads no prose; the audit of the bind ledger recomputes it, and the topic's rights keep others out."""
     text = "`a.py` contains `A = 1` and nobody ever reviewed it."
     span = {"chars": [0, len(text)]}
@@ -273,7 +257,7 @@ def test_what_a_bound_observation_covers_is_the_binding_lanes_word(adjudicate, e
         assert [one["status"] for one in outputs.on(word)] != []
 
 
-def test_a_sighting_that_is_not_cited_bears_nothing_out(adjudicate, emission, annotation, forged, other_class):
+def test_a_sighting_that_is_not_cited_bears_nothing_out():
     """Its content may say so: only what an annotation of the assertion names is bound to it."""
     others = [annotation(CODE, observation_id="sha256:" + "00" * 32), annotation(GIT, observation_id=SEEN)]
     line = emission(0, text=CLAIM, checks=['contains("A = 1")'], provenance=others)
@@ -281,7 +265,7 @@ def test_a_sighting_that_is_not_cited_bears_nothing_out(adjudicate, emission, an
     assert adjudicate([line, other_class(), forged()], BOUND).words == []
 
 
-def test_a_listed_observer_s_share_is_for_what_it_signed(adjudicate, emission, forged, observation, other_class):
+def test_a_listed_observer_s_share_is_for_what_it_signed():
     """Neither real sightings bound to what never comes nor one record in many spellings fill it."""
     policy = BOUND + "[admissibility]\nmax_waiting = 2\n"
     bound = [forged(when=2 + number / 100, observer="observer-2") for number in range(5)]
@@ -302,7 +286,7 @@ def test_a_listed_observer_s_share_is_for_what_it_signed(adjudicate, emission, f
     assert outputs.words == [ADMITTED]
 
 
-def test_a_citation_carries_the_record_s_digest(adjudicate, emission, annotation):
+def test_a_citation_carries_the_record_s_digest():
     """So does what is bound to it (test_sightings.py): a look at another record is told apart there as well."""
     line = emission(0, provenance=[annotation(CODE, observation_id=SEEN)])
 

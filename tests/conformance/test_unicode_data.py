@@ -189,8 +189,7 @@ def test_the_three_sources_agree():
         if len(one) == 1 and not one.isascii() and unicode_text.nfkc(one) == one
     }
     theirs = {one: to for one, to in theirs.items() if to}
-    both = [one for one in theirs if one in LOOK_ALIKES]
-    assert len(both) > 400
+    assert len([one for one in theirs if one in LOOK_ALIKES]) > 400
     ours = {one: to for text in theirs for _, one, to in unicode_text.find_confusables(text)}
     differing = {one for one, to in theirs.items() if LOOK_ALIKES.get(one) not in to}
     assert (

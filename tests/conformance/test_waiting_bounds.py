@@ -1,5 +1,7 @@
 """docs/limits.md, `max_waiting`: evidence of emissions that never come is bounded, and nothing of it is lost unsaid."""
 
+from fold_lines import adjudicate, emission, observation
+
 GIT = "substrate.git.log"
 GREP = "substrate.grep"
 ADMITTED = ("admitted", "admitted", None)
@@ -11,7 +13,7 @@ max_waiting = 5
 """
 
 
-def test_beyond_the_bound_it_is_a_dead_letter(adjudicate, emission, observation):
+def test_beyond_the_bound_it_is_a_dead_letter():
     """An observer's own evidence still counts, whoever else has filled the others' share."""
     flood = [observation(0, GREP, observer=f"stranger-{number}", observation_id=f"o-{number}") for number in range(12)]
     own = [observation(1, name, observer="lab", observation_id=f"lab-{name}") for name in (GIT, GREP)]
@@ -22,7 +24,7 @@ def test_beyond_the_bound_it_is_a_dead_letter(adjudicate, emission, observation)
     assert outputs.words == [ADMITTED]
 
 
-def test_the_same_observation_twice_is_one(adjudicate, emission, observation):
+def test_the_same_observation_twice_is_one():
     """A replay fills nothing."""
     same = [observation(0, GREP, observer="stranger", observation_id="o") for _ in range(12)]
 

@@ -7,10 +7,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from search import examples
 
 from sluice.codecs.records import Annotation
 from sluice.record import annotations_of, proposals
-from sluice.record.call_annotations import MOST_ANNOTATIONS, MOST_MADE_BYTES, Annotator, CallText
+from sluice.record.call_annotations import (
+    MOST_ANNOTATIONS,
+    MOST_MADE_BYTES,
+    Annotator,
+    CallText,
+    IdentityCache,
+    LineIndex,
+)
 from sluice.record.looks import GREP, LOG, READ, Commit, Line, Look, LookResult
 
 SOURCE = "LIMIT = 42\n\n\ndef run(job):\n    stop(job)\n    return 3\n"
@@ -202,3 +212,62 @@ def test_an_annotator_says_the_same_however_many_turns_it_has_seen() -> None:
         "path": "part5.py",
         "lines": [1, 2],
     }
+
+
+def test_it_is_made_once_of_each_object_also_of_equal_ones():
+    """Objects are told apart by being themselves: nothing is compared."""
+    made: list[list[int]] = []
+
+    def make(one: list[int]) -> int:
+        made.append(one)
+        return len(made)
+
+    once = IdentityCache(make, 2)
+    first, second = [1], [1]
+    assert [once.of(first), once.of(second), once.of(first)] == [1, 2, 1]
+    assert made[0] is first
+    assert made[1] is second
+
+
+def test_no_more_is_kept_than_was_said_and_an_object_that_is_gone_lends_its_id_to_no_other():
+    """Made for thousands of objects that live for a moment, it gives each its own."""
+    once = IdentityCache(lambda one: one[0], 3)
+    assert [once.of([number]) for number in range(1000)] == list(range(1000))
+
+
+def test_what_is_kept_has_a_bound_of_its_size():
+    """Large files one after the other are not all held; what is larger than the bound is held not at all."""
+    made: list[bytes] = []
+
+    def make(one: bytes) -> bytes:
+        made.append(one)
+        return one + b"!"
+
+    once = IdentityCache(make, 64, len, 100)
+    small, large, huge = bytes(40), bytes(61), bytes(101)
+    assert [once.of(one) for one in (small, small, large, small, huge, huge)] == [
+        one + b"!" for one in (small, small, large, small, huge, huge)
+    ]
+    assert list(map(len, made)) == [40, 61, 40, 101, 101]
+
+
+TEXTS = st.text("ab \n", max_size=60)
+
+
+@settings(max_examples=examples(200))
+@given(st.lists(st.text("ab \n", max_size=4), max_size=4), TEXTS)
+def test_every_line_is_counted_as_if_each_word_were_looked_for_in_it(words: list[str], text: str):
+    """One by one: each line, and each word that is not empty; a word that stands there twice counts twice."""
+    expected = {
+        place: count
+        for place, line in enumerate(text.split("\n"))
+        if (count := sum(bool(word) and word in line for word in words))
+    }
+    lined = LineIndex(text)
+    assert lined.word_counts(words) == expected
+    assert lined.word_counts(words) == expected
+
+
+def test_a_word_counts_once_in_a_line_however_often_it_stands_there():
+    """A line that says one word ten times has not ten words."""
+    assert LineIndex("cap cap cap\nlimit cap\n\n").word_counts(["cap", "limit"]) == {0: 1, 1: 2}

@@ -34,7 +34,9 @@ from sluice.record import (
     TurnBegan,
     TurnEnded,
     answer_statements,
-    turns,
+)
+from sluice.record import (
+    recorder as recorder_module,
 )
 from sluice.record.answer_statements import Statement, statements
 from sluice.record.recorder import Emitted
@@ -470,7 +472,7 @@ def test_a_long_answer_becomes_parts_of_a_group(monkeypatch: pytest.MonkeyPatch)
 
 def test_annotations_that_would_fill_a_record_are_spread_or_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """An emission is never larger than an input may be."""
-    monkeypatch.setattr(turns, "MAX_INPUT_BYTES", 9_000)
+    monkeypatch.setattr(recorder_module, "MAX_INPUT_BYTES", 9_000)
     made, sink = recorder()
     with made.turn("c") as turn:
         turn.tool(name="mcp__s__t", arguments={"x": "`LIMIT`" + "a" * 1500}, result="LIMIT is 42")
@@ -611,3 +613,18 @@ def test_of_a_session_whose_last_turn_is_wanted_no_other_is_held() -> None:
     assert list(recorder.recording("c", events(), last=True)) == [Emitted(8)]
     assert max(alive) <= 3
     assert [json.loads(one.value)["emission_id"] for one in sink.records] == ["c:u8"]
+
+
+def test_a_call_in_the_folder_of_its_turn_keeps_its_exit_status() -> None:
+    """The folder that the turn lends a call changes nothing else of it."""
+    sink = MemorySink()
+    run = {"command": "pytest"}
+    call = ToolCall(call_id="", name="Bash", arguments=run, result="", ok=False, at=None, cwd=None, exit=3)
+    with Recorder("agent", sink).turn("c", cwd="/r") as turn:
+        turn.call(call)
+        turn.text("All tests pass.")
+    (emission,) = (decode_emission(one.value) for one in sink.records)
+    assert isinstance(emission, Emission)
+    session = (emission.assertions or [])[0].session
+    assert session is not None
+    assert session.exit == 3

@@ -65,7 +65,7 @@ def cheaply() -> Iterator[None]:
     """While it lasts, policies are written down once, and no batch is compressed; and asyncio keeps no list of all
     tasks, for which nobody asks."""
     with (
-        patch.object(packed_batches, "zstd", SimpleNamespace(compress=lambda records, level: records)),
+        patch.object(packed_batches, "compress", lambda records, level: records),
         patch.object(sluice.streams.policy.policy, "rfc8785", SimpleNamespace(dumps=_dumps)),
         patch.object(_TASKS, "add", lambda task: None, create=True),
     ):

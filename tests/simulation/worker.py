@@ -28,7 +28,7 @@ from sluice.topology.engine.installation import Claimant, Identities, group_of
 from sluice.topology.engine.interfaces import Fold
 from sluice.topology.engine.lane import Lane
 from sluice.topology.engine.lanes import Lanes
-from sluice.topology.engine.ledger import Ledger, ledger_of
+from sluice.topology.engine.ledger import KafkaLedger, Ledger
 from sluice.topology.engine.policies import PolicyFeed
 from sluice.topology.engine.replay import Restored
 from sluice.topology.engine.restore import Standby, Standbys
@@ -61,7 +61,7 @@ MakeLedger = Callable[[Settings, Fold, int], Ledger]
 
 def make_ledger(settings: Settings, fold: Fold, number: int) -> Ledger:
     """The ledgers that a worker really has."""
-    return ledger_of(settings, fold, number)
+    return KafkaLedger(settings, number, fold.ledger, fold.name)
 
 
 class _Placed:

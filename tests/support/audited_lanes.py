@@ -24,9 +24,8 @@ from sluice.codecs.times import format_time
 from sluice.streams.adjudication.versions import FOLD_VERSIONS, number_of
 from sluice.streams.policy.policy import DEFAULT_POLICY, Policy
 from sluice.topology.engine.chain import BlockBuilder
-from sluice.topology.engine.export_files import MANIFEST, Manifest, Stored, Writing, file_name
+from sluice.topology.engine.export_files import AUDITED, LATER, MANIFEST, Manifest, Stored, Writing, file_name
 from sluice.topology.engine.folds import Adjudicate
-from sluice.topology.engine.stored_topics import AUDITED, LATER
 
 LANES = 3
 START = 1_790_000_000_000

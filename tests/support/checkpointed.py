@@ -12,7 +12,7 @@ from sluice.codecs import merkle
 from sluice.codecs.blocks import unseal
 from sluice.codecs.notes import NO_CHECKPOINT, Checkpoint, Head, Signer, leaf_of, origin
 from sluice.streams.policy.policy import Admissibility, Floor, Policy
-from sluice.topology.engine.stored_topics import Stored, file_name, write_record
+from sluice.topology.engine.export_files import Stored, file_name, framed
 
 T = 1_800_000_000_000
 GREP, GIT = "substrate.grep", "substrate.git.log"
@@ -46,8 +46,7 @@ class CheckpointedLane(ExportedLane):
         super().export(folder)
         name = origin("sluice", self.fold.ledger, self.lane).encode()
         with open(folder / file_name(self.fold.checkpoints, self.lane), "wb") as file:
-            for at, note in enumerate(self.notes):
-                write_record(file, Stored(at, 0, name, note.encode(), []))
+            file.writelines(framed([Stored(at, 0, name, note.encode(), []) for at, note in enumerate(self.notes)]))
         return folder
 
 

@@ -17,9 +17,7 @@ from sluice.streams.policy.privacy import NO_SECRETS, Secrets
 from sluice.topology.audit.explain import explain
 from sluice.topology.audit.explanation import Explanation
 from sluice.topology.engine.chain import BlockBuilder
-from sluice.topology.engine.folds import Adjudicate
-from sluice.topology.engine.interfaces import Fold
-from sluice.topology.engine.stored_topics import (
+from sluice.topology.engine.export_files import (
     AUDITED,
     LATER,
     MANIFEST,
@@ -27,8 +25,10 @@ from sluice.topology.engine.stored_topics import (
     Manifest,
     Stored,
     file_name,
-    write_record,
+    framed,
 )
+from sluice.topology.engine.folds import Adjudicate
+from sluice.topology.engine.interfaces import Fold
 
 Record = tuple[str, Any]
 """A topic and a value: JSON-ready, raw bytes (with its key: a pair), or a policy on `policies`."""
@@ -99,8 +99,7 @@ class ExportedLane:
             ranges[topic] = [(0, 0)] * self.lanes
             ranges[topic][self.lane] = (0, records[-1].offset + 1 if records else 0)
             with open(folder / file_name(topic, self.lane), "wb") as file:
-                for record in records:
-                    write_record(file, record)
+                file.writelines(framed(records))
         manifest = Manifest(
             broker="kafka://nowhere:9092",
             app_id="sluice",

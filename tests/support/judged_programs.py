@@ -8,11 +8,17 @@ from sluice.streams.judging.verify import Parsing, verify_content
 _ANSWERS = {"+": True, "-": False, "?": None}
 
 
-def held(check: str, text: str, path: str) -> Held:
+def held(check: str, text: str, path: str = "src/net/a.py", *, whole: bool = True) -> Held:
     """What a check on a file comes to."""
     parsed = parse_check(check)
     assert isinstance(parsed, Check), parsed
-    return verify_content(parsed, Source(path, text), Parsing())
+    return verify_content(parsed, Source(path, text, whole=whole), Parsing())
+
+
+def assert_each(expected: bool | None, checks: str, text: str, path: str) -> None:
+    """That each check of a table, two spaces apart, comes to what is expected."""
+    rows = [check.strip() for line in checks.splitlines() for check in line.split("  ") if check.strip()]
+    assert {check: held(check, text, path).holds for check in rows} == dict.fromkeys(rows, expected)
 
 
 def decided(rows: str) -> list[tuple[str, str, bool | None]]:

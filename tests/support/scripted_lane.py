@@ -217,13 +217,13 @@ def fetched(topic: str, start: int, values: Sequence[bytes], *, epoch: int = 1, 
 
 
 class World:
-    """A lane with everything around it. `now` is its clock."""
+    """A lane with everything around it. `now` is its clock; `options` are the lane's."""
 
-    def __init__(self, log: Log | None = None, inputs: ToyInputs | None = None) -> None:
+    def __init__(self, log: Log | None = None, inputs: ToyInputs | None = None, **options: Any) -> None:
         self.log, self.inputs, self.fold = log or Log(), inputs or ToyInputs(), ToyFold()
         self.ledger = ToyLedger(self.log)
         self.now = 1_000_000
-        self.lane = self.make()
+        self.lane = self.make(**options)
 
     def make(self, **options: Any) -> Lane:
         """A new lane over the same log and inputs, as another worker would have it."""

@@ -30,7 +30,7 @@ class CheckpointedSize(msgspec.Struct, frozen=True, array_like=True):
     time: int = 0
 
 
-class Record(NamedTuple):
+class LedgerRecord(NamedTuple):
     """A record of the ledger, and the block that it is; `why` it is none."""
 
     stored: Stored
@@ -38,17 +38,17 @@ class Record(NamedTuple):
     why: str = ""
 
 
-def read(stored: Stored) -> Record:
+def read(stored: Stored) -> LedgerRecord:
     """The block of a ledger's record."""
     if stored.value is None:
-        return Record(stored, None, "a ledger record has no value")
+        return LedgerRecord(stored, None, "a ledger record has no value")
     try:
-        return Record(stored, unseal(stored.value, in_place=True))
+        return LedgerRecord(stored, unseal(stored.value, in_place=True))
     except DoesNotHoldError as error:
-        return Record(stored, None, str(error))
+        return LedgerRecord(stored, None, str(error))
 
 
-def succeeds(record: Record, block: Block | None) -> bool:
+def succeeds(record: LedgerRecord, block: Block | None) -> bool:
     """Whether a record is a block that names this one as the one before it."""
     after = record.block
     return block is not None and after is not None and after.header.prev == block.hash
@@ -60,7 +60,7 @@ def prev_of(block: Block) -> str | None:
     return prev if is_hash(prev) else None
 
 
-def height_of(record: Record) -> int:
+def height_of(record: LedgerRecord) -> int:
     """The height that a record names; -1 where it is no block."""
     return -1 if record.block is None else record.block.header.height
 
@@ -89,15 +89,11 @@ class ChainCheck:
     def __init__(
         self, findings: Findings, lane: int, signed: Mapping[int, CheckpointedSize], ledger: str = "ledger"
     ) -> None:
-        """
-        Args:
-            findings: told what is wrong.
-            lane: whose ledger it is.
-            signed: by size, what the lane's own checkpoints say of its first blocks.
-            ledger: the logical name of its topic.
+        """`signed`: by size, what the checkpoints of the lane say of the first blocks of its `ledger` (the logical
+        name).
         """
         self._findings, self._lane, self._signed, self._ledger = findings, lane, signed, ledger
-        self._ahead, self._strays = deque[Record](), list[Record]()
+        self._ahead, self._strays = deque[LedgerRecord](), list[LedgerRecord]()
         self._ended = False
         self._hash: str | None = GENESIS  # that the next block must name; None: not known
         self._seen = array("Q")  # of the hashes taken, by height, 8 bytes each: who is there again
@@ -170,13 +166,13 @@ class ChainCheck:
 
     # ------------------------------------------------------------ what follows
 
-    def _follows(self, record: Record) -> bool:
+    def _follows(self, record: LedgerRecord) -> bool:
         block = record.block
         if block is None or block.header.height != self.height + 1 or block.header.lane != self._lane:
             return False
         return self._hash is None or block.header.prev == self._hash
 
-    def _rival(self, record: Record) -> Record | None:
+    def _rival(self, record: LedgerRecord) -> LedgerRecord | None:
         """Another record that follows as well, and that others name, where nobody names this one."""
         named = {one.block.header.prev for one in self._ahead if one.block is not None}
         named |= {self._signed_hash(self.height + 1) or "", self.witness.get(self.height + 1, "")}
@@ -193,7 +189,7 @@ class ChainCheck:
                 return self._accept(stray)
         return None
 
-    def _accept(self, record: Record, *, changed: bool = False) -> Linked:
+    def _accept(self, record: LedgerRecord, *, changed: bool = False) -> Linked:
         """Takes a block as the next; whether it is the one that it should be, its successor tells."""
         block = record.block
         assert block is not None
@@ -256,7 +252,7 @@ class ChainCheck:
 
     # ------------------------------------------------------------ what does not
 
-    def _broken(self, head: Record) -> Linked | None:
+    def _broken(self, head: LedgerRecord) -> Linked | None:
         """Nothing ahead follows: this record was changed, or is foreign, or something before it is gone."""
         height, block = self.height + 1, head.block
         if block is None:
@@ -310,7 +306,7 @@ class ChainCheck:
         self.height += gone - 1
         self._advance(self.height + 1, prev, known=prev)
 
-    def _illegible(self, head: Record) -> Linked | None:
+    def _illegible(self, head: LedgerRecord) -> Linked | None:
         height = self.height + 1
         named = self._successor_says(height)
         known = named is not None or height in self.witness or any(size > height for size in self._signed)
@@ -336,14 +332,14 @@ class ChainCheck:
             return False
         return self.root is not None and block.header.outputs != self.root
 
-    def _set_aside(self, record: Record) -> None:
+    def _set_aside(self, record: LedgerRecord) -> None:
         block = record.block
         if block is None or block.header.height <= self.height or len(self._strays) >= AHEAD:
             self._surplus(record)
         else:
             self._strays.append(record)
 
-    def _surplus(self, record: Record) -> None:
+    def _surplus(self, record: LedgerRecord) -> None:
         """A record that is no part of the chain where it stands."""
         block = record.block
         if block is None:
@@ -365,7 +361,7 @@ class ChainCheck:
     def _add(
         self,
         kind: Kind,
-        record: Record,
+        record: LedgerRecord,
         sentence: str,
         *,
         height: int | None = None,

@@ -41,21 +41,18 @@ class CheckpointClaims(msgspec.Struct):
     """What checkpoints say of one lane.
 
     Attributes:
-        own: by size, the lane's own checkpoints.
-        named: by size, what other lanes' checkpoints name as this one's tip.
         unverified: by size, the roots in the lane's own checkpoints that are signed by none of the keys.
         signers: of those, how many there are and where the first stands, by who signed them.
         passed_over: how many records are no checkpoints that count, and stand in the place of none; by what they are.
-        count: how many records the lane's checkpoints are.
         retentions: by output topic, each change of its retention that the lane's own checkpoints record.
     """
 
-    own: dict[int, CheckpointedSize] = {}
-    named: dict[int, CheckpointedSize] = {}
+    own: dict[int, CheckpointedSize] = {}  # by size, the lane's own checkpoints
+    named: dict[int, CheckpointedSize] = {}  # by size, what other lanes' checkpoints name as this one's tip
     unverified: dict[int, bytes] = {}
     signers: dict[str, tuple[int, str]] = {}
     passed_over: dict[str, int] = {}
-    count: int = 0
+    count: int = 0  # how many records the lane's checkpoints are
     retentions: dict[str, list[RecordedRetention]] = {}
 
     @property
@@ -80,19 +77,16 @@ class _Aside(NamedTuple):
     """A record that is no checkpoint that counts.
 
     Attributes:
-        place: where it stands.
         kind, sentence, expected, got: of the divergence that it is, if it stands in the place of a checkpoint.
-        checkpoint: what it says, where it can be read.
-        stranger: who signed it, where none of the keys did and the rest is in order; else empty.
     """
 
-    place: str
+    place: str  # where it stands
     kind: Kind
     sentence: str
     expected: object = ""
     got: object = ""
-    checkpoint: Checkpoint | None = None
-    stranger: str = ""
+    checkpoint: Checkpoint | None = None  # what it says, where it can be read
+    stranger: str = ""  # who signed it, where none of the keys did and the rest is in order; else empty
 
 
 def expect_checkpoints(logs: Logs, first: int = 0, group: Group = ADJUDICATE) -> None:
@@ -296,20 +290,16 @@ def _could_be_newest(asides: Sequence[_Aside], before: str | None, size: int) ->
 
 
 def demand_all(
-    claims: CheckpointClaims,
-    findings: Findings,
-    blocks: int,
+    claims: CheckpointClaims,  # what is said of the lane
+    findings: Findings,  # told what is missing
+    blocks: int,  # how many the ledger has, by its chain
     illegible: Divergence | None = None,
-    group: Group = ADJUDICATE,
+    group: Group = ADJUDICATE,  # whose ledger it is
 ) -> None:
-    """That the ledger and the lane's checkpoints reach as far as anybody says.
+    """Demands that the ledger and the lane's checkpoints reach as far as anybody says.
 
     Args:
-        claims: what is said of the lane.
-        findings: told what is missing.
-        blocks: how many the ledger has, by its chain.
         illegible: the divergence that the ledger could not be read to its end; that it ends early follows from it.
-        group: whose ledger it is.
     """
     beyond = {size: claim for size, claim in {**claims.named, **claims.own}.items() if size > blocks}
     if beyond and illegible is not None:

@@ -97,29 +97,20 @@ class Divergence(msgspec.Struct, kw_only=True):
     """One thing that does not hold.
 
     Attributes:
-        kind: of the closed list.
-        lane: -1 where it concerns none.
-        height: of the block, -1 where none is meant.
-        place: `topic/partition/offset`, or as far as it is known.
         expected, got: short, of hashes and numbers as they stand.
-        sentence: for people.
-        count: how many times, where more of the kind were folded into this entry.
-        time: of the block, Unix ms; 0 where it is not known.
-        follows: what merely follows from this, by kind.
-        fold: whose lane it is.
     """
 
-    kind: Kind
-    lane: int
-    height: int = -1
-    place: str = ""
+    kind: Kind  # of the closed list
+    lane: int  # -1 where it concerns none
+    height: int = -1  # of the block, -1 where none is meant
+    place: str = ""  # `topic/partition/offset`, or as far as it is known
     expected: str = ""
     got: str = ""
-    sentence: str = ""
-    count: int = 1
-    time: int = 0
-    follows: dict[Kind, int] = {}
-    fold: str = "adjudicate"
+    sentence: str = ""  # for people
+    count: int = 1  # how many times, where more of the kind were folded into this entry
+    time: int = 0  # of the block, Unix ms; 0 where it is not known
+    follows: dict[Kind, int] = {}  # what merely follows from this, by kind
+    fold: str = "adjudicate"  # whose lane it is
 
 
 class Findings:
@@ -132,11 +123,7 @@ class Findings:
     """
 
     def __init__(self, lane: int, since: int = 0, until: int = 1 << 62, fold: str = "adjudicate") -> None:
-        """
-        Args:
-            lane, fold: whose they are.
-            since, until: block times, Unix ms; of the kinds `IN_TIME`, what lies outside is not told.
-        """
+        """`since` and `until` are block times, Unix ms; of the kinds `IN_TIME`, what lies outside is not told."""
         self.lane, self.fold, self.found, self.broken = lane, fold, list[Divergence](), None
         self._since, self._until = since, until
         self._last: dict[Kind, Divergence] = {}
@@ -156,11 +143,10 @@ class Findings:
         time: int = 0,
         breaks: bool = False,
     ) -> Divergence:
-        """Notes a divergence, or counts it where too many of its kind stand already.
+        """Notes a divergence, or counts it where too many of its `kind` stand already.
 
-        Args:
-            kind, sentence, height, place, expected, got, time: of the divergence.
-            breaks: whether what is found of the fold from here on follows from this.
+        `sentence`, `height`, `place`, `expected`, `got` and `time` are its own; `breaks`: what is found of the fold
+        from here on follows from it.
         """
         is_reported = kind not in IN_TIME or not time or self._since <= time <= self._until
         if is_reported:

@@ -52,18 +52,12 @@ _COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
 
 
 class Stated(NamedTuple):
-    """What an emission states in one assertion, as observers take it.
+    """What an emission states in one assertion, as observers take it."""
 
-    Attributes:
-        text: as it was emitted.
-        checks: those that it declares, or the one that its words give, as text.
-        form: which of these they are.
-    """
-
-    text: str
+    text: str  # as it was emitted
     effect: Effect
-    checks: Sequence[str]
-    form: CheckForm
+    checks: Sequence[str]  # those that it declares, or the one that its words give, as text
+    form: CheckForm  # which of these they are
 
 
 def stated(emission: Emission, assertion: Assertion, effect: Effect) -> Stated:
@@ -103,13 +97,10 @@ def check_counts(checks: Iterable[CheckProgress]) -> list[explanation.CheckCount
 
 
 def observed_checks(policy: Policy, observation: Observation, of: Stated | None, *, hidden: bool) -> dict[str, Any]:
-    """Members of `Observed` about checks.
+    """Returns the members of `Observed` about checks, by the rules of sanitation of `policy`.
 
-    Args:
-        policy: whose rules of sanitation hold.
-        observation: an observer's word.
-        of: what it speaks of; None where that is not known.
-        hidden: the place that was looked at is not to be shown [S §12].
+    `observation` is an observer's word, `of` what it speaks of (None where that is not known); `hidden`: the place that
+    was looked at is not to be shown [S §12].
     """
     found: dict[str, Any] = {
         "judge": observation.judge or UNSET,
@@ -137,18 +128,18 @@ def _or_unset(value: list[Any] | None) -> list[Any] | UnsetType:
     return UNSET if value is None else list(value)
 
 
-def _helds(observation: Observation, of: Stated | None, *, hidden: bool) -> list[explanation.Held]:
+def _helds(observation: Observation, of: Stated | None, *, hidden: bool) -> list[explanation.CheckResult]:
     verified, refuted = set(observation.verified or ()), set(observation.refuted or ())
     detail: Any = (observation.detail or {}).get("checks")
     each = cast("list[Any]", detail) if isinstance(detail, list) else []
     known = len(of.checks) if of is not None else 0
     number = min(max([known, len(each) if of is None else 0, *(place + 1 for place in verified | refuted)]), MAX_CHECKS)
-    found: list[explanation.Held] = []
+    found: list[explanation.CheckResult] = []
     for place in range(number):
         one = cast("dict[str, Any]", each[place]) if place < len(each) and isinstance(each[place], dict) else {}
         holds = None if (place in verified) == (place in refuted) else place in verified
         found.append(
-            explanation.Held(
+            explanation.CheckResult(
                 index=place,
                 holds=holds,
                 reason=_reason(one, contradicts=place in verified and place in refuted) if holds is not True else UNSET,
@@ -166,17 +157,17 @@ def _reason(one: dict[str, Any], *, contradicts: bool) -> str | UnsetType:
     return reason if isinstance(reason, str) and reason in _REASONS else UNSET
 
 
-def _place(one: dict[str, Any]) -> explanation.Place | UnsetType:
+def _place(one: dict[str, Any]) -> explanation.CheckPlace | UnsetType:
     lines: Any = one.get("lines")
     pair = cast("list[Any]", lines) if isinstance(lines, list) else []
     fits = len(pair) == 2 and all(type(line) is int for line in pair) and 1 <= pair[0] <= pair[1] < 2**31
     commit = one.get("commit")
-    place = explanation.Place(
+    place = explanation.CheckPlace(
         path=_text(one.get("path")),
         lines=(pair[0], pair[1]) if fits else UNSET,
         commit=commit if isinstance(commit, str) and _COMMIT.fullmatch(commit) else UNSET,
     )
-    return UNSET if place == explanation.Place() else place
+    return UNSET if place == explanation.CheckPlace() else place
 
 
 def _looked_at(observation: Observation) -> dict[str, str] | UnsetType:
@@ -247,14 +238,11 @@ def is_bound(observation: Observation) -> bool:
 
 
 def observed(policy: Policy, redaction: RedactionPolicy, observation: Observation, of: Stated | None) -> Observed:
-    """An observation, as far as it may be shown [S §12]: its id as in the outputs; where that is not in clear, nothing
-    of the place that was looked at either, and of the detail only which terms were found and why not.
+    """Returns an observation, as far as it may be shown [S §12]: its id as in the outputs; where that is not in clear,
+    nothing of the place that was looked at either, and of the detail only which terms were found and why not.
 
-    Args:
-        policy: whose rules of sanitation hold.
-        veil: what may be shown.
-        observation: an observer's word.
-        of: the assertion that it speaks of; None where that is not known.
+    `policy` and `redaction` say what is shown of `observation`; `of` is the assertion that it speaks of, None where
+    that is not known.
     """
     bound = is_bound(observation)
     hidden = bound or redaction.hides_ids

@@ -61,7 +61,7 @@ class Timeline:
     stated: Stated
     facts: dict[str, Any]
     moments: list[tuple[int, int, explanation.Event]] = field(default_factory=list)
-    verdicts: list[explanation.Verdict] = field(default_factory=list)
+    verdicts: list[explanation.VerdictView] = field(default_factory=list)
 
     @property
     def events(self) -> list[explanation.Event]:
@@ -107,7 +107,7 @@ class ExplainLog:
         timeline.moments.append((event.height, self.next(), event))
 
 
-Record = Emission | Observation | Review
+EmissionRecord = Emission | Observation | Review
 _DECODERS = {"emissions": decode_emission, "observations": decode_observation, "reviews": decode_review}
 _BEFORE_EVIDENCE = frozenset(
     {
@@ -119,13 +119,8 @@ _BEFORE_EVIDENCE = frozenset(
 
 
 class BlockTrace:
-    """A block that was folded. The lane's state is only looked at.
-
-    Args:
-        log: so far; what this block adds to the story is added to it.
-        state: the lane's, after the block.
-        block: the one.
-        entries: what the fold did in it, about the emission.
+    """A block that was folded, added to the story in `log`. The lane's `state` after it is only looked at; `entries`
+    are what the fold did.
     """
 
     def __init__(self, log: ExplainLog, state: State, block: Block, entries: Iterable[trace.Entry]) -> None:
@@ -208,7 +203,7 @@ class BlockTrace:
             self._log.add(timeline, explanation.Event(**self._at, what="claimed", source=entry.source, k=of.k))
 
     def _other(
-        self, event: Event, record: Record | Fault, entry: explanation.Input, entries: Sequence[trace.Entry]
+        self, event: Event, record: EmissionRecord | Fault, entry: explanation.Input, entries: Sequence[trace.Entry]
     ) -> None:
         """An observation, a review, or what nobody can read."""
         timeline = None
@@ -280,7 +275,7 @@ class BlockTrace:
             for name in ("revision", "id", "disposition", "valid_until", "policy", "ledger"):
                 more[name] = getattr(decision, name)
         is_weighed = decision.reason not in _BEFORE_EVIDENCE and timeline.facts["kind"] != "refusal"
-        verdict = explanation.Verdict(
+        verdict = explanation.VerdictView(
             **self._at,
             status=decision.status,
             k=decision.k,
@@ -465,10 +460,7 @@ Progress = Callable[[int, int, int], None]
 class Watching(Adjudicate):
     """The lanes' own fold, which also notes what becomes of one emission. Its outputs are those of the fold.
 
-    Args:
-        emission_id: of the emission.
-        partitioner: the name of the lanes' partitioner.
-        secrets: under which identifiers are hashed.
+    `emission_id` is the emission's; `partitioner` and `secrets` are those of `Adjudicate`.
     """
 
     def __init__(self, emission_id: str, partitioner: Partitioner, secrets: Secrets = NO_SECRETS) -> None:
@@ -514,17 +506,13 @@ def _next_due(state: State, emission_id: str) -> tuple[int | None, int | None]:
 async def explain(
     logs: Logs, emission_id: str, span_key: str | None, now: int, progress: Progress = lambda *_: None
 ) -> Explanation:
-    """The story of an emission, or of its assertions with one span.
+    """Returns the story of an emission, or of its assertions with one span.
 
-    Args:
-        logs: the stored topics.
-        emission_id: whose.
-        span_key: canonical, such as `c:0-43`; None for all.
-        now: Unix ms, to say whether what was admitted still holds.
-        progress: how far it has come.
+    `span_key` is canonical, such as `c:0-43`; None for all. `now` (Unix ms) is to say whether what was admitted still
+    holds; `progress` is told how far the reading of `logs` has come.
 
     Raises:
-        DoesNotHoldError: the ledger knows nothing of the emission or the span, or does not hold.
+        DoesNotHoldError: the ledger knows nothing of the emission (`emission_id`) or the span, or does not hold.
         UnreachableError: no broker answers.
         UsageError: the ledger's identifiers are hashed with a secret that is not given.
     """

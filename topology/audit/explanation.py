@@ -27,7 +27,7 @@ class Part(msgspec.Struct, kw_only=True):
     """Base of the parts: what does not apply is left out."""
 
 
-class Place(Part, kw_only=True):
+class CheckPlace(Part, kw_only=True):
     """Where a check was seen to hold, or to be false: lines from 1."""
 
     path: str | UnsetType = UNSET
@@ -35,49 +35,39 @@ class Place(Part, kw_only=True):
     commit: str | UnsetType = UNSET
 
 
-class Held(Part, kw_only=True):
+class CheckResult(Part, kw_only=True):
     """What one check came to where an observer looked.
 
     Attributes:
-        index: of the check, among the assertion's.
-        holds: whether it holds; false: exactly false there; null: undecided.
         reason: why it does not hold, as far as the observer says so in a word that is known (docs/checks.md).
-        check: the check as the observer writes it, where the assertion is not known.
     """
 
-    index: int
-    holds: bool | None
+    index: int  # of the check, among the assertion's
+    holds: bool | None  # whether it holds; false: exactly false there; null: undecided
     reason: str | UnsetType = UNSET
-    check: str | UnsetType = UNSET
-    place: Place | UnsetType = UNSET
+    check: str | UnsetType = UNSET  # the check as the observer writes it, where the assertion is not known
+    place: CheckPlace | UnsetType = UNSET
 
 
 class CheckCount(Part, kw_only=True):
     """How far one check had come.
 
     Attributes:
-        counted: how many independent classes carried it, of `k`.
         classes: those that verified it by name. They may be more, where the policy counts some of them as one, and
             fewer, where it counts observers that name no check.
     """
 
-    counted: int
+    counted: int  # how many independent classes carried it, of `k`
     k: int
     classes: list[str]
 
 
 class Check(Part, kw_only=True):
-    """One check of an assertion.
+    """One check of an assertion."""
 
-    Attributes:
-        check: its canonical form.
-        unknown: why it is not a check that this version knows; then the others admit nothing.
-        count: how far it has come, while the assertion lives.
-    """
-
-    check: str
-    unknown: str | UnsetType = UNSET
-    count: CheckCount | UnsetType = UNSET
+    check: str  # its canonical form
+    unknown: str | UnsetType = UNSET  # why it is not a check that this version knows; then the others admit nothing
+    count: CheckCount | UnsetType = UNSET  # how far it has come, while the assertion lives
 
 
 Fate = Literal[
@@ -103,9 +93,6 @@ class Observed(Part, kw_only=True):
             observer names none.
         coverage: how much of the sentence its checks speak of, by the observer's word; `left_open`: what they do not,
             quoted.
-        judge: who decided, where not the built-in checks did.
-        checks: what each check came to.
-        detail: whatever else it tells.
     """
 
     substrate_class: str
@@ -115,16 +102,16 @@ class Observed(Part, kw_only=True):
     observation_id: str | UnsetType = UNSET
     tier: Tier | UnsetType = UNSET
     confidence: float | UnsetType = UNSET
-    judge: str | UnsetType = UNSET
+    judge: str | UnsetType = UNSET  # who decided, where not the built-in checks did
     verified: list[int] | UnsetType = UNSET
     refuted: list[int] | UnsetType = UNSET
     coverage: CoverageLevel | UnsetType = UNSET
     unchecked: list[tuple[int, int]] | UnsetType = UNSET
     left_open: list[str] | UnsetType = UNSET
-    checks: list[Held] | UnsetType = UNSET
+    checks: list[CheckResult] | UnsetType = UNSET  # what each check came to
     looked_at: dict[str, str] | UnsetType = UNSET
     locator: Any = UNSET
-    detail: Any = UNSET
+    detail: Any = UNSET  # whatever else it tells
 
 
 class Reviewed(Part, kw_only=True):
@@ -140,31 +127,26 @@ class Input(Part, kw_only=True):
     """One input about the emission, once, with its one fate.
 
     Attributes:
-        index: its place among the block's events.
-        source: `topic/partition/offset`.
         why: of what was not counted, a word (streams/adjudication/check_tally.py; of a review
             `no-other-reviewer`); of what was late, `closed` or `waits-for-reviewer`; of a dead letter,
             its reason.
-        detail: a dead letter's detail.
-        settled_at: when its fate fell, where that was later than `at`.
-        observation: of an observation, also of one that was refused, where it could be read.
     """
 
     at: str
     height: int
-    index: int
-    source: str
+    index: int  # its place among the block's events
+    source: str  # `topic/partition/offset`
     fate: Fate
     why: str | UnsetType = UNSET
-    detail: str | UnsetType = UNSET
-    settled_at: str | UnsetType = UNSET
+    detail: str | UnsetType = UNSET  # a dead letter's detail
+    settled_at: str | UnsetType = UNSET  # when its fate fell, where that was later than `at`
     attempt: int | UnsetType = UNSET
     span_key: str | UnsetType = UNSET
-    observation: Observed | UnsetType = UNSET
+    observation: Observed | UnsetType = UNSET  # of an observation, also of one that was refused, where it could be read
     review: Reviewed | UnsetType = UNSET
 
 
-class Verdict(Part, kw_only=True):
+class VerdictView(Part, kw_only=True):
     """A word about an assertion. One that was discarded stands on no topic: it has no `topic`, `id` and `ledger`.
 
     Attributes:
@@ -172,7 +154,6 @@ class Verdict(Part, kw_only=True):
         assertion: the emitter's words as the record shows them, with `[unchecked]` where an admission does not speak
             of them; `marked`: all of them, with what no check speaks of in double brackets.
         coverage, unchecked: as in the record (docs/reference/records.md).
-        checks: how far each of the assertion's checks had come, in their order.
         classes: that counted then; `missing_floor`, `missing_observers` and `classes_seen` as in a request
             (docs/reference/records.md); `min_observers` where more than one is needed.
         ledger: the output's place: lane, height, index among the block's outputs, and the block's hash.
@@ -183,7 +164,7 @@ class Verdict(Part, kw_only=True):
     marked: str | UnsetType = UNSET
     coverage: CoverageLevel | UnsetType = UNSET
     unchecked: list[tuple[int, int]] | UnsetType = UNSET
-    checks: list[CheckCount] | UnsetType = UNSET
+    checks: list[CheckCount] | UnsetType = UNSET  # how far each of the assertion's checks had come, in their order
 
     at: str
     height: int
@@ -209,26 +190,23 @@ class Event(Part, kw_only=True):
     """One moment of an assertion's life; `events` has them in the order in which they happened.
 
     Attributes:
-        source: of the input that it was, in `inputs`.
         counted: classes that counted after it, of `k`; `short`: how many more the check that has the fewest needed.
-        by_attempt: the newer attempt whose word ended it.
-        why: as in an input; of `ended`: `newer-attempt`, or `review-window-over`.
     """
 
     at: str
     height: int
     what: What
-    source: str | UnsetType = UNSET
+    source: str | UnsetType = UNSET  # of the input that it was, in `inputs`
     fate: Fate | UnsetType = UNSET
-    why: str | UnsetType = UNSET
+    why: str | UnsetType = UNSET  # as in an input; of `ended`: `newer-attempt`, or `review-window-over`
     detail: str | UnsetType = UNSET
     counted: int | UnsetType = UNSET
     k: int | UnsetType = UNSET
     short: int | UnsetType = UNSET
     observation: Observed | UnsetType = UNSET
     review: Reviewed | UnsetType = UNSET
-    verdict: Verdict | UnsetType = UNSET
-    by_attempt: int | UnsetType = UNSET
+    verdict: VerdictView | UnsetType = UNSET
+    by_attempt: int | UnsetType = UNSET  # the newer attempt whose word ended it
 
 
 class ClaimedLook(Part, kw_only=True):
@@ -269,19 +247,17 @@ class Assertion(Part, kw_only=True):
 
     Attributes:
         rendered: of the last decision that has any; what is admitted, where that is an admission which holds.
-        text: all that the emitter said; `marked`: the same, with what no check speaks of in double brackets.
         checks: those that it declares, or the one that its words give; `form` says which (`sentence`: only that its
             sentence stands there).
         classes: that count, or did when it was closed; `classes_seen` also those that were not enough in themselves;
             `missing_floor` is what they fall short of `k`, of the check that has the fewest.
-        min_observers: where more than one is needed [S §11.3].
     """
 
     span: Span | None
     span_key: str
     attempt: int
     rendered: list[str] | UnsetType = UNSET
-    text: str
+    text: str  # all that the emitter said; `marked`: the same, with what no check speaks of in double brackets
     marked: str | UnsetType = UNSET
     kind: Kind
     effect: Effect
@@ -290,12 +266,12 @@ class Assertion(Part, kw_only=True):
     checks: list[Check] = field(default_factory=list[Check])
     claims: list[ClaimedLook]
     events: list[Event]
-    verdicts: list[Verdict]
+    verdicts: list[VerdictView]
     classes: list[str]
     missing_floor: int
     now: Now
     classes_seen: list[str] | UnsetType = UNSET
-    min_observers: int | UnsetType = UNSET
+    min_observers: int | UnsetType = UNSET  # where more than one is needed [S §11.3]
     grounded: bool | UnsetType = UNSET
     confidence: float | UnsetType = UNSET
 
@@ -318,8 +294,6 @@ class Explanation(Part, kw_only=True):
     """All that a lane's ledger tells of one emission.
 
     Attributes:
-        ledger: where it was read, and its last block: `{where, height, block, time}`.
-        inputs: every input about the emission, in the ledger's order.
         attempts, assertions: in the order in which they came. An attempt that was forgotten and came again is there
             twice.
     """
@@ -329,7 +303,7 @@ class Explanation(Part, kw_only=True):
     emission_id: str
     lane: int
     lanes: int
-    ledger: dict[str, Any]
+    ledger: dict[str, Any]  # where it was read, and its last block: `{where, height, block, time}`
     attempts: list[Attempt]
     assertions: list[Assertion]
-    inputs: list[Input]
+    inputs: list[Input]  # every input about the emission, in the ledger's order

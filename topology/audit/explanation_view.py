@@ -14,7 +14,7 @@ from rich.text import Text
 from ...streams.adjudication.check_tally import NotCountedReason
 from ..settings.showing import STYLES as STATUS_STYLES
 from ..settings.showing import WORDS_ALONE, classes, escaped
-from .explanation import Assertion, Attempt, ClaimedLook, Event, Explanation, Input, Now, Verdict
+from .explanation import Assertion, Attempt, ClaimedLook, Event, Explanation, Input, Now, VerdictView
 from .explanation_words import check_lines, observation_lines, standing_lines, verdict_lines
 
 SENTENCES: Final[dict[str, str]] = {
@@ -180,7 +180,7 @@ def _assertion(one: Assertion, several: bool) -> Section:
         facts.append("says that it is grounded" if one.grounded else "says that it is not grounded")
     notes = [", ".join(facts), *check_lines(one), *(_claim(claim) for claim in one.claims)]
     moments: list[Line] = []
-    before: Verdict | None = None
+    before: VerdictView | None = None
     for event in one.events:
         moments.append(_event(event, one, before))
         before = before if event.verdict is UNSET else event.verdict
@@ -197,7 +197,7 @@ def _claim(claim: ClaimedLook) -> str:
     return f"claims {', '.join(parts)}{mark}"
 
 
-def _event(event: Event, of: Assertion, before: Verdict | None) -> Line:
+def _event(event: Event, of: Assertion, before: VerdictView | None) -> Line:
     what, style, rest = str(event.what), _STYLES.get(str(event.what), ""), ""
     more: list[str] = []
     if event.verdict is not UNSET:
@@ -248,13 +248,13 @@ def _arrival(one: Event | Input) -> str:
         reason = "" if review.reason is UNSET else f" («{escaped(review.reason)}»)"
         parts.append(f"{'a reviewer' if review.reviewer is UNSET else review.reviewer}: {review.decision}{reason}")
     if why is not UNSET:
-        # A dead letter's reason is no word of why.py, though `too-old` is in both: its own detail explains it.
+        # A dead letter's reason is none of `SENTENCES`, though `too-old` is in both: its own detail explains it.
         said = why if one.fate == "dead-letter" else _WHY.get(why, why)
         parts.append(said + ("" if one.detail is UNSET else f" ({escaped(one.detail)})"))
     return "; ".join(parts)
 
 
-def _verdict(verdict: Verdict) -> str:
+def _verdict(verdict: VerdictView) -> str:
     parts: list[str] = []
     if verdict.reason is not UNSET and verdict.reason != verdict.status:
         parts.append(verdict.reason)
@@ -275,7 +275,7 @@ def _verdict(verdict: Verdict) -> str:
     return ", ".join(parts)
 
 
-def _missing(verdict: Verdict) -> str:
+def _missing(verdict: VerdictView) -> str:
     missing = 0 if verdict.missing_floor is UNSET else verdict.missing_floor
     seen = [] if verdict.classes_seen is UNSET else verdict.classes_seen
     # An observer may well have been seen that contradicts it: `classes_seen` are only those that bear it out.

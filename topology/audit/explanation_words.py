@@ -21,7 +21,7 @@ from ...streams.judging.verify import AbsentReason
 from ...streams.policy.policy import Policy
 from ...streams.sanitise import Trace, Treatment, clean, treatment_of
 from ..settings.showing import HELD, WORDS, WORDS_ALONE, basis_from, classes, escaped
-from .explanation import Assertion, Check, CheckCount, Held, Observed, Place, Verdict
+from .explanation import Assertion, Check, CheckCount, CheckPlace, CheckResult, Observed, VerdictView
 
 OPEN: Final = "\u27e6"
 CLOSE: Final = "\u27e7"
@@ -40,23 +40,22 @@ def treatment(policy: Policy, effect: Effect) -> Treatment:
 
 
 def shown_text(policy: Policy, text: str, effect: Effect) -> str:
-    """An assertion's text as its outputs would have it."""
+    """Returns an assertion's `text` as its outputs would have it, by its `effect` and the sanitation of `policy`."""
     return clean(text, "assertion", policy.sanitation.caps["assertion"], treatment(policy, effect), Trace())
 
 
 def shown_check(policy: Policy, text: str, effect: Effect) -> str:
-    """A check as its outputs would have it."""
+    """Returns the `text` of a check as its outputs would have it, by the assertion's `effect` and the sanitation of
+    `policy`.
+    """
     return clean(text, "checked", CHECK_CAP, treatment(policy, effect), Trace())
 
 
 def marked(policy: Policy, text: str, effect: Effect, unchecked: Iterable[tuple[int, int]]) -> str:
-    """The text with what no check speaks of in double brackets.
+    """Returns the text with what no check speaks of in double brackets.
 
-    Args:
-        policy: whose rules of sanitation hold.
-        text: as it was emitted.
-        effect: of the assertion.
-        unchecked: code points of `text`; none at all where nothing of it was checked.
+    `unchecked` are code points of `text`, as it was emitted, none at all where nothing of it was checked; `policy` and
+    `effect` say how it is sanitised.
     """
     kept = plain(text[: policy.sanitation.caps["assertion"]])
     spans = _within(unchecked, len(text)) or [(0, len(text))]
@@ -76,7 +75,9 @@ def plain(text: str) -> str:
 
 
 def quotes(policy: Policy, text: str, effect: Effect, unchecked: Iterable[tuple[int, int]]) -> list[str]:
-    """The parts of a text that no check speaks of, at most `MOST_QUOTES` of them."""
+    """Returns the `unchecked` parts of a `text`, at most `MOST_QUOTES`, as `shown_text` shows them by `policy` and
+    `effect`.
+    """
     return [shown_text(policy, text[start:end], effect) for start, end in _within(unchecked, len(text))[:MOST_QUOTES]]
 
 
@@ -168,7 +169,7 @@ def standing_lines(one: Assertion) -> Iterator[str]:
     yield f"{WORDS}: «{_prose(one, last)}»"
 
 
-def _prose(one: Assertion, verdict: Verdict | None) -> str:
+def _prose(one: Assertion, verdict: VerdictView | None) -> str:
     """The emitter's words; what no check speaks of is marked, where a decision says what that is."""
     marked = UNSET if verdict is None else verdict.marked
     return escaped(plain(one.text) if marked is UNSET else marked)
@@ -190,12 +191,9 @@ def _known(check: Check) -> str:
 
 
 def observation_lines(seen: Observed, checks: Sequence[Check], *, said: bool) -> Iterator[str]:
-    """What an observer found.
+    """Yields what an observer found, by the assertion's `checks` (empty where that is not known).
 
-    Args:
-        seen: its word.
-        checks: of the assertion; empty where that is not known.
-        said: the outcome has been told in words already.
+    `said`: the outcome of `seen` has been told in words already.
     """
     words = _outcome(seen)
     if words and not (said and words == WORDS_ALONE):
@@ -231,7 +229,7 @@ def _outcome(seen: Observed) -> str:
     return "there is no such observation there" if seen.outcome == "unknown-observation" else ""
 
 
-def _came_to(held: Held) -> str:
+def _came_to(held: CheckResult) -> str:
     why = "" if held.reason is UNSET else UNDECIDED.get(held.reason, CONTRADICTS_ITSELF)
     if held.holds is None:
         return "undecided" + (f": {why}" if why else "")
@@ -240,7 +238,7 @@ def _came_to(held: Held) -> str:
     return "is false" + (f" ({why})" if why and held.reason != "differs" else "")
 
 
-def _at(place: Place | UnsetType) -> str:
+def _at(place: CheckPlace | UnsetType) -> str:
     """Where, behind what a check came to."""
     if place is UNSET:
         return ""
@@ -266,13 +264,9 @@ def _path(text: str) -> str:
 # ---------------------------------------------------------------- a decision
 
 
-def verdict_lines(one: Verdict, of: Assertion, before: Verdict | None) -> Iterator[str]:
-    """What was verified when a decision was made; nothing that the one before has said already.
-
-    Args:
-        one: the decision.
-        of: the assertion that it is about.
-        before: the decision before it.
+def verdict_lines(one: VerdictView, of: Assertion, before: VerdictView | None) -> Iterator[str]:
+    """Yields what was verified when the decision `one` on `of` was made; nothing that the one `before` has said
+    already.
     """
     if _only_done(one):
         return
@@ -287,7 +281,7 @@ def verdict_lines(one: Verdict, of: Assertion, before: Verdict | None) -> Iterat
     yield from _count_lines(one, of)
 
 
-def _verified(one: Verdict, of: Assertion) -> Iterator[str]:
+def _verified(one: VerdictView, of: Assertion) -> Iterator[str]:
     sentences, mark = _basis(one)
     for sentence in sentences:
         yield f"admitted: {escaped(sentence)}" if one.status in HELD else escaped(sentence)
@@ -297,8 +291,8 @@ def _verified(one: Verdict, of: Assertion) -> Iterator[str]:
         yield mark
 
 
-def _basis(one: Verdict) -> tuple[Sequence[str], str]:
-    """The sentences that were verified, else on what the decision rests (showing_checks.py)."""
+def _basis(one: VerdictView) -> tuple[Sequence[str], str]:
+    """The sentences that were verified, else on what the decision rests (showing.py)."""
     return basis_from(
         one.status,
         "" if one.basis is UNSET else one.basis,
@@ -314,12 +308,12 @@ def _by_name(count: CheckCount) -> int:
     return len(count.classes)
 
 
-def _only_done(one: Verdict) -> bool:
+def _only_done(one: VerdictView) -> bool:
     """Whether a word says what is done about a decision, and decides nothing itself."""
     return one.basis == "policy" or (one.topic is not UNSET and one.topic.endswith("-requests"))
 
 
-def _count_lines(one: Verdict, of: Assertion) -> Iterator[str]:
+def _count_lines(one: VerdictView, of: Assertion) -> Iterator[str]:
     """How far each check had come; nothing of an assertion that declares none, where none was verified by name."""
     counts = [] if one.checks is UNSET else one.checks
     for place, count in enumerate(counts):
@@ -344,7 +338,7 @@ def _counted(count: CheckCount) -> str:
 # ---------------------------------------------------------------- a check
 
 
-def _name(held: Held, checks: Sequence[Check]) -> str:
+def _name(held: CheckResult, checks: Sequence[Check]) -> str:
     text = checks[held.index].check if held.index < len(checks) else held.check
     return f"check {held.index}" + ("" if text is UNSET else f" {_quoted(_short(text))}")
 

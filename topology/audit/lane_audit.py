@@ -40,21 +40,15 @@ class Task(NamedTuple):
     """A lane to audit.
 
     Attributes:
-        cut: how far to read.
-        lane: which.
-        claims: what checkpoints say of it.
-        span: what to compare.
-        fold: the name of its group.
-        known: whose signatures under claims are believed; empty: none is checked.
         marked: where bound observations stand that name a binding lane; None: they are not looked for.
     """
 
-    cut: Cut
-    lane: int
-    claims: CheckpointClaims
-    span: Span
-    fold: str = ADJUDICATE.name
-    known: Sequence[KnownKey] = ()
+    cut: Cut  # how far to read
+    lane: int  # which
+    claims: CheckpointClaims  # what checkpoints say of it
+    span: Span  # what to compare
+    fold: str = ADJUDICATE.name  # the name of its group
+    known: Sequence[KnownKey] = ()  # whose signatures under claims are believed; empty: none is checked
     marked: Marked | None = None
 
 
@@ -67,13 +61,9 @@ def expect_lane(logs: Logs, lane: int, fold: str = ADJUDICATE.name) -> None:
 async def audit_lane(
     logs: Logs, task: Task, callback: Callable[[AuditProgress], None], ending: Callable[[], None] = lambda: None
 ) -> LaneReport:
-    """Audits one lane.
+    """Audits one lane. `callback` is called at the beginning, and for each block.
 
-    Args:
-        logs: what to read.
-        task: the lane, how far, and what to hold it against.
-        callback: at the beginning, and of each block.
-        ending: called once the ledger has been read, and its last blocks are to be folded.
+    `ending` is called once the ledger has been read, and its last blocks are to be folded.
 
     Raises:
         UnreachableError: no broker answers.
@@ -158,15 +148,7 @@ class _OutputStream(_Stream):
 
 
 class _BoundStream(_Stream):
-    """Of `observations`: only what names one binding lane is given on. Retention may take some of it, as of outputs.
-
-    Args:
-        findings, logs: as for the others.
-        partition: which.
-        lane: the binding lane.
-        kept: of the partition.
-        ages: as for the others.
-    """
+    """Of `observations`: only what names one binding lane is given on. Retention may take some of it, as of outputs."""
 
     def __init__(self, findings: Findings, logs: Logs, partition: int, lane: int, kept: Range, ages: Ages) -> None:
         super().__init__(findings, OBSERVATIONS, partition)
@@ -266,7 +248,7 @@ class _Auditing:
             await self._open_observations(opened, self._marked)
 
     async def _open_observations(self, opened: AsyncExitStack, marked: Marked) -> None:
-        """Every partition of `observations`, as far as it holds marks of this lane (bound_marks.py)."""
+        """Every partition of `observations`, as far as it holds marks of this lane (lane_groups.py)."""
         for partition in range(self._logs.lanes):
             kept = await self._logs.range(OBSERVATIONS, partition)
             ages = self._ages(OBSERVATIONS)
@@ -417,9 +399,7 @@ class _Auditing:
     def _hold_checkpoints(self, height: int, block: Block | None) -> None:
         """Holds the tree of the blocks so far against the checkpoints that name one of its size.
 
-        Args:
-            height: of the last of them.
-            block: that one; None where it is not the one that was written.
+        `block` is the last of them, at `height`; None where it is not the one that was written.
         """
         tree = self._chain.tree
         claims = self._claims.at(height + 1)

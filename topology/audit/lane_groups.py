@@ -26,21 +26,17 @@ class Group(NamedTuple):
     """One lane group.
 
     Attributes:
-        name: that of its fold.
         ledger, checkpoints: its topics, by logical name.
-        inputs: in the order of a header's `sources`.
-        outputs: the topics that stand in the lane's own partition, and are compared record by record.
         sources: how the sources of its dead letters begin; empty: whatever is of no other group is its own.
-        make: its fold.
     """
 
-    name: str
+    name: str  # that of its fold
     ledger: str
     checkpoints: str
-    inputs: Sequence[str]
-    outputs: Sequence[str]
+    inputs: Sequence[str]  # in the order of a header's `sources`
+    outputs: Sequence[str]  # the topics that stand in the lane's own partition, and are compared record by record
     sources: tuple[bytes, ...]
-    make: Callable[[Partitioner, Secrets], Fold]
+    make: Callable[[Partitioner, Secrets], Fold]  # its fold
 
     def log_name(self, ledger: str) -> str:
         """The full name of this group's ledger topic, by that of the adjudicating one."""
@@ -109,12 +105,9 @@ def place_in(mark: bytes) -> tuple[int, int, int] | None:
 
 
 def lane_of(record: Stored, partition: int, lanes: int) -> int | None:
-    """The binding lane that has to account for a record; None: an observer wrote it.
+    """Returns the binding lane that has to account for a record of `observations`; None: an observer wrote it.
 
-    Args:
-        record: of `observations`.
-        partition: where it stands. A mark that names no lane is for the lane of that number to tell of.
-        lanes: how many lanes there are.
+    A mark that names no lane is for the lane of the `partition`'s number to tell of.
     """
     mark = mark_of(record)
     if mark is None:
@@ -124,14 +117,9 @@ def lane_of(record: Stored, partition: int, lanes: int) -> int | None:
 
 
 async def find_marks(logs: Logs, cut: Cut, lanes: Collection[int]) -> Mapping[int, Marked]:
-    """Reads `observations`, and tells of each of these lanes where its marks stand.
+    """Reads `observations` to the `cut`, and returns for each of these lanes where its marks stand.
 
     A partition that cannot be read to its end is one for every lane to read: each then says what it could not see.
-
-    Args:
-        logs: what to read.
-        cut: how far.
-        lanes: that are to be audited.
 
     Raises:
         UnreachableError: no broker answers.

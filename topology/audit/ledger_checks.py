@@ -29,6 +29,11 @@ from .ownership import KnownKey, OwnershipCheck
 class Rules:
     """The last block of a lane, as far as the next one depends on it.
 
+    Args:
+        findings: told what is wrong.
+        lane, lanes: whose ledger it is, of how many.
+        ledger, inputs: the logical names of its topic and of those that it reads.
+
     Attributes:
         root: of the last block's outputs as they were folded again; None where they were not.
         inputs: how many the last block has.
@@ -88,11 +93,10 @@ class Rules:
             self.identity = named
 
     def policy(self, block: Block, height: int, in_force: str) -> str:
-        """The policy that a block is decided under; its header must name it.
+        """Returns the policy that a block is decided under; its header must name it.
 
-        Args:
-            block, height: as they stand.
-            in_force: of the state before it; empty where the block is the first, which brings its own.
+        `in_force` is that of the state before `block`, at `height`; empty where the block is the first, which brings
+        its own.
         """
         header = block.header
         if not in_force:
@@ -188,14 +192,10 @@ class LedgerChecks:
         group: Group = ADJUDICATE,
         known: Sequence[KnownKey] = (),
     ) -> None:
-        """
-        Args:
-            findings: told what is wrong.
-            logs: whose ledger it is; nothing is read here.
-            lane: which of its lanes.
-            signed: by size, what the lane's own checkpoints say of its first blocks.
-            group: of which the lane is.
-            known: whose signatures under claims are believed; empty: none is checked.
+        """`findings` are told what is wrong with the ledger of `lane`, in `group`; nothing is read from `logs` here.
+
+        `signed` is, by size, what the lane's own checkpoints say of its first blocks; `known`: whose signatures under
+        claims are believed; empty: none is checked.
         """
         self.findings = findings
         self.chain = ChainCheck(findings, lane, signed or {}, group.ledger)
@@ -262,10 +262,7 @@ class LedgerChecks:
     def is_foreign(self, linked: Linked, header: Header, expected: Sequence[str]) -> None:
         """Notes a block that this package does not fold, or whose fold version may not follow that of the block before.
 
-        Args:
-            linked: the block's place.
-            header: the block's.
-            expected: the versions that may be there.
+        `linked` is the block's place, `expected` are the versions that its `header` may name.
         """
         self.findings.add(
             "fold-version",

@@ -200,10 +200,7 @@ class Comparison:
     """One topic in one lane. `expect` for a block's outputs, then `feed` or `end` while it is `hungry`.
 
     Args:
-        findings: told what diverges.
         topic, lane: what is compared.
-        first: the first offset that is kept: greater than 0 where retention has taken something.
-        compacts: whether the topic keeps only the last of a key.
         foreign: whether a record is none of this lane's, and of no block of this ledger; it is told whether one of the
             lane's stands before it. None: all are this lane's.
         may_be_taken: whether retention may have taken a record of a block of this time (Unix ms); None: it is not
@@ -212,11 +209,11 @@ class Comparison:
 
     def __init__(
         self,
-        findings: Findings,
+        findings: Findings,  # told what diverges
         topic: str,
         lane: int,
-        first: int,
-        compacts: bool,
+        first: int,  # the first offset that is kept: greater than 0 where retention has taken something
+        compacts: bool,  # whether the topic keeps only the last of a key
         foreign: Callable[[Stored, bool], bool] | None = None,
         may_be_taken: Callable[[int], bool | None] = lambda _: None,
     ) -> None:
@@ -245,16 +242,10 @@ class Comparison:
         self._walk()
 
     def pass_equal(self, some: list[Output], at: int) -> int:
-        """Passes over the next block's outputs on this topic, from `at` on, as far as they are what comes next.
+        """Passes over the next block's outputs (`some`), from `at` on, as far as they are what comes next; returns how
+        many.
 
         The plain case at the least cost: where something is amiss it passes none, and `expect` is to be told of them.
-
-        Args:
-            some: outputs.
-            at: the first that was not passed.
-
-        Returns:
-            How many were passed.
         """
         if self._wanted or self._absent or self._values is not None:
             return 0
@@ -303,11 +294,8 @@ class Comparison:
         self._walk()
 
     def expire(self, count: int, before: int | None) -> None:
-        """Retention took records before they were read; to be told before what comes next.
-
-        Args:
-            count: how many offsets.
-            before: the offset of the next record; None: there is none.
+        """Retention took `count` offsets before the record at `before` (None: there is none); to be told before that is
+        fed.
         """
         self._gone[before] = count
 
@@ -346,8 +334,7 @@ class Comparison:
     def settle(self, judged: bool) -> None:
         """All blocks are folded that will be: nothing that comes now was given by any of them.
 
-        Args:
-            judged: whether these were all the blocks there are; otherwise what comes now may be theirs that were not.
+        `judged`: whether these were all the blocks there are; otherwise what comes now may be theirs that were not.
         """
         self._lay_out()
         while self._ahead:

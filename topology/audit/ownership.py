@@ -24,26 +24,21 @@ class Ownership(msgspec.Struct, kw_only=True):
     """One claim of a lane, and the blocks that were written under it.
 
     Attributes:
-        offset: of the claim in the ledger.
-        hash: of the claim, as block headers name it.
         worker, member, generation, package, claimed_at, app_id: as the claim says.
-        at: the broker's time for it, Unix ms.
-        signed_by: of the keys that were named, those that signed it.
-        blocks: how many name it.
         first, last: the heights of the first and the last of them; -1 where there is none.
     """
 
-    offset: int
-    hash: str
+    offset: int  # of the claim in the ledger
+    hash: str  # of the claim, as block headers name it
     worker: str
     member: str
     generation: int
     package: str
     claimed_at: str
-    at: int
+    at: int  # the broker's time for it, Unix ms
     app_id: str = ""
-    signed_by: list[str] = []
-    blocks: int = 0
+    signed_by: list[str] = []  # of the keys that were named, those that signed it
+    blocks: int = 0  # how many name it
     first: int = -1
     last: int = -1
 
@@ -61,13 +56,9 @@ class OwnershipCheck:
     """
 
     def __init__(self, findings: Findings, lane: int, ledger: str, name: str, known: Sequence[KnownKey]) -> None:
-        """
-        Args:
-            findings: told what does not hold.
-            lane: whose they are.
-            ledger: the logical name of its topic.
-            name: the full name of that topic. The lane's log is named by the first claim that is of it.
-            known: whose signatures are believed; empty: none is checked.
+        """`ledger` is the logical name of the topic, `name` its full one: the first claim of it names the lane's log.
+
+        `known`: whose signatures are believed; empty: none is checked.
         """
         self._findings, self._lane, self._ledger, self._origin = findings, lane, ledger, ""
         self._log = f"/{name}/{lane}"
@@ -127,11 +118,7 @@ class OwnershipCheck:
         self._by_hash[signed.hash] = own
 
     def _signers(self, signed: SignedClaim, at: int) -> Sequence[Verifier]:
-        """Of the keys that were named, those that signed a claim; empty where it is signed by others only.
-
-        Raises:
-            DoesNotHoldError: a signature under a named key does not hold, or that key did not count then.
-        """
+        """The named keys that signed a claim; raises where a signature does not hold, or its key did not count then."""
         if signed.note is None:
             return ()
         named = [one for one in signed.note.signatures if (one.name, one.key_id) in self._known]

@@ -65,7 +65,7 @@ Step = tuple[Literal["left", "right"], str]
 block has is nowhere said, and another count with the same path would show the same."""
 
 
-class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class BlockPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A block in the lane's tree: its place, the tree's size, and the path from its sibling up, in hex digits."""
 
     index: int
@@ -87,7 +87,7 @@ class Proof(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     path: list[Step]
     block: str
     next: str | UnsetType = UNSET
-    log: Place
+    log: BlockPlace
     checkpoint: str
 
 
@@ -105,12 +105,8 @@ class ConsistencyProof(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
 
 def make_leaf(what: What, data: bytes, header: Header) -> Leaf:
-    """A record's leaf for a proof file.
-
-    Args:
-        what: the record is: an input or an output.
-        data: the leaf's bytes.
-        header: of the record's block.
+    """Returns a record's leaf for a proof file: `data` are its bytes, `header` is its block's, `what` an input or an
+    output.
 
     Raises:
         DoesNotHoldError: they are not the bytes of such a record.
@@ -129,16 +125,7 @@ def render(proof: Proof | ConsistencyProof) -> bytes:
 
 
 def readable_of(what: What, data: bytes, header: Header) -> Readable:
-    """A record in a form that people can read.
-
-    Args:
-        what: the record is: an input or an output.
-        data: the leaf's bytes.
-        header: of the record's block.
-
-    Raises:
-        DoesNotHoldError: they are not the bytes of such a record.
-    """
+    """Returns a record in a form that people can read. Arguments and errors are those of `make_leaf`."""
     if what == "output":
         output = output_of(data)
         return Readable(output.topic, _text(output.key), _text(output.value), _headers(output))
@@ -302,15 +289,12 @@ def _checkpoint_json(checkpoint: Checkpoint) -> dict[str, Any]:
 def verify(
     proof: Proof | ConsistencyProof, verifiers: Iterable[Verifier], listed: Iterable[TrustedKey] = ()
 ) -> tuple[RecordShown | ConsistencyShown, Sequence[Verifier]]:
-    """What a proof shows, and who of these has signed it; any one of them is enough.
+    """Returns what a proof shows, and who of these has signed it; any one of them is enough.
 
-    Args:
-        proof: as its file has it.
-        verifiers: who is believed at any time.
-        listed: who is believed besides, each in its own time, as a policy lists them.
+    `verifiers` are believed at any time, `listed` each in its own time, as a policy lists them.
 
     Raises:
-        DoesNotHoldError: a step does not hold; the sentence says which.
+        DoesNotHoldError: a step of the `proof` does not hold; the sentence says which.
     """
     named = [TrustedKey(one, None) for one in verifiers]
     known = list({(one.verifier.name, one.verifier.id): one for one in (*listed, *named)}.values())

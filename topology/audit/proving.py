@@ -26,7 +26,7 @@ from ..engine.interfaces import Logs
 from ..engine.replay import beginning, fold_next, linked_blocks
 from ..engine.stored_topics import log_name_of
 from ..settings.showing import DECIDED
-from .proofs import VERSION, ConsistencyProof, Place, Proof, Step, What, make_leaf, make_path, recompute
+from .proofs import VERSION, BlockPlace, ConsistencyProof, Proof, Step, What, make_leaf, make_path, recompute
 
 VERDICTS: Final = DECIDED[:2]
 """Where an assertion's verdicts stand; requests repeat them."""
@@ -58,12 +58,7 @@ class Seeker(Protocol):
 
 
 class Inputs:
-    """Looks for the first input with a key.
-
-    Args:
-        key: of the record.
-        topics: by their logical names, those that it may be of.
-    """
+    """Looks for the first input with a key on one of these topics: a `Seeker`."""
 
     takes_last = False
 
@@ -81,9 +76,11 @@ class Inputs:
 
 
 class Outputs:
-    """Folds a lane again, and looks for an output.
+    """Folds a lane again, and looks for an output: a `Seeker`.
 
-    It is handed blocks (proving.py), so it takes the steps of `ledger.replay` itself: behind a hit nothing is folded.
+    It is handed blocks, so it takes the steps of `replay.replay` itself: behind a hit nothing is folded. `lane`,
+    `lanes`, `partitioner` and `secrets` are those of the lane's fold; `is_it` and `takes_last` say which output is
+    meant.
     """
 
     def __init__(
@@ -130,10 +127,8 @@ def by_id(wanted: str, topic: str | None) -> Callable[[Output], bool]:
 
 
 class ByKey:
-    """Whether an output is a verdict about the assertion with this key.
-
-    Attributes:
-        others: the keys of verdicts about other assertions of the same emission, for whoever asked for none of them.
+    """Whether an output is a verdict about the assertion with this key; `others` are the keys of its emission's other
+    assertions.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -208,19 +203,11 @@ async def prove(logs: Logs, name: str, lane: int | None = None, progress: Progre
 async def prove_input(
     logs: Logs, key: str, topics: Sequence[str], lane: int | None = None, progress: Progress = lambda *_: None
 ) -> Proof:
-    """The proof of the first input with a key; of other ledgers than the adjudicating lanes' as well.
+    """Returns the proof of the first input with a key; with `LedgerLogs`, of other ledgers than the adjudicating lanes'
+    as well.
 
-    Args:
-        logs: the stored topics; of another ledger `other_ledgers.LedgerLogs`.
-        key: of the record: of an attestation its claim's hash, of a sighting or citation the observation's id.
-        topics: that it may be of.
-        lane: where to look; None: where the key belongs.
-        progress: how far it has come.
-
-    Raises:
-        DoesNotHoldError: there is no such record, no checkpoint covers it yet, or the ledger does not hold.
-        UsageError: there is no such lane.
-        UnreachableError: no broker answers.
+    `key`: of an attestation its claim's hash, of a sighting or citation the observation's id; `topics`: that it may be
+    of. `logs`, `lane` and `progress` are as for `prove`, and so are the errors, such as DoesNotHoldError.
     """
     partitioner = await partitioner_of(logs)
     own = _lane(logs, PARTITIONERS[partitioner](key.encode(), logs.lanes) if lane is None else lane)
@@ -284,7 +271,7 @@ async def _seek(logs: Logs, lane: int, seeker: Seeker, progress: Progress) -> Pr
         path=hit.path,
         block=hit.statement.decode(),
         next=UNSET if hit.what == "input" or after is None else after.decode(),
-        log=Place(index, checkpoint.head.size, [one.hex() for one in path]),
+        log=BlockPlace(index, checkpoint.head.size, [one.hex() for one in path]),
         checkpoint=note,
     )
     recompute(proof)
@@ -306,13 +293,10 @@ def _covering(checkpoints: Sequence[tuple[Checkpoint, str]], hit: Hit) -> tuple[
 async def prove_consistency(
     logs: Logs, lane: int | None, old: int, new: int | None = None, progress: Progress = lambda *_: None
 ) -> ConsistencyProof:
-    """The proof that a lane's history at one checkpoint is the beginning of that at another.
+    """Returns the proof that a lane's history at one checkpoint is the beginning of that at another.
 
-    Args:
-        logs: the stored topics.
-        lane: whose; None: the only one.
-        old, new: the checkpoints' sizes in blocks; `new` None: the newest.
-        progress: how far it has come.
+    `old` and `new` are their sizes in blocks (`new` None: the newest); `lane` None: the only one. `logs` and `progress`
+    are as for `prove`.
 
     Raises:
         DoesNotHoldError: there is no such checkpoint, or the ledger is not theirs.
@@ -414,11 +398,8 @@ DEFAULT: Final = Adjudicate.ledger
 
 
 class LedgerLogs:
-    """Logs whose `ledger` and `checkpoints` are those of one fold, as `interfaces.Logs`; all else is as it was.
-
-    Args:
-        logs: the stored topics.
-        ledger: the logical name of the fold's ledger.
+    """Logs whose `ledger` and `checkpoints` are those of one fold, by its ledger's logical name; else as
+    `interfaces.Logs`.
     """
 
     def __init__(self, logs: Logs, ledger: str) -> None:

@@ -59,23 +59,18 @@ class Counts(msgspec.Struct):
     """What was found of a topic in one lane.
 
     Attributes:
-        expected: outputs of the blocks that were folded.
-        equal: of these, the ones that stand there, byte for byte.
         compacted, expired: absent in order.
         unrecorded: of the expired, the ones for whose time no checkpoint records how long their topic keeps records.
-        newer: absent because they came after what was read.
-        foreign: records of lanes of other folds, or from before the ledger began.
-        unjudged: records behind what was folded or asked for.
     """
 
-    expected: int = 0
-    equal: int = 0
+    expected: int = 0  # outputs of the blocks that were folded
+    equal: int = 0  # of these, the ones that stand there, byte for byte
     compacted: int = 0
     expired: int = 0
     unrecorded: int = 0
-    newer: int = 0
-    foreign: int = 0
-    unjudged: int = 0
+    newer: int = 0  # absent because they came after what was read
+    foreign: int = 0  # records of lanes of other folds, or from before the ledger began
+    unjudged: int = 0  # records behind what was folded or asked for
 
 
 def added(before: Counts | None, counts: Counts) -> Counts:
@@ -113,64 +108,51 @@ class AdoptedTopic(msgspec.Struct, kw_only=True):
 
     Attributes:
         height, time: of the block that took the adoption in; time in Unix ms.
-        topic: by its logical name.
         was, id: the ids of the topic that was read before, and of the one that is read from the next block on.
-        unread: the offset from which on nobody read the old topic.
     """
 
     height: int
     time: int
-    topic: str
+    topic: str  # by its logical name
     was: str
     id: str
-    unread: int
+    unread: int  # the offset from which on nobody read the old topic
 
 
 class LaneReport(msgspec.Struct, kw_only=True):
     """What an audit found of one lane.
 
     Attributes:
-        chain: how long the chain is, the blocks that are missing or illegible included.
         blocks, inputs: what stands in it.
-        folded: of these blocks, the ones that were folded again.
         first_time, last_time: of the blocks, Unix ms.
         folds, policies: every version and policy hash that headers name, in the order of their coming.
-        topics: what was found of each output topic.
-        checkpoints: how many there are.
-        unverified: of these, the ones that are signed by none of the keys that were named.
         passed_over: how many other records stand among them, and in the place of none; by what they are.
-        held: how many of the trees that checkpoints name were compared with the ledger.
         covered: of the newest of the lane's checkpoints, blocks and time; None where there is none.
-        counters: the fates of the inputs, where all were folded.
         verdicts: of the blocks that were folded, how many records on `admitted` and `inadmissible` say which status.
-        fold: the group of the lane.
-        claims: who took the lane over when, in the order of the ledger.
-        unverified_claims: of these, the ones that are signed by none of the keys that were named.
-        adopted: the inputs that were made anew, in the order of the ledger.
         retentions: by output topic, what checkpoints record of its `retention.ms`, each change.
     """
 
     lane: int
-    chain: int = 0
+    chain: int = 0  # how long the chain is, the blocks that are missing or illegible included
     blocks: int = 0
     inputs: int = 0
-    folded: int = 0
+    folded: int = 0  # of these blocks, the ones that were folded again
     first_time: int = 0
     last_time: int = 0
     folds: list[str] = []
     policies: list[str] = []
-    topics: dict[str, Counts] = {}
-    checkpoints: int = 0
-    unverified: int = 0
+    topics: dict[str, Counts] = {}  # what was found of each output topic
+    checkpoints: int = 0  # how many there are
+    unverified: int = 0  # of these, the ones that are signed by none of the keys that were named
     passed_over: dict[str, int] = {}
-    held: int = 0
+    held: int = 0  # how many of the trees that checkpoints name were compared with the ledger
     covered: tuple[int, int] | None = None
-    counters: dict[str, int] = {}
+    counters: dict[str, int] = {}  # the fates of the inputs, where all were folded
     verdicts: dict[str, int] = {}
-    fold: str = "adjudicate"
-    claims: list[Ownership] = []
-    unverified_claims: int = 0
-    adopted: list[AdoptedTopic] = []
+    fold: str = "adjudicate"  # the group of the lane
+    claims: list[Ownership] = []  # who took the lane over when, in the order of the ledger
+    unverified_claims: int = 0  # of these, the ones that are signed by none of the keys that were named
+    adopted: list[AdoptedTopic] = []  # the inputs that were made anew, in the order of the ledger
     retentions: dict[str, list[RecordedRetention]] = {}
     timeline: ActivityCounts = msgspec.field(default_factory=ActivityCounts)
     divergences: list[Divergence] = []
@@ -179,54 +161,42 @@ class LaneReport(msgspec.Struct, kw_only=True):
 Completeness = Literal["shown", "not-shown", "broken"]
 
 
-class Verdict(msgspec.Struct, kw_only=True):
-    """The two verdicts.
+class AuditVerdict(msgspec.Struct, kw_only=True):
+    """The two verdicts."""
 
-    Attributes:
-        integrity: whether what is there holds.
-        completeness: whether nothing is missing.
-        shown_until: the block time up to which completeness is shown, in every lane that has any block.
-        why: a sentence on completeness.
-    """
-
-    integrity: Literal["holds", "broken"]
-    completeness: Completeness
-    shown_until: str | None
-    why: str
+    integrity: Literal["holds", "broken"]  # whether what is there holds
+    completeness: Completeness  # whether nothing is missing
+    shown_until: str | None  # the block time up to which completeness is shown, in every lane that has any block
+    why: str  # a sentence on completeness
 
 
 class Report(msgspec.Struct, kw_only=True):
     """One audit.
 
     Attributes:
-        where: the broker or the export.
-        at: when it was made.
         keys: the verifiers whose signatures were believed, and which of them were revoked when; none: no signature was
             checked.
         since, until: the block times that were asked about, as given.
-        revoked: keys of all parties that the policy which was named lists as revoked.
-        lanes: those that adjudicate.
         bind, frame: those that bind sightings, and that frame attestations.
-        of_lanes: how many lanes of each there are, audited or not.
         seconds: how long it took.
         start_seconds: of these, until the first ledger began to be read: clients, the cut, processes.
     """
 
     v: int = 1
-    where: str
+    where: str  # the broker or the export
     app_id: str
     ledger: str
-    at: str
+    at: str  # when it was made
     keys: list[str]
     since: str | None
     until: str | None
-    verdict: Verdict
-    lanes: list[LaneReport]
+    verdict: AuditVerdict
+    lanes: list[LaneReport]  # those that adjudicate
     divergences: list[Divergence]
-    revoked: list[str] = []
+    revoked: list[str] = []  # keys of all parties that the policy which was named lists as revoked
     bind: list[LaneReport] = []
     frame: list[LaneReport] = []
-    of_lanes: int = 0
+    of_lanes: int = 0  # how many lanes of each there are, audited or not
     seconds: float = 0.0
     start_seconds: float = 0.0
 
@@ -254,13 +224,11 @@ def in_order(divergences: Sequence[Divergence]) -> list[Divergence]:
     return sorted(divergences, key=weight)
 
 
-def judge(lanes: Sequence[LaneReport], divergences: Sequence[Divergence], keys: Sequence[str]) -> Verdict:
-    """The two verdicts on these lanes: integrity and completeness (docs/audit.md).
+def judge(lanes: Sequence[LaneReport], divergences: Sequence[Divergence], keys: Sequence[str]) -> AuditVerdict:
+    """Returns the two verdicts on these lanes: integrity and completeness (docs/audit.md).
 
-    Args:
-        lanes: their reports.
-        divergences: all that were found, in the lanes and outside them.
-        keys: whose signatures were believed; without any, completeness is not shown.
+    `divergences` are all that were found, in the `lanes` and outside them; without `keys`, whose signatures were
+    believed, completeness is not shown.
     """
     integrity = "broken" if _breaks_integrity(lanes, divergences) else "holds"
     missing = list(_missing(divergences))
@@ -288,7 +256,7 @@ def judge(lanes: Sequence[LaneReport], divergences: Sequence[Divergence], keys: 
         completeness = "shown"
         until = format_time(min(one.covered[1] for one in of_blocks if one.covered is not None))
         why = f"by signed checkpoints the end is shown up to {until}; of what came later nothing is known"
-    return Verdict(integrity=integrity, completeness=completeness, shown_until=until, why=why)
+    return AuditVerdict(integrity=integrity, completeness=completeness, shown_until=until, why=why)
 
 
 def _missing(divergences: Sequence[Divergence]) -> Iterator[Kind]:

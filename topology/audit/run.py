@@ -38,23 +38,18 @@ class AuditRequest(NamedTuple):
 
     Attributes:
         settings, folder: the broker, or the export.
-        lanes: these only; empty: all.
-        span: block times to compare.
-        verifiers: whose signatures are believed, whenever they were made.
-        processes: how many lanes at once.
         listed: further keys, each believed in its own time, as a policy lists them. Where there are neither
             verifiers nor listed keys, no signature is checked.
-        revoked: keys that the same policy lists as revoked, of whatever party, for the report to tell.
     """
 
     settings: Settings
     folder: Path | None = None
-    lanes: Sequence[int] = ()
-    span: Span = Span()
-    verifiers: Sequence[Verifier] = ()
-    processes: int = 1
+    lanes: Sequence[int] = ()  # these only; empty: all
+    span: Span = Span()  # block times to compare
+    verifiers: Sequence[Verifier] = ()  # whose signatures are believed, whenever they were made
+    processes: int = 1  # how many lanes at once
     listed: Sequence[TrustedKey] = ()
-    revoked: Sequence[str] = ()
+    revoked: Sequence[str] = ()  # keys that the same policy lists as revoked, of whatever party, for the report to tell
 
     @property
     def known(self) -> Sequence[TrustedKey]:
@@ -66,13 +61,10 @@ class AuditRequest(NamedTuple):
 async def audit(
     question: AuditRequest, at: str, callback: OnProgress = lambda _: None, *, collects: bool = False
 ) -> Report:
-    """Audits what is asked about.
+    """Audits what is asked about in `question`; `at` is the time that the report names, `callback` is told how far each
+    lane is.
 
-    Args:
-        question: what.
-        at: the time that the report names.
-        callback: how far each lane is, now and then.
-        collects: whether the cyclic collector of this process is ours to run; a caller's program keeps its own.
+    `collects`: whether the cyclic collector of this process is ours to run; a caller's program keeps its own.
 
     Raises:
         KilledError: one of the processes was killed.
@@ -243,10 +235,7 @@ class _Crew(NamedTuple):
 
 @asynccontextmanager
 async def _crew(question: AuditRequest, lanes: Sequence[int]) -> AsyncIterator[_Crew | None]:
-    """The processes, where there are to be several.
-
-    They start up and ask for a lane each while the cut is taken and the claims are read.
-    """
+    """The processes, where there are to be several: each starts and asks for a lane while the cut is taken."""
     count = min(question.processes, len(lanes))
     if count < 2:
         yield None
@@ -278,14 +267,7 @@ async def _crew(question: AuditRequest, lanes: Sequence[int]) -> AsyncIterator[_
 async def _in_processes(
     tasks: Sequence[Task], later: Awaitable[Sequence[Task]], callback: OnProgress, crew: _Crew
 ) -> list[LaneReport]:
-    """Audits lanes, each process one after the other.
-
-    Args:
-        tasks: at least one for each process.
-        later: the last ones, which may take a while to be known.
-        callback: how far each lane is.
-        crew: the processes.
-    """
+    """Audits lanes, each process one after the other: `tasks` (one or more for each process), then `later`."""
     queues = crew.queues
     for queue, task in zip(queues.firsts, tasks, strict=False):
         queue.put(task)

@@ -89,19 +89,12 @@ class Arrival(NamedTuple):
 
 
 class SideOutcome(NamedTuple):
-    """What one side made of a block.
+    """What one side made of a block."""
 
-    Attributes:
-        due: its words about what was due before the first event.
-        words: those about the events.
-        dead: the reasons of its dead letters, by source.
-        news: the sources of emissions of which it did not know that attempt before.
-    """
-
-    due: list[DecisionOutput]
-    words: list[DecisionOutput]
-    dead: dict[str, str]
-    news: set[str]
+    due: list[DecisionOutput]  # its words about what was due before the first event
+    words: list[DecisionOutput]  # those about the events
+    dead: dict[str, str]  # the reasons of its dead letters, by source
+    news: set[str]  # the sources of emissions of which it did not know that attempt before
 
 
 Key = tuple[str, int, str]
@@ -144,10 +137,8 @@ class Comparison:
     def block(self, came: Sequence[Arrival], outcomes: tuple[SideOutcome, SideOutcome], states: States) -> None:
         """Takes a block in, after both folds have.
 
-        Args:
-            came: the emissions that came with it, as far as they are asked about.
-            outcomes: what the old and the new side made of it.
-            states: after the block.
+        `came` are the emissions with it that are asked about, `outcomes` what the old and the new side made of it,
+        `states` those after it.
         """
         for place in (0, 1):
             self._apply(place, outcomes[place].due)
@@ -249,15 +240,11 @@ Progress = Callable[[int, int, int], None]
 
 
 class Side:
-    """One of the two folds: a lane's state under revealed policies.
+    """One of the two folds: a lane's state under revealed policies; `instead` takes the place of the ledger's, unless
+    it is None.
 
-    Invariant: between blocks, nothing waits for a reviewer that the real policy would have discarded.
-
-    Args:
-        lane, lanes: which lane of how many.
-        partitioner: by which keys are spread.
-        instead: the policy to put in the place of the ledger's; None leaves them.
-        secrets: what the ledger's identifiers are hashed with.
+    Invariant: between blocks, nothing waits for a reviewer that the real policy would have discarded. `lane`, `lanes`,
+    `partitioner` and `secrets` are those of the ledger's fold.
     """
 
     def __init__(
@@ -390,14 +377,10 @@ class _BothSides:
 async def what_if(
     logs: Logs, lane: int, policy: Policy, comparison: Comparison, progress: Progress = lambda *_: None
 ) -> None:
-    """Folds a lane's ledger twice and compares.
+    """Folds a lane's ledger twice, under its own policies and under `policy`, and compares.
 
-    Args:
-        logs: the stored topics.
-        lane: which one.
-        policy: the new one.
-        comparison: takes in what both sides say, and says which assertions are asked about.
-        progress: how far it has come.
+    `comparison` takes in what both sides say, and says which assertions are asked about; `progress` is told how far the
+    reading of the `lane` in `logs` has come.
 
     Raises:
         DoesNotHoldError: the ledger is not a chain of blocks that this version can fold.
@@ -448,10 +431,8 @@ def _is_discarded(policy: Policy, topic: str, decision: DecisionSummary) -> bool
 def conceal(state: State, policy: Policy, words: Iterable[DecisionOutput]) -> None:
     """Closes the assertions that `policy` would have discarded; to be called between blocks only.
 
-    Args:
-        state: of the fold under `reveal(policy)`; it is changed.
-        policy: the real one.
-        words: the decisions that were just written under `reveal(policy)`.
+    `state` is that of the fold under `reveal(policy)`, which is changed; `words` are the decisions that it has just
+    written.
     """
     for topic, span_key, decision in words:
         if topic == INADMISSIBLE and _is_discarded(policy, topic, decision):

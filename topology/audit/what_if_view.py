@@ -34,15 +34,10 @@ SHOWN: Final = 200
 
 
 def report(comparison: Comparison, policy: str, lanes: Sequence[int], where: str) -> dict[str, Any]:
-    """The JSON form.
+    """Returns the JSON form of a `comparison` with the policy of the hash `policy`, of these `lanes`, read from
+    `where`.
 
     `counts` has every pair of statuses that some assertion has; `changes` each assertion with another status or reason.
-
-    Args:
-        comparison: of the two policies.
-        policy: the hash of the new policy.
-        lanes: that were compared.
-        where: the ledger was read: a broker or an export.
     """
     return {
         "@type": "sluice:WhatIf",

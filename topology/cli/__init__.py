@@ -16,12 +16,10 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from ..settings import process
 from .standard_streams import ended
-from .version import show_version
 
-__all__ = [
-    "main",
-]
+__all__ = ["main"]
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module below this package : attribute, one line of help)
@@ -118,6 +116,24 @@ class LazyGroup(click.Group):
         given = args[0] if args else kwargs.get("args")
         debug = "--debug" in (sys.argv[1:] if given is None else given)
         sys.exit(ended(partial(super().main, *args, standalone_mode=False, **kwargs), debug))
+
+
+def version_line() -> str:
+    """`sluice 0.1.0, compiled core 14`, or `sluice 0.1.0, pure Python`."""
+    from ...codecs import compiled_core as codecs
+    from ...streams.adjudication import fold_layout as fold
+
+    parts = [name for name, core in (("codecs", codecs.codecs), ("fold", fold.core)) if core is not None]
+    only = f" for the {parts[0]} only" if len(parts) == 1 else ""
+    core = f"compiled core {codecs.VERSION}{only}" if parts else "pure Python"
+    return f"sluice {process.version()}, {core}"
+
+
+def show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """What `--version` calls: prints the line and ends the command."""
+    if wanted and not context.resilient_parsing:
+        click.echo(version_line())
+        context.exit()
 
 
 @click.group(

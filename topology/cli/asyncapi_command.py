@@ -36,8 +36,6 @@ def asyncapi(obj: dict[str, Any], **flags: Any) -> None:
     write_document(document(load_settings(obj["config_file"], flags)))
 
 
-# ---------------------------------------------------------------- the document
-
 VERSION: Final = "3.0.0"
 _BINDING: Final = {"bindingVersion": "0.5.0"}
 _SCHEMAS: Final = "#/components/schemas/"
@@ -190,7 +188,7 @@ def _camel(action: str, topic: str) -> str:
 
 
 def _channel(settings: Settings, spec: TopicSpec, message: Message) -> dict[str, Any]:
-    topic = declared(settings, spec)
+    topic: Any = declared(settings, spec)
     configuration: dict[str, Any] = {
         name: value.split(",") if name == "cleanup.policy" else int(value) if value.lstrip("-").isdecimal() else value
         for name, value in topic.topic_configs.items()

@@ -6,7 +6,7 @@ import asyncio
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from ..settings.settings import Settings
 from .filter_commands import read_policy
 from .options import broker, broker_settings, time_of, topic_prefix
 from .proof_commands import listed_keys, read_verifier
+from .standard_streams import say, write_text
 
 if TYPE_CHECKING:
     from ..audit.report import AuditProgress, Report
@@ -87,15 +88,15 @@ def audit(
         raise UsageError("no time lies in this span", path="--since", expected="a time before --until", got=since or "")
     folder = None if offline is None else Path(offline)
     verifiers = [read_verifier(key) for key in keys]
-    listed = [] if policy_file is None else listed_keys(policy_file)
-    revoked = [] if policy_file is None else revoked_keys(read_policy(policy_file))
+    listed = () if policy_file is None else listed_keys(policy_file)
+    revoked = () if policy_file is None else revoked_keys(read_policy(policy_file))
     if html is not None:
         _demand_writable(Path(html))
     question = AuditRequest(settings, folder, lanes, span, verifiers, processes, listed, revoked)
     report = asyncio.run(_audit(question, None if into is None else Path(into)))
     _tell(report, as_json)
     if html is not None:  # last: if the disk is full by now, the report has been told all the same
-        _write(html, page(report))
+        write_text(html, page(report), "the report")
     if not report.holds:
         sys.exit(1)
 
@@ -124,13 +125,6 @@ def _demand_writable(path: Path) -> None:
             path.unlink()
     except OSError as error:
         raise UsageError(f"cannot write the report: {error.strerror}", path=str(path)) from None
-
-
-def _write(name: str, text: str) -> None:
-    try:
-        Path(name).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write the report: {error.strerror}", path=name) from None
 
 
 async def _audit(question: Any, into: Path | None) -> Report:
@@ -162,19 +156,16 @@ async def _export(settings: Settings, into: Path, at: str) -> None:
         with _exporting() as callback:
             counts = await export(logs, into, at, callback, _tell_gone)
     records = ", ".join(f"{count:,} of {topic}" for topic, count in counts.items() if count)
-    click.echo(f"sluice: exported to {into}: {records or 'nothing'}", err=True)
+    say(f"exported to {into}: {records or 'nothing'}")
 
 
 def _tell_gone(topic: str, lane: int, first: int, last: int) -> None:
-    click.echo(
-        f"sluice: retention took offsets {first:,} to {last:,} of {topic}/{lane} while it was exported; "
-        "an audit of the export calls them missing",
-        err=True,
-    )
+    offsets = f"offsets {first:,} to {last:,} of {topic}/{lane}"
+    say(f"retention took {offsets} while it was exported; an audit of the export calls them missing")
 
 
 @contextmanager
-def _exporting() -> Iterator[Callable[[str, int, int], None]]:
+def _exporting() -> Generator[Callable[[str, int, int], None]]:
     reported_at = time.monotonic()
 
     def callback(topic: str, lane: int, offset: int) -> None:
@@ -182,13 +173,13 @@ def _exporting() -> Iterator[Callable[[str, int, int], None]]:
         now = time.monotonic()
         if now - reported_at > TELL_SECONDS:
             reported_at = now
-            click.echo(f"sluice: exporting {topic}/{lane}, offset {offset:,}", err=True)
+            say(f"exporting {topic}/{lane}, offset {offset:,}")
 
     yield callback
 
 
 @contextmanager
-def _progress(what: str) -> Iterator[Callable[[AuditProgress], None]]:
+def _progress(what: str) -> Generator[Callable[[AuditProgress], None]]:
     """A bar for each lane on a terminal, a line every few seconds elsewhere; both on standard error."""
     began = time.monotonic()
     if not sys.stderr.isatty():
@@ -236,7 +227,7 @@ def _lines(what: str, began: float) -> Callable[[AuditProgress], None]:
         if now - reported_at > TELL_SECONDS:
             reported_at = now
             percent, rate = 100 * (progress.offset + 1) // max(1, progress.end), sum(inputs.values()) / (now - began)
-            click.echo(f"sluice: {what} {_lane_of(progress)}: {percent}%, {rate:,.0f} inputs/s", err=True)
+            say(f"{what} {_lane_of(progress)}: {percent}%, {rate:,.0f} inputs/s")
 
     return callback
 

@@ -16,7 +16,7 @@ import click
 from ...codecs.errors import UsageError
 from ...streams.judging.check_texts import PROPOSER_SCHEMA, Format, instructions, proposer_instructions
 from ..settings.settings import explain_settings
-from .standard_streams import write_document, write_line
+from .standard_streams import say, write_document, write_line
 
 
 @click.group()
@@ -112,7 +112,7 @@ def _copy(wanted: list[Traversable], target: Path) -> None:
                     out.write(file.read_bytes())
         except OSError as error:
             raise UsageError(f"cannot be written: {error.strerror}", path=str(error.filename or place)) from None
-        click.echo(f"sluice: copied {one.name} to {place}", err=True)
+        say(f"copied {one.name} to {place}")
 
 
 def _files(folder: Traversable, above: str = "") -> Iterator[tuple[str, Traversable]]:
@@ -191,7 +191,7 @@ def proposer(schema: bool) -> None:
 def _tell(text: str) -> None:
     click.echo(text)
     for line in measured_effect():
-        click.echo(f"sluice: {line}", err=True)
+        say(f"{line}")
 
 
 def measured_effect() -> tuple[str, str]:

@@ -21,7 +21,7 @@ import msgspec
 
 from ...codecs.errors import printable
 from ..settings.files import open_plain
-from .standard_streams import write_document
+from .standard_streams import say, write_document
 
 if TYPE_CHECKING:
     from ...streams.checker import Finding, Report, Source
@@ -54,9 +54,9 @@ def check(files: tuple[str, ...], form: str, verbose: bool) -> None:
     report = _in_a_deep_thread(list(_sources(files, unread)))
     _write(report, form, verbose)
     for name, why in unread:
-        click.echo(f"sluice: cannot read {printable(repr(name))}: {why}; name Python sources, folders or -", err=True)
+        say(f"cannot read {printable(repr(name))}: {why}; name Python sources, folders or -")
     for one in report.errors:
-        click.echo(f"sluice: cannot check {printable(f'{one.path}:{one.line}:{one.column}: {one.message}')}", err=True)
+        say(f"cannot check {printable(f'{one.path}:{one.line}:{one.column}: {one.message}')}")
     if unread or report.errors:
         sys.exit(2)
     if report.findings:
@@ -136,7 +136,7 @@ def _in_a_deep_thread(sources: list[Source]) -> Report:
 
 
 def _write(report: Report, form: str, verbose: bool) -> None:
-    from ...streams.checker.formats import as_json, as_sarif
+    from ...streams.checker import as_json, as_sarif
     from ..settings.process import version
 
     if form == "sarif":

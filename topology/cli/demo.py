@@ -11,7 +11,7 @@ import asyncio
 import secrets
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from ..observers.service import ObserverService
 from ..settings.files import read_file
 from ..settings.settings import Settings
 from ..settings.showing import escaped
+from ..vet.vetting import ALONE
 from .demo_view import Board, Sent, counted, prepare_all
 
 DEADLINE_SECONDS = 60.0
@@ -45,9 +46,6 @@ WATCHED = ("admitted", "inadmissible", "review-requests", "dead-letters", "obser
 TICK_SECONDS = 0.1
 MAX_EMISSIONS = 64_000_000
 """Bytes of the emissions file."""
-
-ALONE = ("commit", "changed", "introduced", "removed", "last_changed", "modified", "peer", "absent", "missing", "count")
-"""Checks that one kind of evidence alone can decide (docs/checks.md)."""
 
 DEMO_POLICY = msgspec.structs.replace(
     DEFAULT_POLICY,
@@ -74,9 +72,6 @@ def examples() -> Path | None:
     return folder if (folder / "emissions.jsonl").is_file() and (folder.parent / "pyproject.toml").is_file() else None
 
 
-# ---------------------------------------------------------------- running
-
-
 def settings_for(base: Settings, broker: str | None, root: str, state: str) -> Settings:
     """The settings of a demo: its own names on a broker that others use too, and nothing of it left on disk.
 
@@ -87,14 +82,8 @@ def settings_for(base: Settings, broker: str | None, root: str, state: str) -> S
         state: a folder for the time of the demo.
     """
     own = f"demo-{secrets.token_hex(3)}-"
-    common = {
-        "root": root,
-        "state_dir": f"{state}/state",
-        "key_file": None,
-        "web_port": None,
-        "policy": None,
-        "app_id": f"{own}sluice",
-    }
+    common = {"root": root, "state_dir": f"{state}/state", "app_id": f"{own}sluice"}
+    common |= dict.fromkeys(("key_file", "web_port", "policy"))
     if broker is None:
         mock = {"topic_prefix": "", "partitions": PARTITIONS, "replication": 1, "delivery": "at-least-once"}
         return msgspec.structs.replace(base, **common, **mock)
@@ -146,13 +135,12 @@ async def run(
     except TimeoutError:
         if not starting.expired():
             raise
-        raise DoesNotHoldError(
-            f"the lanes and observers did not start within {DEADLINE_SECONDS:.0f} s", hint="run again with --debug"
-        ) from None
+        what = f"the lanes and observers did not start within {DEADLINE_SECONDS:.0f} s"
+        raise DoesNotHoldError(what, hint="run again with --debug") from None
 
 
 @asynccontextmanager
-async def _running(settings: Settings, policy: Policy) -> AsyncIterator[tuple[Worker, list[asyncio.Task[None]]]]:
+async def _running(settings: Settings, policy: Policy) -> AsyncGenerator[tuple[Worker, list[asyncio.Task[None]]]]:
     """Lanes and observers, from their start to their end; yields the lanes, and what fails when either does."""
     worker, observers = Worker(settings, policy=policy), ObserverService(settings)
     parts: list[asyncio.Task[None]] = []
@@ -172,7 +160,7 @@ async def _running(settings: Settings, policy: Policy) -> AsyncIterator[tuple[Wo
 
 
 @contextmanager
-def _task(work: Coroutine[Any, Any, None]) -> Iterator[asyncio.Task[None]]:
+def _task(work: Coroutine[Any, Any, None]) -> Generator[asyncio.Task[None]]:
     """A task for as long as the context lasts."""
     task = asyncio.create_task(work)
     try:
@@ -192,10 +180,7 @@ async def _both(*starting: Coroutine[Any, Any, None]) -> None:
 
 
 async def _send(settings: Settings, sent: Sequence[Sent]) -> None:
-    """Sends everything, in order, as `sluice produce` does: from blocking code, so in a thread.
-
-    A daemon's: who stops the demo does not wait for a broker that is away.
-    """
+    """Sends everything, in order, in a daemon thread: a demo that is stopped does not wait for a broker."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
 
@@ -210,12 +195,10 @@ async def _send(settings: Settings, sent: Sequence[Sent]) -> None:
         loop.call_soon_threadsafe(finish, error)
 
     def finish(error: BaseException | None) -> None:
-        if done.cancelled():
-            return
-        if error is None:
-            done.set_result(None)
-        else:
+        if error is not None and not done.cancelled():
             done.set_exception(error)
+        elif not done.cancelled():
+            done.set_result(None)
 
     threading.Thread(target=blocking, name="sluice-demo-send", daemon=True).start()
     await done
@@ -263,8 +246,7 @@ def read_emissions(name: str | None) -> list[bytes]:
     """
     folder = examples()
     if name is None and folder is None:
-        raise UsageError(
-            "there are no example emissions outside a checkout of sluice", hint="name some with --emissions FILE"
-        )
+        what = "there are no example emissions outside a checkout of sluice"
+        raise UsageError(what, hint="name some with --emissions FILE")
     path = Path(name) if name is not None else Path(folder or "", "emissions.jsonl")
     return read_file(path, MAX_EMISSIONS, f"the emissions {str(path)!r}").split(b"\n")

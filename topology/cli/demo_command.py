@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from ...streams.policy.policy import DEFAULT_POLICY, Policy
 from ..settings.settings import Settings, load_settings
 from .filter_commands import read_policy
 from .options import root
-from .standard_streams import INTERRUPTED, present, run_to_its_end, write_lines
+from .standard_streams import INTERRUPTED, present, run_to_its_end, say, write_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,7 +77,7 @@ def demo(
         with _log(settings, None if obj.get("debug") else Path(state, "demo.log")):
             board = _run(settings, broker is None, rules, lines, as_json)
     if board is None:
-        click.echo("sluice: stopped", err=True)
+        say("stopped")
         sys.exit(INTERRUPTED)
     _finish(board, settings, broker is None, rules, as_json)
 
@@ -140,12 +140,8 @@ def _roots(repo: str | None, given: tuple[str, ...]) -> str:
 
 
 @contextmanager
-def _log(settings: Settings, file: Path | None) -> Iterator[None]:
-    """The log of everything that runs here, to a file that nobody has to see, or to standard error where that is None.
-
-    What a thread or a task of a client says after the end, or dies of when it is stopped half started, is nobody's
-    concern.
-    """
+def _log(settings: Settings, file: Path | None) -> Generator[None]:
+    """The log of everything that runs here, also of threads that end late: to a file, or to standard error."""
     from ..settings import logs
 
     if file is None:
@@ -185,7 +181,7 @@ def _run(settings: Settings, embedded: bool, policy: Policy, lines: Sequence[byt
 
     try:
         if as_json or not sys.stdout.isatty():
-            return run_to_its_end(interruptible(lambda board: None, _say), STOP_SECONDS)
+            return run_to_its_end(interruptible(lambda board: None, say), STOP_SECONDS)
         return _run_live(interruptible)
     except (Exception, asyncio.CancelledError):
         if interrupted:  # whatever else comes of being stopped half started
@@ -203,15 +199,14 @@ def _run_live(interruptible: Callable[..., Any]) -> Board:
 
     console = Console()
     with Live(console=console, auto_refresh=False, transient=True) as live:
-        shown = interruptible(
-            lambda board: live.update(demo_view.live(board, *console.size), refresh=True),
-            lambda text: live.update(Text(f" {text}"), refresh=True),
-        )
-        return run_to_its_end(shown, STOP_SECONDS)
 
+        def show(board: Board) -> None:
+            live.update(demo_view.live(board, *console.size), refresh=True)
 
-def _say(text: str) -> None:
-    click.echo(f"sluice: {text}", err=True)
+        def say_text(text: str) -> None:
+            live.update(Text(f" {text}"), refresh=True)
+
+        return run_to_its_end(interruptible(show, say_text), STOP_SECONDS)
 
 
 def _finish(board: Board, settings: Settings, embedded: bool, policy: Policy, as_json: bool) -> None:
@@ -225,7 +220,7 @@ def _finish(board: Board, settings: Settings, embedded: bool, policy: Policy, as
     missing = board.missing()
     if missing:
         hint = "; the policy's horizon is longer than the demo" if policy.admissibility.horizon > OUR_END else ""
-        _say(f"the time was up before there was a word about {len(missing)}: {', '.join(missing[:5])}{hint}")
+        say(f"the time was up before there was a word about {len(missing)}: {', '.join(missing[:5])}{hint}")
         sys.exit(1)
     if not as_json:
         write_lines(demo_view.next_steps(settings.topic_prefix, settings.broker, embedded))

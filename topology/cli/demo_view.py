@@ -38,9 +38,6 @@ DISCARDED = "discarded"
 """Shown in the place of a status: what a policy discards is counted, and nothing is written about it."""
 
 
-# ---------------------------------------------------------------- what is sent
-
-
 class Sent(NamedTuple):
     """One line of the emissions file, ready to be sent. `fault` is why `sluice produce` would have refused it."""
 
@@ -78,9 +75,6 @@ def _key(line: bytes, number: int) -> bytes:
         return value["emission_id"].encode()
     except (msgspec.DecodeError, UnicodeError, RecursionError, LookupError, TypeError, AttributeError):
         return f"line-{number}".encode()
-
-
-# ---------------------------------------------------------------- what came of it
 
 
 class Entry(msgspec.Struct):
@@ -346,9 +340,6 @@ def _short(name: str) -> str:
     return name.removeprefix("substrate.")
 
 
-# ---------------------------------------------------------------- a terminal
-
-
 def live(board: Board, width: int, height: int) -> RenderableType:
     """The screen while the demo runs: the newest decisions, each on one line, and how far the demo has come.
 
@@ -409,9 +400,6 @@ def print_table(board: Board, console: Console) -> None:
         console.print(Text(line))
 
 
-# ---------------------------------------------------------------- a pipe
-
-
 def lines(board: Board) -> Iterator[str]:
     """One line an assertion, in the order in which they were emitted, with what was seen below it; then the summary."""
     for entry in board.entries:
@@ -425,9 +413,6 @@ def lines(board: Board) -> Iterator[str]:
 def json_lines(board: Board) -> Iterator[str]:
     """Each assertion's last output record; one that has none is left out."""
     return (entry.json for entry in board.entries if entry.json)
-
-
-# ---------------------------------------------------------------- what came of it
 
 
 def summary(board: Board) -> Iterator[str]:

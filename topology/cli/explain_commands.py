@@ -58,11 +58,7 @@ def explain(
 
 
 def _named(emission: str, span: str | None) -> tuple[str, str | None]:
-    """The emission id and the span key, of which the former may hold the latter as a Kafka key does.
-
-    Raises:
-        UsageError: the span is none.
-    """
+    """The emission id and the span key, which the former may hold as a Kafka key does. UsageError: the span is none."""
     emission, _, named = emission.partition("#")
     span = span or named or None
     if span is not None and parse_span_key(span) is None:
@@ -164,11 +160,7 @@ async def _compared(
 
 
 def _demand_writable(name: str) -> None:
-    """That the CSV file can be written, as far as one sees without touching it: found now, not after a long fold.
-
-    Raises:
-        UsageError: it cannot.
-    """
+    """UsageError: the CSV file cannot be written, as far as one sees without touching it, before a long fold."""
     folder = os.path.dirname(name) or "."
     if os.path.isdir(name):
         why = os.strerror(errno.EISDIR)

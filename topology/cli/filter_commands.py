@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from ...codecs import decode, inline, records
-from ...codecs.errors import Fault, UsageError, printable
+from ...codecs.errors import Fault, UsageError
 from ...codecs.inline import parsed_form
 from ...codecs.strict_schema import strict_emission_schema
 from ...streams.judging.checks import Unknown, parse_check
@@ -17,8 +17,9 @@ from ...streams.policy.policy import DEFAULT_POLICY, Policy
 from ...streams.policy.policy_toml import load_policy
 from ..kafka.input_records import INPUT_TOPICS, prepare, read_record
 from ..settings.settings import Settings, load_settings
+from .options import config_file
 from .policy_command import policy_text, warn, warnings_of
-from .standard_streams import files_argument, run_filter, run_filter_many, write_document
+from .standard_streams import files_argument, run_filter, run_filter_many, say, write_document
 
 
 @click.command()
@@ -46,7 +47,7 @@ def parse(files: tuple[str, ...], topic: str | None) -> None:
         if not isinstance(record, records.Emission):
             return record
         for sentence in _left_out(prepared.value):
-            click.echo(printable(f"sluice: {record.emission_id}: {sentence}"), err=True)
+            say(f"{record.emission_id}: {sentence}")
         return _with_unknown_checks(parsed_form(record))
 
     run_filter(files, answer)
@@ -107,7 +108,7 @@ def fold(ctx: click.Context, policy_file: str | None, until: str | None, files: 
     from ..engine.folds import FoldFilter, parse_until
     from ..settings.settings import secrets_of
 
-    end, settings = parse_until(until), load_settings((ctx.obj or {}).get("config_file"), {})
+    end, settings = parse_until(until), load_settings(config_file(ctx), {})
     filtering = FoldFilter(read_policy(policy_file, settings), secrets_of(settings))
     run_filter_many(files, filtering.line, lambda: filtering.end(end))
 

@@ -6,7 +6,7 @@ import asyncio
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -20,7 +20,7 @@ from ..settings.process import now_ms
 from ..settings.settings import Settings
 from ..settings.showing import DECIDED, OUTPUT_TOPICS, Shown, columns, is_past, parse, row, what_holds
 from .options import broker, broker_settings, time_of, topic_prefix
-from .standard_streams import files_argument, read_lines, tell_repeated, write_line
+from .standard_streams import files_argument, read_lines, say, tell_repeated, write_line
 
 if TYPE_CHECKING:
     from ..kafka.topic_reader import PassedOver, Told
@@ -80,7 +80,7 @@ def consume(
 
     def tell(_: Any, one: PassedOver) -> None:
         passed.append(one.why)
-        click.echo(f"sluice: {printable(one.why)}; it is passed over", err=True)
+        say(f"{printable(one.why)}; it is passed over")
 
     shown = _chosen(settings, topic, start, follow, wanted, current, tell)
     printing = _print_lines(shown) if as_json or not sys.stdout.isatty() else _print_tables(topic, shown, follow)
@@ -142,7 +142,7 @@ async def _tell(settings: Settings, topic: str, wanted: _Wanted, after: float) -
         return
     said = await pending_sentence(settings, topic, now_ms(), wanted.asked)
     if said is not None and not wanted.kept:
-        click.echo(f"sluice: {printable(said)}", err=True)
+        say(f"{printable(said)}")
 
 
 async def _chosen(
@@ -255,7 +255,7 @@ def produce(obj: dict[str, Any], files: tuple[str, ...], topic: str | None, **fl
                 sys.stdout.buffer.flush()
             if (sent.total() + refused) % PROGRESS_EVERY == 0:
                 tell(_count(sent, refused))
-    click.echo(f"sluice: {_count(sent, refused)}", err=True)
+    say(f"{_count(sent, refused)}")
     if refused:
         sys.exit(1)
 
@@ -279,7 +279,7 @@ def _count(sent: Counter[str], refused: int) -> str:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
+def _progress() -> Generator[Callable[[str], None]]:
     """A line that changes in place on a terminal; nothing elsewhere."""
     if not sys.stderr.isatty():
         yield lambda text: None

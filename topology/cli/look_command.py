@@ -26,7 +26,7 @@ from ..observers.roots import Roots
 from ..settings import logs
 from ..settings.settings import Settings, load_settings
 from ..settings.showing import escaped
-from .options import broker, log_level, root, root_setting, topic_prefix
+from .options import broker, config_file, log_level, root, root_setting, topic_prefix
 from .standard_streams import files_argument, run_filter, write_line
 
 _substrates = click.option(
@@ -42,7 +42,7 @@ _observer_key = click.option(
 
 
 def _settings(ctx: click.Context, roots: tuple[str, ...], **flags: str | None) -> Settings:
-    return load_settings((ctx.obj or {}).get("config_file"), {"root": root_setting(roots), **flags})
+    return load_settings(config_file(ctx), {"root": root_setting(roots), **flags})
 
 
 @click.command()
@@ -141,9 +141,6 @@ def observe(ctx: click.Context, roots: tuple[str, ...], substrates: str | None, 
         await service.run()
 
     asyncio.run(run())
-
-
-# ---------------------------------------------------------------- checks tried by hand
 
 
 def try_by_hand(

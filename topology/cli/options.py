@@ -55,6 +55,12 @@ def root_setting(roots: Sequence[str]) -> str | None:
     return SEPARATOR.join(roots)
 
 
+def config_file(ctx: click.Context) -> str | None:
+    """The configuration file that `--config` names."""
+    found: dict[str, Any] = ctx.obj or {}
+    return found.get("config_file")
+
+
 def broker_settings(obj: dict[str, Any], flags: dict[str, Any]) -> Settings:
     """The settings of a command that asks a broker. From then on its one sentence is all that an error says.
 

@@ -15,6 +15,7 @@ from ...codecs.errors import DoesNotHoldError, UsageError, printable
 from ...streams.policy.policy_toml import PolicyError, Problem, load_policy, locate
 from ..settings.files import read_file
 from .options import broker, broker_settings, topic_prefix
+from .standard_streams import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -166,7 +167,7 @@ def apply(obj: dict[str, Any], file: str, wait: float, key_file: Path | None, **
     if wait:
         asyncio.run(_until_in_force(settings, wanted, wait))
     else:
-        click.echo("sluice: written; each lane takes it in with its next block (--wait SECONDS waits for it)", err=True)
+        say("written; each lane takes it in with its next block (--wait SECONDS waits for it)")
 
 
 async def _apply(settings: Settings, wanted: Policy, signer: Signer | None) -> None:
@@ -217,7 +218,7 @@ async def _until_in_force(settings: Settings, wanted: Policy, seconds: float) ->
                 f"not yet in force after {seconds:g} s in lane {names}", hint="a lane takes it in as soon as it runs"
             )
         await asyncio.sleep(ASK_SECONDS)
-    click.echo("sluice: in force in every lane", err=True)
+    say("in force in every lane")
 
 
 @policy.command()
@@ -251,9 +252,8 @@ async def _show(settings: Settings, as_json: bool) -> bool:
     refused = [] if len(hashes) != 1 or (only := found[hashes[0]]) is None else await refused_since(settings, only)
     if as_json:
         documents = {digest: None if one is None else msgspec.Raw(one.document) for digest, one in found.items()}
-        value = {"lanes": [lane._asdict() for lane in lanes], "policies": documents}
-        value["signed_by"] = signers
-        value["refused"] = [one._asdict() for one in refused]
+        value: dict[str, Any] = {"lanes": [lane._asdict() for lane in lanes], "policies": documents}
+        value |= {"signed_by": signers, "refused": [record._asdict() for record in refused]}
         click.echo(msgspec.json.encode(value).decode())
     else:
         for digest, one in found.items():
@@ -262,11 +262,10 @@ async def _show(settings: Settings, as_json: bool) -> bool:
             click.echo(printable(f"# {digest}, in force in lane {where}{signed}"))
             click.echo("# its document is not to be found\n" if one is None else to_toml(one), nl=False)
     for one in refused:
-        text = f"sluice: the record policies/0/{one.offset} is not in force: {one.reason}: {one.detail}"
-        click.echo(printable(text), err=True)
+        say(f"the record policies/0/{one.offset} is not in force: {one.reason}: {one.detail}")
     without = [str(lane.lane) for lane in lanes if not lane.hash]
     if without:
-        click.echo(f"sluice: no ledger yet in lane {', '.join(without)}; a worker starts one", err=True)
+        say(f"no ledger yet in lane {', '.join(without)}; a worker starts one")
     if len(hashes) > 1:
-        click.echo("sluice: the lanes do not decide alike: a policy is on its way, or a worker is away", err=True)
+        say("the lanes do not decide alike: a policy is on its way, or a worker is away")
     return len(hashes) == 1 and not without and all(found.values())

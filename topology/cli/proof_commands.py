@@ -15,7 +15,7 @@ import msgspec
 from ...codecs.errors import DoesNotHoldError, SluiceError, UsageError
 from ..settings.files import open_plain
 from .options import broker, broker_settings, topic_prefix
-from .standard_streams import shown_name
+from .standard_streams import say, shown_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 PROGRESS_SECONDS = 2.0
 ASK_ANEW = "do not rely on it; see that file and key are the right ones, or ask for a new proof"
-
-
-# ---------------------------------------------------------------- prove
 
 
 @click.command()
@@ -91,7 +88,7 @@ def prove(
             file.write(data)
     except OSError as error:
         raise UsageError(f"the proof cannot be written: {error.strerror}", path=out) from None
-    click.echo(f"sluice: {len(data)} bytes in {out}; `sluice verify {out} --key KEY` checks them", err=True)
+    say(f"{len(data)} bytes in {out}; `sluice verify {out} --key KEY` checks them")
 
 
 def _sizes(ids: tuple[str, ...]) -> list[int]:
@@ -143,9 +140,6 @@ class _ReadingProgress:
             click.echo("\r\x1b[K", nl=False, err=True)
 
 
-# ---------------------------------------------------------------- verify
-
-
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
 @click.option("--key", "keys", metavar="KEY", multiple=True, help="Believe this verifier, or a file's; repeatable.")
@@ -170,7 +164,7 @@ def verify(file: str, keys: tuple[str, ...], policy_file: str | None, as_json: b
     if not keys and policy_file is None:
         raise UsageError("nobody is named whose signature counts", expected="--key KEY, or --policy FILE")
     verifiers = [read_verifier(key) for key in keys]
-    listed = [] if policy_file is None else listed_keys(policy_file)
+    listed = () if policy_file is None else listed_keys(policy_file)
     data = _read(file)
     try:
         shown, signers = verify_proof(parse_proof(data), verifiers, listed)
@@ -259,9 +253,6 @@ def listed_keys(policy_file: str) -> Sequence[TrustedKey]:
     return keys
 
 
-# ---------------------------------------------------------------- key
-
-
 @click.group()
 def key() -> None:
     """Keys that checkpoints and records are signed with: make one or all that a profile needs, show a verifier."""
@@ -286,10 +277,10 @@ def new(name: str, out: str) -> None:
     signer = new_signer(name)
     checkout = save_signer(signer, Path(out))
     click.echo(str(signer.verifier))
-    click.echo(f"sluice: the private key is in {out}; its verifier is what others need", err=True)
+    say(f"the private key is in {out}; its verifier is what others need")
     if checkout is not None:
         what = f"{out} lies inside the git checkout {checkout}"
-        click.echo(f"sluice: warning: {what}; a .gitignore beside it names it now, a place outside is safer", err=True)
+        say(f"warning: {what}; a .gitignore beside it names it now, a place outside is safer")
 
 
 @key.command()
@@ -331,7 +322,7 @@ def succeed(obj: dict[str, Any], old: Path, out: Path, listed_as: str | None, si
     click.echo(key_entry(entry))
     until = f', and until = "{format_time(moment)}" into that one' if moment is not None else ""
     what = f"put this beside the key {signed_by} of {name!r} in the policy{until}"
-    click.echo(f"sluice: the private key is in {out}; {what}", err=True)
+    say(f"the private key is in {out}; {what}")
 
 
 def _names(flag: str, whose: str) -> Any:
@@ -391,7 +382,7 @@ def profile(obj: dict[str, Any], folder: Path, base: str, apart: bool, **names: 
     click.echo(f"policy: {lists}")
     for one in [] if before is None else replaced(before, keys):
         what = f"{one.kind} {one.name} has a new key, since its file was gone, and {lists} listed another one"
-        click.echo(f"sluice: warning: {what}; a ledger takes it by `sluice policy apply`", err=True)
+        say(f"warning: {what}; a ledger takes it by `sluice policy apply`")
 
 
 def _write_whole(path: Path, text: str) -> None:

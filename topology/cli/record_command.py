@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 import click
 
-from ...codecs.errors import UsageError, printable
-from .standard_streams import shown_name
+from ...codecs.errors import UsageError
+from .standard_streams import say, shown_name
 
 if TYPE_CHECKING:
     from ...record import Reading, Recorded, Sink
@@ -77,9 +77,13 @@ def record(
         _record_spans(file, emitter, _sink(out, broker, url), folder, streamed)
         return
     stop = threading.Event()
+
+    def end(*_: object) -> None:
+        stop.set()
+
     if follow and file != "-":
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: stop.set())
+            signal.signal(number, end)
         events = follow_transcript(file, cast("Format | None", form), stop=stop)
     else:
         events = open_transcript(file, cast("Format | None", form))
@@ -89,7 +93,7 @@ def record(
         for one in recorder.recording("stdin" if file == "-" else Path(file).stem or "session", events):
             _tell(file, one)
             for sentence in () if isinstance(one, Problem) else one.left_out:
-                click.echo(printable(f"sluice: {shown_name(file)}: {sentence}"), err=True)
+                say(f"{shown_name(file)}: {sentence}")
     finally:
         sink.close()
     _end(file, recorder.reading)
@@ -121,13 +125,13 @@ def _tell(file: str, one: object) -> None:
     from ...record import Problem
 
     if isinstance(one, Problem):
-        click.echo(printable(f"sluice: {shown_name(file)}:{one.line}: {one.sentence}"), err=True)
+        say(f"{shown_name(file)}:{one.line}: {one.sentence}")
 
 
 def _end(file: str, reading: Reading, nothing_read: bool = False) -> None:
     """Says what was read, and ends with the status that this has."""
     nothing_read = nothing_read or reading.is_nothing
-    click.echo(printable(f"sluice: {shown_name(file)}: {reading}"), err=True)
+    say(f"{shown_name(file)}: {reading}")
     if nothing_read or reading.not_understood:
         sys.exit(2 if nothing_read else 1)
 

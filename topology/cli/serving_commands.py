@@ -14,6 +14,7 @@ from ...codecs.times import format_time, parse_duration
 from ..settings.process import now_ms
 from ..settings.settings import Settings, load_settings
 from .options import broker, door_of, log_level, topic_prefix
+from .standard_streams import say
 
 if TYPE_CHECKING:
     from ..http.sign_in import Provider
@@ -177,9 +178,9 @@ def _provider(
 
 
 SCOPES = ("ground", "check_assertion", "explain", "resources")
-"""As `mcp.server.SCOPES`, which would bring the SDK with it."""
+"""As `mcp_server.SCOPES`, which would bring the SDK with it."""
 SERVICE_SCOPES = ("emit", "read", "review", "admin")
-"""As `serve.access.SCOPES`: what `sluice serve` asks for."""
+"""As `auth_middleware.SCOPES`: what `sluice serve` asks for."""
 NEVER = "never"
 
 
@@ -293,7 +294,7 @@ def new(ctx: click.Context, tokens: Path | None, name: str, scopes: tuple[str, .
     )
     click.echo(text)
     end = ", which never ends" if made.expires_at is None else f", until {format_time(made.expires_at)}"
-    click.echo(f"sluice: token {made.id} for {', '.join(made.scopes)}{end}; it is not shown again", err=True)
+    say(f"token {made.id} for {', '.join(made.scopes)}{end}; it is not shown again")
 
 
 @token.command("list")
@@ -325,4 +326,4 @@ def revoke(ctx: click.Context, tokens: Path | None, id_: str) -> None:
     """
     from ..http.tokens import revoke as end
 
-    click.echo(f"sluice: token {end(_file(ctx, tokens), id_).id} is revoked", err=True)
+    say(f"token {end(_file(ctx, tokens), id_).id} is revoked")

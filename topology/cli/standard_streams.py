@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import io
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, TypeVar
 
 import click
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def standard_streams() -> Iterator[None]:
+def standard_streams() -> Generator[None]:
     """Has `sys.stdin` and `sys.stdout` tell what is wrong with them; at the end everything is written out.
 
     Streams that somebody has put in their place (a test's) are left alone.
@@ -66,6 +67,14 @@ def write_document(value: Any) -> None:
     text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
     sys.stdout.buffer.write("\n".join(map(escaped, text.split("\n"))).encode() + b"\n")
     sys.stdout.buffer.flush()
+
+
+def write_text(path: str, text: str, what: str) -> None:
+    """Writes a file of a person's. UsageError: it cannot be written; `what` names it in that sentence."""
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{what} cannot be written: {error.strerror}", path=path) from None
 
 
 def write_lines(lines: Iterable[str]) -> None:
@@ -178,16 +187,10 @@ def shown_name(file: str) -> str:
 
 
 def tell_repeated(number: int, line: bytes | Fault) -> None:
-    """Warns of a member that occurs twice in one object of a line that was taken.
-
-    Args:
-        number: of the line.
-        line: as it was read.
-    """
+    """Warns of a member that occurs twice in one object of a line that was taken."""
     name = None if isinstance(line, Fault) else repeated_member(line)
     if name is not None:
-        sentence = f"sluice: line {number}: the member {name!r} occurs twice in one object; the last one counts"
-        click.echo(printable(sentence), err=True)
+        say(f"line {number}: the member {name!r} occurs twice in one object; the last one counts")
 
 
 def run_filter(files: tuple[str, ...], answer: Callable[[bytes], Any | Fault]) -> None:
@@ -242,28 +245,26 @@ def ended(command: Callable[[], Any], debug: bool) -> int:
         error.show()
         return error.exit_code
     except click.ClickException as error:
-        _say(_usage(error))
+        say(_usage(error))
         return error.exit_code
     except SluiceError as error:
         if debug:
             raise
-        _say(str(error))
+        say(str(error))
         return error.exit_status
     except Exception as error:  # a stranger gets a sentence, `--debug` the traceback
         if isinstance(error, click.Abort) and not isinstance(error.__cause__, EOFError):
-            _say("interrupted")
+            say("interrupted")
             return INTERRUPTED
         if debug:
             raise
         stranger = error.__cause__ if isinstance(error, click.Abort) and error.__cause__ else error
-        _say(f"{type(stranger).__name__}: {stranger}; run again with --debug for the traceback")
+        say(f"{type(stranger).__name__}: {stranger}; run again with --debug for the traceback")
         return 1
 
 
 def run_to_its_end(work: Coroutine[Any, Any, T], seconds: float) -> T:
-    """`asyncio.run` for work whose result must not wait for what it leaves behind.
-
-    `asyncio.run` waits for every task that is left, without a bound; here they get some time (`end_what_is_left`).
+    """`asyncio.run`, which waits without a bound for every task that is left; here they get some time to end.
 
     Args:
         work: what to run.
@@ -296,7 +297,8 @@ def _usage(error: click.ClickException) -> str:
     return what if context is None else f"{what}; see {context.command_path} --help"
 
 
-def _say(sentence: str) -> None:
+def say(sentence: str) -> None:
+    """A sentence of ours on standard error."""
     click.echo(f"sluice: {printable(sentence)}", err=True)
 
 
@@ -305,7 +307,7 @@ Tell = Callable[[int, int, int], None]
 
 
 @contextmanager
-def reading(what: str) -> Iterator[Tell]:
+def reading(what: str) -> Generator[Tell]:
     """A bar on standard error while the ledger is read; also the moment between two blocks, for the collector."""
     from ..settings.process import Collector
 
@@ -324,7 +326,7 @@ def reading(what: str) -> Iterator[Tell]:
 
 
 @contextmanager
-def _bar(what: str) -> Iterator[Tell]:
+def _bar(what: str) -> Generator[Tell]:
     if not sys.stderr.isatty():
         yield lambda offset, first, end: None
         return

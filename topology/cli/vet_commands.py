@@ -8,7 +8,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -21,14 +21,13 @@ from ...codecs.errors import SluiceError, UsageError, printable
 from ..settings.process import seldom_collected
 from ..settings.settings import Settings, load_settings
 from .filter_commands import read_policy
-from .options import root, root_setting
-from .standard_streams import present, shown_name, write_escaped_line
+from .options import config_file, root, root_setting
+from .standard_streams import present, say, shown_name, write_escaped_line, write_text
 
 if TYPE_CHECKING:
-    from ...record.proposing import Proposer
     from ...record.transcripts import Format
     from ..vet.vetted_assertions import Verdict
-    from ..vet.vetting_runs import Asked, Job, Named, Read, ReadFile, Unread
+    from ..vet.vetting_runs import Asked, Job, Named, Read, ReadFile
 
 FORMATS = ("claude-code", "codex", "openhands", "swe-agent", "markdown")
 BAR_AFTER = 1.0
@@ -85,22 +84,25 @@ def vet(
         sluice vet README.md --proposer file:proposals.jsonl
         sluice vet session.jsonl --json | jq 'select(.status == "contradicted") | .statement'
     """
+    from ...record.proposing import proposer_of
+    from ..observers.observer_registry import now
     from ..observers.roots import Roots
     from ..vet.sources import roots_around
-    from ..vet.vetted_assertions import CONTRADICTED, Tally
+    from ..vet.vetted_assertions import CONTRADICTED, Tally, lines, page, print_table
     from ..vet.vetting import VETTING_POLICY
     from ..vet.vetting_runs import Asked, Job, ReadFile, Running, Unread, processes_for
 
     if last and every:
         raise UsageError("--last and --all contradict each other")
     flag = root_setting(roots) or (None if _configured(ctx) else roots_around(Path.cwd()))
-    settings = load_settings((ctx.obj or {}).get("config_file"), {"root": flag, "proposer": proposer})
+    settings = load_settings(config_file(ctx), {"root": flag, "proposer": proposer})
     if broker is not None and proposer is not None:
         raise UsageError("--broker judges nothing, and --proposer proposes what is judged")
     Roots.of(settings.root).check()
     policy = VETTING_POLICY if policy_file is None else read_policy(policy_file, settings)
     names = files or (_newest(),)
-    job = Job([_named(name, form) for name in names], settings, policy, last, _proposer(settings))
+    asked = None if settings.proposer is None else proposer_of(settings.proposer, now)
+    job = Job([_named(name, form) for name in names], settings, policy, last, asked)
     if broker is not None:
         _send(job, broker)
         return
@@ -112,7 +114,7 @@ def vet(
                 _tell(one, settings.proposer or "")
                 continue
             if isinstance(one, Unread):
-                _report(one)
+                say(f"{one.name}:{one.line}: {one.sentence}")
                 is_unread = is_unread or one.nothing_read
                 continue
             if isinstance(one, ReadFile):
@@ -129,12 +131,12 @@ def vet(
                     kept.append(verdict.slim())
     sys.stdout.buffer.flush()
     if html is not None:
-        _write_page(html, kept, ", ".join(Path(name).name for name in names))
+        write_text(html, page(kept, ", ".join(Path(name).name for name in names)), "the page")
     if as_json:
         for line in tally.lines():
-            click.echo(printable(f"sluice: {line}"), err=True)
+            say(line)
     else:
-        _show(kept)
+        present(partial(print_table, kept), lines(kept))
     is_unread = is_unread or tally.saw_nothing
     if contradicted or is_unread:
         sys.exit(1 if contradicted else 2)
@@ -142,7 +144,7 @@ def vet(
 
 def _configured(ctx: click.Context) -> bool:
     """Whether a root is configured, in the file or the environment."""
-    return load_settings((ctx.obj or {}).get("config_file"), {}).root != Settings().root
+    return load_settings(config_file(ctx), {}).root != Settings().root
 
 
 def _newest() -> str:
@@ -155,16 +157,12 @@ def _newest() -> str:
         raise UsageError(
             "no session of Claude Code or Codex was found for this directory", path=str(here), hint="name a FILE"
         )
-    click.echo(printable(f"sluice: the session {found}"), err=True)
+    say(f"the session {found}")
     return str(found)
 
 
 def _named(name: str, form: str | None) -> Named:
-    """A file and what it is.
-
-    Raises:
-        UsageError: it cannot be opened, or is of no known format.
-    """
+    """A file and what it is. UsageError: it cannot be opened, or is of no known format."""
     from ...record.transcripts import detect
     from ..vet.sources import STANDARD_INPUT, demand_readable, is_answer
     from ..vet.vetting_runs import Named
@@ -181,42 +179,20 @@ def _named(name: str, form: str | None) -> Named:
 
 def _tell_left_out(name: str, left_out: Sequence[str]) -> None:
     for sentence in left_out:
-        click.echo(printable(f"sluice: {shown_name(name)}: {sentence}"), err=True)
-
-
-def _report(one: Unread) -> None:
-    click.echo(printable(f"sluice: {one.name}:{one.line}: {one.sentence}"), err=True)
+        say(f"{shown_name(name)}: {sentence}")
 
 
 def _told(one: ReadFile, statements: int) -> bool:
-    """Says what was read of a transcript, and whether that is nothing.
-
-    Args:
-        one: of this or another process.
-        statements: that were judged, by all of them.
-    """
+    """Says what was read of a transcript, of which so many statements were judged, and whether that is nothing."""
     one.reading.statements = statements
-    click.echo(printable(f"sluice: {shown_name(one.name)}: {one.reading}"), err=True)
+    say(f"{shown_name(one.name)}: {one.reading}")
     return one.reading.is_nothing
-
-
-def _proposer(settings: Settings) -> Proposer | None:
-    """The proposer that is set.
-
-    Raises:
-        UsageError: there is no such one, or its file cannot be read.
-    """
-    from ...record.proposing import proposer_of
-    from ..observers.observer_registry import now
-
-    return None if settings.proposer is None else proposer_of(settings.proposer, now)
 
 
 def _tell(asked: Asked, proposer: str) -> None:
     statements = "1 statement goes" if asked.number == 1 else f"{asked.number} statements go"
-    for line in (f"{statements} to the proposer {proposer}", asked.left_out):
-        if line:
-            click.echo(printable(f"sluice: {line}"), err=True)
+    for line in filter(None, (f"{statements} to the proposer {proposer}", asked.left_out)):
+        say(line)
 
 
 def _send(job: Job, broker: str) -> None:
@@ -231,7 +207,7 @@ def _send(job: Job, broker: str) -> None:
     ):
         for one in told(job, instruments):
             if isinstance(one, Unread):
-                _report(one)
+                say(f"{one.name}:{one.line}: {one.sentence}")
             elif isinstance(one, ReadFile):
                 is_unread = _told(one, one.reading.statements) or is_unread
             else:
@@ -239,24 +215,9 @@ def _send(job: Job, broker: str) -> None:
                 for recorded in one.emissions:
                     sink.put(recorded)
                     number += 1
-    click.echo(f"sluice: {number} emission{'' if number == 1 else 's'} sent to {printable(broker)}", err=True)
+    say(f"{number} emission{'' if number == 1 else 's'} sent to {printable(broker)}")
     if is_unread:
         sys.exit(2)
-
-
-def _write_page(path: str, verdicts: Sequence[Verdict], name: str) -> None:
-    from ..vet.vetted_assertions import page
-
-    try:
-        Path(path).write_text(page(verdicts, name), "utf-8")
-    except OSError as error:
-        raise UsageError(f"the page cannot be written: {error.strerror}", path=path) from None
-
-
-def _show(verdicts: Sequence[Verdict]) -> None:
-    from ..vet import vetted_assertions
-
-    present(partial(vetted_assertions.print_table, verdicts), vetted_assertions.lines(verdicts))
 
 
 def _size(job: Job) -> int | None:
@@ -266,12 +227,8 @@ def _size(job: Job) -> int | None:
 
 
 @contextmanager
-def _progress(total: int | None) -> Iterator[Read]:
-    """On standard error a bar once it takes longer than a second, or without a terminal a line every few seconds.
-
-    Args:
-        total: bytes to read.
-    """
+def _progress(total: int | None) -> Generator[Read]:
+    """On standard error a bar once it takes longer than a second, or without a terminal a line every few seconds."""
     if not sys.stderr.isatty():
         with _lines(total) as read:
             yield read
@@ -291,7 +248,7 @@ def _progress(total: int | None) -> Iterator[Read]:
 
 
 @contextmanager
-def _lines(total: int | None) -> Iterator[Read]:
+def _lines(total: int | None) -> Generator[Read]:
     began, ended, been = time.monotonic(), threading.Event(), 0
 
     def read(size: int) -> None:
@@ -301,7 +258,7 @@ def _lines(total: int | None) -> Iterator[Read]:
     def tell() -> None:
         while not ended.wait(TELL_SECONDS):
             share = f", {100 * been // total}% read" if total else ""
-            click.echo(f"sluice: vetting for {time.monotonic() - began:.0f} s{share}", err=True)
+            say(f"vetting for {time.monotonic() - began:.0f} s{share}")
 
     telling = threading.Thread(target=tell, daemon=True)
     telling.start()
@@ -365,16 +322,16 @@ def hook(
         from ..vet.hook import MAX_INPUT, answer_to
         from ..vet.vetting import VETTING_POLICY
 
-        config = (ctx.obj or {}).get("config_file")
+        config = config_file(ctx)
         settings = load_settings(config, {"root": root_setting(roots)}) if roots else None
         policy = VETTING_POLICY if policy_file is None else read_policy(policy_file, settings)
         data = sys.stdin.buffer.read(MAX_INPUT + 1)
         answer = answer_to(data, settings, policy, budget=budget, unsupported=unsupported, agent=KNOWN[agent])
     except SluiceError as error:  # an exit status of 2 would hold the agent up
-        click.echo(printable(f"sluice: {error}"), err=True)
+        say(f"{error}")
         return
     if answer.sentence:
-        click.echo(printable(f"sluice: {answer.sentence}"), err=True)
+        say(f"{answer.sentence}")
     if answer.document is not None:
         sys.stdout.buffer.write(msgspec.json.encode(answer.document) + b"\n")
         sys.stdout.buffer.flush()
@@ -396,7 +353,7 @@ def _install(
     seconds = math.ceil(budget) + SPARE_SECONDS
     change = change_of(Path(checkout_of(Path.cwd())), shlex.join(command), seconds, KNOWN[agent])
     if change.text is None:
-        click.echo(printable(f"sluice: the hook is in {change.path} already"), err=True)
+        say(f"the hook is in {change.path} already")
         return
     for line in change.difference.splitlines():
         click.echo(escaped(line))
@@ -408,11 +365,11 @@ def _install(
                 "nothing was written, since nobody answered", hint="--yes writes without asking"
             ) from abort
         if not agreed:
-            click.echo("sluice: nothing was written", err=True)
+            say("nothing was written")
             return
     write(change)
     if shutil.which("sluice") is None:
-        click.echo("sluice: warning: `sluice` is not on the PATH here; the agent needs it on its own", err=True)
-    click.echo(printable(f"sluice: written to {change.path}"), err=True)
+        say("warning: `sluice` is not on the PATH here; the agent needs it on its own")
+    say(f"written to {change.path}")
     if KNOWN[agent].afterwards:
-        click.echo(f"sluice: {KNOWN[agent].afterwards}", err=True)
+        say(f"{KNOWN[agent].afterwards}")

@@ -16,6 +16,7 @@ from ..kafka.local_broker import RealBroker, RealCluster
 from ..settings.settings import Settings, load_settings
 from .options import broker, broker_settings, log_level, partitions, replication, retention, topic_prefix
 from .policy_command import policy_of, policy_text
+from .standard_streams import say
 
 if TYPE_CHECKING:
     from ...streams.policy.policy import Policy
@@ -87,16 +88,13 @@ def _run_several(data: str | None, port: int | None, nodes: int) -> None:
     with RealCluster(data, port, count=nodes) as kafka:
         click.echo(kafka.address)
         for number, node in kafka.nodes.items():
-            click.echo(f"sluice: node {number} is process {node.pid} at {node.address}", err=True)
+            say(f"node {number} is process {node.pid} at {node.address}")
         running = kafka.running
         while kafka.has_quorum:
             time.sleep(LOOK_SECONDS)
             for number in set(running) - set(kafka.running):
-                click.echo(
-                    f"sluice: node {number} has ended by itself: {kafka.nodes[number].complaint()}; "
-                    f"{len(kafka.running)} of {nodes} run",
-                    err=True,
-                )
+                complaint = kafka.nodes[number].complaint()
+                say(f"node {number} has ended by itself: {complaint}; {len(kafka.running)} of {nodes} run")
             running = kafka.running
         raise UnreachableError("Apache Kafka has ended by itself: too few of its nodes run")
 
@@ -131,9 +129,9 @@ def create(obj: dict[str, Any], retentions: tuple[str, ...], **flags: Any) -> No
         click.echo(name)
     changed = asyncio.run(topics.keep_topics(settings))
     for name in changed:
-        click.echo(f"sluice: {name} has another retention now", err=True)
+        say(f"{name} has another retention now")
     rest = "what else was there" if changed else "what was there"
-    click.echo(f"sluice: {len(made)} of {len(topics.TOPICS)} topics made; {rest} is left as it is", err=True)
+    say(f"{len(made)} of {len(topics.TOPICS)} topics made; {rest} is left as it is")
 
 
 @topics.command()
@@ -160,7 +158,7 @@ def check(obj: dict[str, Any], retentions: tuple[str, ...], **flags: Any) -> Non
         click.echo(difference)
     if differences:
         sys.exit(1)
-    click.echo("sluice: the topics are as declared", err=True)
+    say("the topics are as declared")
 
 
 @topics.command()
@@ -210,7 +208,7 @@ def adopt(obj: dict[str, Any], topic: str, key: str | None, **flags: Any) -> Non
     signer = None if key is None else load_signer(Path(key))
     for one in asyncio.run(topic_repair.adopt(settings, topic, signer)):
         click.echo(f"{one.topic} {one.was} {one.id}")
-    click.echo("sluice: written; each lane that has refused the topic takes it in with its next block", err=True)
+    say("written; each lane that has refused the topic takes it in with its next block")
 
 
 @topics.command()
@@ -237,7 +235,7 @@ def drain(obj: dict[str, Any], **flags: Any) -> None:
             moved += one.records
         return moved
 
-    click.echo(f"sluice: {asyncio.run(run())} records moved to partitions that lanes read", err=True)
+    say(f"{asyncio.run(run())} records moved to partitions that lanes read")
 
 
 def _settings(obj: dict[str, Any], retentions: tuple[str, ...], flags: dict[str, Any]) -> Settings:

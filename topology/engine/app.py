@@ -41,7 +41,7 @@ from .interfaces import Fold, Meter
 from .lane import Lane
 from .lane_control import INITIAL_LIMIT, ConcurrencyLimiter
 from .lanes import Lanes
-from .ledger import ledger_of
+from .ledger import KafkaLedger
 from .policies import Exposures, PolicyFeed
 from .replay import Restored
 from .restore import Standby, Standbys
@@ -60,12 +60,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 async def supervised(name: str, run: Callable[[], Awaitable[None]]) -> None:
-    """Runs something again and again until cancelled, with a pause after each end.
-
-    Args:
-        name: what it does, as the log calls it.
-        run: begins it anew.
-    """
+    """Runs something again and again until cancelled, with a pause after each end; `name` is what the log calls it."""
     task: Any = asyncio.current_task()
     loop, pause = asyncio.get_running_loop(), FIRST_SECONDS
     while True:
@@ -120,49 +115,36 @@ class App(faust.App):
     """Faust's app with the lanes.
 
     Attributes:
-        lanes: the lanes that are assigned to this worker.
         physical, logical: the inputs' names on the broker by their logical ones, and back.
-        folds: what folds each input, by logical name.
-        exactly_once: whether inputs are read committed, and blocks written in transactions.
-        settings: as loaded.
         fetch_bytes: how many bytes of one partition come in one answer at the most.
-        standbys: by fold, the lanes that this worker only follows.
-        policy: what new ledgers start with.
-        identities: the group, and which ledgers these are.
         signer: signs the lanes' claims and checkpoints; None before the start, and where there is no key.
-        trust: whose checkpoints count; None where there are to be none.
-        tips: by fold, the newest checkpoint known of every lane.
-        policies: those that were applied, for the lanes.
         watched, watch: the logical names of the lane group's topics by their full ones, and what is seen of them.
-        ledgers: the ledgers' logical names.
-        log_bounds: asks where inputs and checkpoints begin and end.
-        readers: read ledgers and checkpoints for the lanes.
         on_crashed: told, in the app's loop, why Faust or a lane has given up.
     """
 
     BootStrategy = _Boot
     logger = FAUST_LOG
 
-    lanes: Lanes
-    standbys: Mapping[str, Standbys]
+    lanes: Lanes  # the lanes that are assigned to this worker
+    standbys: Mapping[str, Standbys]  # by fold, the lanes that this worker only follows
     physical: dict[str, str]
     logical: dict[str, str]
-    folds: dict[str, Fold]
-    exactly_once: bool
-    settings: Settings
+    folds: dict[str, Fold]  # what folds each input, by logical name
+    exactly_once: bool  # whether inputs are read committed, and blocks written in transactions
+    settings: Settings  # as loaded
     fetch_bytes: int
-    tips: Mapping[str, Tips]
-    policies: PolicyFeed
+    tips: Mapping[str, Tips]  # by fold, the newest checkpoint known of every lane
+    policies: PolicyFeed  # those that were applied, for the lanes
     watched: dict[str, str]
     watch: Watch
-    ledgers: Sequence[str]
-    policy: Policy
-    identities: Identities
+    ledgers: Sequence[str]  # the ledgers' logical names
+    policy: Policy  # what new ledgers start with
+    identities: Identities  # the group, and which ledgers these are
     retentions: Retentions
-    log_bounds: LogBounds
-    readers: ReaderPool
+    log_bounds: LogBounds  # asks where inputs and checkpoints begin and end
+    readers: ReaderPool  # read ledgers and checkpoints for the lanes
     signer: Signer | None = None
-    trust: Trust | None = None
+    trust: Trust | None = None  # whose checkpoints count; None where there are to be none
     on_crashed: Callable[[BaseException], None] | None = None
     _following: tuple[asyncio.Task[None], ...] = ()
 
@@ -189,7 +171,7 @@ class App(faust.App):
         await super().on_start()
 
     def _follow(self) -> None:
-        """Follows policies and checkpoints from now on, whatever ends one of them in between (supervising.py)."""
+        """Follows policies and checkpoints from now on, whatever ends one of them in between."""
         following: dict[str, Callable[[], Awaitable[None]]] = {"policies-follow": self.policies.run}
         if self.signer is not None and self.settings.checkpoint_interval:
             following["retentions-follow"] = self.retentions.follow
@@ -303,7 +285,7 @@ def create_app(
         store="memory://",
         topic_disable_leader=True,
         topic_allow_declare=False,
-        web_enabled=False,  # a small one of our own tells what probes need, and no more (web.py)
+        web_enabled=False,  # a small one of our own tells what probes need, and no more (probe_server.py)
         value_serializer="raw",
         key_serializer="raw",
     )
@@ -370,7 +352,15 @@ def create_app(
             number,
             settings.partitions,
             fold=fold,
-            ledger=ledger_of(settings, fold, number, known.id_of(settings, fold.ledger), clients, app.readers.reader),
+            ledger=KafkaLedger(
+                settings,
+                number,
+                fold.ledger,
+                fold.name,
+                known.id_of(settings, fold.ledger),
+                clients,
+                app.readers.reader,
+            ),
             identity=known.of(settings, fold.ledger),
             inputs=cast(LaneConsumer, app.consumer),
             policy=document,

@@ -74,12 +74,7 @@ class ChainHead(NamedTuple):
         )
 
     def demand_next(self, block: Block, lane: int, lanes: int) -> None:
-        """Demands that this block continues the chain.
-
-        Args:
-            block: the next one of the ledger.
-            lane: whose ledger it is.
-            lanes: how many lanes the ledger has.
+        """Demands that this block continues the chain of lane number `lane` of `lanes`.
 
         Raises:
             DoesNotHoldError: it does not; the sentence says in what.
@@ -127,11 +122,10 @@ def ids_of(header: Header) -> Mapping[str, str]:
 
 
 def another_ledger(block: Block, ledger_id: str, app_id: str) -> str | None:
-    """What a block has to name as its ledger and the application before; None where it does, or names none.
+    """Returns what a block has to name as its ledger and the application before, by those named before it; None where
+    it does.
 
-    Args:
-        block: the next one of the chain.
-        ledger_id, app_id: as named before it; empty where none is.
+    `ledger_id` and `app_id` are empty where none was named.
 
     Raises:
         DoesNotHoldError: it names a ledger in another form.
@@ -146,26 +140,20 @@ def another_ledger(block: Block, ledger_id: str, app_id: str) -> str | None:
 
 
 def not_the_same(source: Source, ids: Mapping[str, str], adopted: Mapping[str, str]) -> str | None:
-    """The id that a block has to name for one of its inputs; None where it does.
+    """Returns the id that a block has to name for its input `source`; None where it does.
 
-    The first block that names an id may name any. After that only an adoption changes it.
-
-    Args:
-        source: of the block.
-        ids: by topic, of the block before.
-        adopted: by topic, what the block before has adopted.
+    The first block that names an id may name any. After that only an adoption changes it: `ids` are those of the block
+    before, `adopted` what it has adopted, by topic.
     """
     expected = adopted.get(source.topic) or ids.get(source.topic) or source.id
     return None if source.id == expected else expected
 
 
 def demand_version(ledger: str, own: str, path: str = "") -> None:
-    """That the fold that wrote a block is not a later one than ours: we could not decide as it would.
+    """Demands that the fold that wrote a block (`ledger`) is not a later one than `own`: we could not decide as it
+    would.
 
-    Args:
-        ledger: as its header names it.
-        own: the newest that we fold.
-        path: which block it is, for the sentence.
+    `path` is the block, for the sentence.
 
     Raises:
         LaterVersionError: it is.
@@ -174,18 +162,12 @@ def demand_version(ledger: str, own: str, path: str = "") -> None:
 
 
 class NewBlock(NamedTuple):
-    """A block that was sealed and folded.
-
-    Attributes:
-        data: its bytes for the ledger.
-        outputs: what it was folded to.
-        head: the chain's head once it stands in the ledger.
-    """
+    """A block that was sealed and folded."""
 
     block: Block
-    data: bytes
-    outputs: list[Output]
-    head: ChainHead
+    data: bytes  # its bytes for the ledger
+    outputs: list[Output]  # what it was folded to
+    head: ChainHead  # the chain's head once it stands in the ledger
 
 
 class BlockBuilder:
@@ -268,13 +250,7 @@ class BlockBuilder:
         return NewBlock(block, data, outputs, self.head)
 
     def add(self, time: int, watermark: int, events: Sequence[Event] = ()) -> NewBlock:
-        """Closes the next block with these events, and folds it.
-
-        Args:
-            time: of the block, Unix ms.
-            watermark: of the block, Unix ms.
-            events: of the block, in order.
-        """
+        """Closes the next block with these events, at `time` and `watermark` (Unix ms), and folds it."""
         return self.close(self.header(time, watermark, events), events)
 
     def start(self, time: int, document: bytes) -> NewBlock:

@@ -53,12 +53,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Retentions:
-    """The `retention.ms` of output topics, asked for once a minute at least.
-
-    Args:
-        settings: the broker, and the interval of checkpoints.
-        topics: their logical names.
-    """
+    """The `retention.ms` of output topics, by their logical names, asked for once a minute at least."""
 
     def __init__(self, settings: Settings, topics: Collection[str]) -> None:
         self._settings, self._topics = settings, topics
@@ -74,11 +69,7 @@ class Retentions:
             return
 
     def of(self, topics: Collection[str]) -> Sequence[tuple[str, int]]:
-        """What the broker said last of these topics (ms; -1: for ever), in their order; none of one it says nothing of.
-
-        Args:
-            topics: their logical names.
-        """
+        """Returns what the broker said last of these topics (ms; -1: for ever), in their order."""
         return [(topic, self._known[topic]) for topic in topics if topic in self._known]
 
     async def follow(self) -> None:
@@ -108,25 +99,19 @@ Wanted = Callable[[bytes | None], bool]
 
 
 def origin_of(settings: Settings, lane: int, ledger: str = "ledger", ledger_id: str = "") -> str:
-    """The name of a lane's log (`codecs.checkpoints.origin`).
+    """Returns the name of a lane's log (`codecs.checkpoints.origin`).
 
-    Args:
-        settings: with the topics' prefix.
-        lane: the lane's number.
-        ledger: the ledger topic's logical name.
-        ledger_id: of the ledger; empty: its topic's full name.
+    The topic's full name (of the logical name `ledger`, under the prefix in `settings`) stands in for an empty
+    `ledger_id`; `lane` is the partition number.
     """
     name = topic_name(settings, ledger)
     return origin(ledger_id or name, name, lane)
 
 
 def read_checkpoint(value: bytes | None, log_name: str, trust: Trust | None = None) -> Checkpoint:
-    """A lane's checkpoint, of a record's value.
+    """Returns the checkpoint in a record's `value`, which must be of the log `log_name`.
 
-    Args:
-        value: a note.
-        log_name: the lane's origin.
-        trust: who has to have signed it; None: its signatures are not looked at.
+    Its signatures are checked where `trust` is given.
 
     Raises:
         DoesNotHoldError: it is none, or another log's, or signed by nobody whose key is known.
@@ -174,31 +159,21 @@ class Checkpoints:
 
     def __init__(
         self,
-        signer: Signer,
-        log_name: str,
-        lane: int,
-        tips: Tips,
-        every: float,
+        signer: Signer,  # signs them
+        log_name: str,  # the origin that they name
+        lane: int,  # whose they are
+        tips: Tips,  # the other lanes', and where this lane's are told
+        every: float,  # seconds between two, while there is news
         last: Callable[[Wanted], Awaitable[object]],
-        clock: Callable[[], float] = monotonic,
-        trust: Trust | None = None,
-        topic: str = TOPIC,
-        retentions: Retentions | None = None,
-        outputs: Collection[str] = (),
+        clock: Callable[[], float] = monotonic,  # never goes back, in seconds
+        trust: Trust | None = None,  # whose checkpoints count; None: only the signer's
+        topic: str = TOPIC,  # the logical name of that which they are written to
+        retentions: Retentions | None = None,  # how long topics keep records; None: no checkpoint says it
+        outputs: Collection[str] = (),  # the logical names of those of which checkpoints say it
     ) -> None:
         """
         Args:
-            signer: signs them.
-            log_name: the origin that they name.
-            lane: whose they are.
-            tips: the other lanes', and where this lane's are told.
-            every: seconds between two, while there is news.
             last: asks about the committed records' values, the newest first, until it is told yes.
-            clock: never goes back, in seconds.
-            trust: whose checkpoints count; None: only the signer's.
-            topic: the logical name of that which they are written to.
-            retentions: how long topics keep records; None: no checkpoint says it.
-            outputs: the logical names of those of which checkpoints say it.
         """
         self._signer, self._name, self._lane, self._topic = signer, log_name, lane, topic
         self._tips, self._every, self._find, self._clock = tips, every, last, clock
@@ -382,20 +357,11 @@ def checkpoints_of(
     log_bounds: LogBounds | None = None,
     readers: ReaderPool | None = None,
 ) -> Checkpoints:
-    """The `Checkpoints` of a lane, on the broker of these settings.
+    """Returns the `Checkpoints` of a lane, on the broker of these settings.
 
-    Args:
-        settings: the broker, and the interval of checkpoints.
-        signer: that signs them.
-        lane: the lane's number.
-        tips: the newest checkpoints that are known of every lane; each checkpoint names them.
-        trust: who has to have signed earlier checkpoints; None: their signatures are not looked at.
-        ledger: the ledger topic's logical name.
-        topic: the checkpoint topic's logical name.
-        ledger_id: as for `origin_of`.
-        retentions, outputs: as for `Checkpoints`.
-        readers: read them; None: a consumer each time.
-        log_bounds: says, for less than a consumer costs, where a lane has no checkpoint yet.
+    `ledger` and `topic` are the logical names of the ledger and the checkpoints. `log_bounds` tells, for less than a
+    consumer costs, where a lane has no checkpoint yet; `readers` read them (None: a consumer each time). The others are
+    as for `Checkpoints` and `origin_of`.
     """
     partition = TopicPartition(topic_name(settings, topic), lane)
     reader = None if readers is None else readers.reader
@@ -420,15 +386,10 @@ def checkpoints_of(
 async def follow(
     settings: Settings, tips: Tips, trust: Trust, ledger: str = "ledger", topic: str = TOPIC, ledger_id: str = ""
 ) -> None:
-    """Reads the checkpoints of every lane of a ledger, until cancelled. While no broker answers it tries again.
+    """Reads the checkpoints of every lane of a ledger into `tips`, until cancelled. While no broker answers it tries
+    again.
 
-    Args:
-        settings: the broker.
-        tips: where the newest checkpoint of each lane is kept.
-        trust: who has to have signed them.
-        ledger: the ledger topic's logical name.
-        topic: the checkpoint topic's logical name.
-        ledger_id: as for `origin_of`.
+    `trust` says who has to have signed them; `ledger` and `topic` are logical names; `ledger_id` is as for `origin_of`.
     """
     names = [origin_of(settings, lane, ledger, ledger_id) for lane in range(settings.partitions)]
     while True:
@@ -466,12 +427,10 @@ ENDS_SECONDS: Final = 10.0
 
 
 async def worker_key(settings: Settings, policy: Policy, ledger_id: str) -> Signer | None:
-    """The worker's key, made where there is none and the ledger has no checkpoint; None where none can be made.
+    """Returns the worker's key, made where there is none and the ledger has no checkpoint; None where none can be made.
 
-    Args:
-        settings: the key's file, and the broker.
-        policy: of the worker's file; what the ledger has in force counts as well.
-        ledger_id: of the adjudicating ledger.
+    `policy` is that of the worker's file; what the ledger (`ledger_id`, the adjudicating one) has in force counts as
+    well.
 
     Raises:
         UsageError: the key cannot be read; or another one has signed the ledger's checkpoints, and no policy lists this

@@ -32,23 +32,17 @@ class Judgement(NamedTuple):
     """Whose clocks are wrong, as far as it is known.
 
     Attributes:
-        worker: whether it is this worker's.
         brokers: those that differ, by how many milliseconds this worker is ahead of each; empty where it is the
             worker's.
-        ahead: of the broker that this worker differs from least among those that it differs from; 0 for none.
     """
 
-    worker: bool
+    worker: bool  # whether it is this worker's
     brokers: Mapping[int, int]
-    ahead: int
+    ahead: int  # of the broker that this worker differs from least among those that it differs from; 0 for none
 
 
 class ClockFence:
-    """What the brokers of one worker last said of the time.
-
-    Args:
-        max_skew: of the policy, milliseconds.
-    """
+    """What the brokers of one worker last said of the time; `max_skew` is the policy's, in milliseconds."""
 
     def __init__(self, max_skew: int) -> None:
         self.max_skew = max(max_skew, LEAST_SKEW)
@@ -77,7 +71,7 @@ class ClockFence:
         ahead = self.ahead(node, now)
         return ahead is not None and abs(ahead) > self.max_skew
 
-    def judge(self, now: Clock) -> Judgement:
+    def evaluate(self, now: Clock) -> Judgement:
         """Which clocks are wrong, by all that the brokers have told."""
         differing = {
             node: ahead for node in self._times if (ahead := self.ahead(node, now)) is not None and self._is_far(ahead)
@@ -103,12 +97,8 @@ class WrongClockError(DoesNotHoldError):
 
 
 class Clocks:
-    """The wall clock of a worker, and what its brokers say of it.
-
-    Args:
-        fence: what the brokers have said.
-        ask: asks every broker that can be reached.
-        wall, monotonic: the two clocks, milliseconds.
+    """The wall clock of a worker, and what its brokers say of it: `ask` asks each that can be reached; clocks are in
+    ms.
     """
 
     def __init__(
@@ -135,16 +125,15 @@ class Clocks:
         self.fence.add_times([BrokerTime(node, appended_at, sent, self.monotonic())])
 
     async def demand(self, node: int | None) -> None:
-        """That the wall clock may name the time of a block; asks the brokers where there is doubt.
+        """Demands that the wall clock may name the time of a block; asks the brokers where there is doubt.
 
-        Args:
-            node: the broker that takes the block; None where that is not known.
+        `node` is the broker that takes the block; None where that is not known.
 
         Raises:
             WrongClockError: this worker's clock is the wrong one.
         """
         now = self.now
-        doubts = self.fence.judge(now).worker if node is None else self.fence.doubts(node, now)
+        doubts = self.fence.evaluate(now).worker if node is None else self.fence.doubts(node, now)
         if not doubts:
             return
         judged = await self._judged()
@@ -152,11 +141,7 @@ class Clocks:
             raise self._sentence(judged)
 
     async def wait(self, pause: float = ASK_SECONDS) -> None:
-        """Waits until this worker's clock agrees with most brokers.
-
-        Args:
-            pause: seconds until they are asked again; it doubles, up to a minute.
-        """
+        """Waits until this worker's clock agrees with most brokers; `pause` (seconds) doubles, up to a minute."""
         while (judged := await self._judged()).worker:
             self._warn(str(self._sentence(judged)))
             await asyncio.sleep(pause)
@@ -168,7 +153,7 @@ class Clocks:
             if before is None or self.monotonic() - before >= ASK_SECONDS * 1000:
                 self.fence.add_times(await self._ask())
                 self._asked_at = self.monotonic()
-        judged = self.fence.judge(self.now)
+        judged = self.fence.evaluate(self.now)
         for node, ahead in judged.brokers.items():
             self._warn(f"the clock of broker {node} is wrong: its partitions go on", ahead_of_it=ahead)
         return judged
@@ -201,7 +186,7 @@ class Skew:
         self.milliseconds = 0
         self._reported_at = 0.0
 
-    def judge(self, now: int, appended_at: int | None) -> None:
+    def update(self, now: int, appended_at: int | None) -> None:
         """A block was written: the broker gave it the time `appended_at`, if it tells one, and here it is `now`."""
         if appended_at is None:
             return

@@ -91,9 +91,6 @@ class Manifest(msgspec.Struct, kw_only=True):
     """What an export says of itself.
 
     Attributes:
-        ended_at: when all of it had been read; empty: about when it began, `exported_at`.
-        ranges: what is kept, by logical topic, a pair for each lane.
-        settled: as in `Cut`; a topic that is not named is settled to its end.
         files: SHA-256 of each file, 64 hex digits, by its name; of a file that is not named nothing is known.
     """
 
@@ -103,9 +100,9 @@ class Manifest(msgspec.Struct, kw_only=True):
     ledger: str
     lanes: int
     exported_at: str
-    ended_at: str = ""
-    ranges: dict[str, list[tuple[int, int]]]
-    settled: dict[str, list[int]] = {}
+    ended_at: str = ""  # when all of it had been read; empty: about when it began, `exported_at`
+    ranges: dict[str, list[tuple[int, int]]]  # what is kept, by logical topic, a pair for each lane
+    settled: dict[str, list[int]] = {}  # as in `Cut`; a topic that is not named is settled to its end
     files: dict[str, str] = {}
 
 
@@ -114,10 +111,7 @@ def _no_export(folder: Path, why: str) -> UsageError:
 
 
 def _unfit(manifest: Manifest) -> str:
-    """Why the numbers of a manifest name no export, or empty: what is read is sized by them, and anybody may write one.
-
-    So there are as many lanes as the manifest has ranges, and memory grows with the file that is there.
-    """
+    """Why the numbers of a manifest name no export, or empty: they size what is read, and anybody may write one."""
     lanes = manifest.lanes
     if len(manifest.ranges.get("ledger", ())) != lanes:
         return f"names {lanes} lanes, and ranges of the ledger for {len(manifest.ranges.get('ledger', ()))}"
@@ -141,12 +135,7 @@ class NotRegularError(Exception):
 
 
 def _open(path: Path) -> FileIO:
-    """A regular file, for reading. To open a pipe would wait for who writes to it: so nothing is waited for.
-
-    Raises:
-        NotRegularError: it is none.
-        OSError: it cannot be opened.
-    """
+    """Opens a regular file for reading, or raises NotRegularError; to open a pipe would wait for who writes to it."""
     try:
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
@@ -187,11 +176,7 @@ class FolderLogs:
         self._demand_files()
 
     def _demand_files(self) -> None:
-        """Refuses at once what would keep a reader waiting, or has no end; what is not there is told when it is read.
-
-        Raises:
-            UsageError: one of the files is no regular file.
-        """
+        """Refuses at once a file that is no regular one; what is not there is told when it is read."""
         lanes = range(self.lanes)
         for name in (file_name(topic, lane) for lane in lanes for topic in (*AUDITED, *LATER)):
             try:
@@ -242,16 +227,6 @@ def file_name(topic: str, lane: int) -> str:
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Stored).decode
-
-
-def read_records(file: BinaryIO) -> Iterator[Stored]:
-    """The records of an export's file.
-
-    Raises:
-        DoesNotHoldError: it is cut short or damaged.
-    """
-    for batch in _batches(file, file.name, lambda _: None):
-        yield from batch
 
 
 def read_batches(path: Path, digest: str | None = None) -> Iterator[list[Stored]]:
@@ -336,18 +311,13 @@ class Writing:
 
     def write(self, records: list[Stored]) -> None:
         """Appends records."""
-        for part in _framed(records):
+        for part in framed(records):
             self._hash.update(part)
             self._file.write(part)
 
 
-def _framed(records: list[Stored]) -> Iterator[bytes]:
+def framed(records: list[Stored]) -> Iterator[bytes]:
+    """The bytes of records in an export's file, some at a time."""
     for first in range(0, len(records), 256):
         packed = [_encode(record) for record in islice(records, first, first + 256)]
         yield b"".join([part for one in packed for part in (_LENGTH.pack(len(one)), one)])
-
-
-def write_record(file: BinaryIO, record: Stored) -> None:
-    """Appends a record to an export's file."""
-    raw = _encode(record)
-    file.write(_LENGTH.pack(len(raw)) + raw)

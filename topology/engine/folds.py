@@ -56,14 +56,14 @@ class Declares(Protocol):
     def produces(self) -> Categories: ...
 
 
-def demand_grounded(agents: Iterable[Declares], sources: Collection[str] = SOURCES) -> None:
+def demand_grounded(agents: Iterable[Declares]) -> None:
     """That every output that is declared grounded can be reached from a source.
 
     Raises:
         UngroundedReturn: one cannot; it names the agent and the topic.
     """
     agents = list(agents)
-    grounded = set(sources)
+    grounded = set(SOURCES)
     grew = True
     while grew:
         found = {topic for agent in agents if _reaches(agent, grounded) for topic in _claimed(agent.produces)}
@@ -79,7 +79,7 @@ def demand_grounded(agents: Iterable[Declares], sources: Collection[str] = SOURC
             raise UngroundedReturn(
                 f"{agent.name}: {topic}",
                 f"it reads {read}, and no source leads there",
-                f"let it read what comes from one of {', '.join(sorted(sources))}, or do not declare it grounded",
+                f"let it read what comes from one of {', '.join(sorted(SOURCES))}, or do not declare it grounded",
             )
 
 
@@ -97,12 +97,8 @@ def _categories(topics: Sequence[str], grounded: str) -> Categories:
 
 
 class _Keyed:
-    """What the folds (`interfaces.Fold`) have in common: their inputs' keys are checked by one partitioner, which
-    their version names.
-
-    Args:
-        partitioner: by which keys are spread.
-        raised: the number of the version that ledgers are raised to; 0 leaves them at their own.
+    """What the folds (`interfaces.Fold`) have in common: the partitioner of their inputs' keys, which their version
+    names.
     """
 
     layout = ""
@@ -126,7 +122,7 @@ class _Keyed:
 
     def refuses(self, state: Any, adoption: Event, time: int) -> str:
         policy = self._policy_of(state)
-        return "no policy came before it" if policy is None else adoption_rule.refusal(adoption, policy, time)
+        return "no policy came before it" if policy is None else adoption_rule.adoption_refusal(adoption, policy, time)
 
 
 class Adjudicate(_Keyed):
@@ -275,6 +271,10 @@ FOLDS: Final[dict[str, Partitioner]] = {
 class FoldByVersion:
     """The fold of a ledger that nobody vouches for: chosen by its first header, and kept while versions follow.
 
+    Args:
+        secrets: what its identifiers are hashed with, where they are.
+        make: makes the fold of the ledger's lane group.
+
     Attributes:
         fold: the one in use; None before the first block.
     """
@@ -282,11 +282,6 @@ class FoldByVersion:
     def __init__(
         self, secrets: Secrets = NO_SECRETS, make: Callable[[Partitioner, Secrets], Fold] = Adjudicate
     ) -> None:
-        """
-        Args:
-            secrets: what its identifiers are hashed with, where they are.
-            make: the fold of whose ledger it is.
-        """
         self.fold: Fold | None = None
         self._secrets, self._make, self._version = secrets, make, ""  # the version without a key, of the block before
 
@@ -313,11 +308,9 @@ class FoldByVersion:
 
 
 async def partitioner_of(logs: Logs, lane: int | None = None) -> Partitioner:
-    """By which partitioner a ledger's keys are spread: its first block says so. Kafka's own where there is none yet.
+    """Returns the partitioner of a ledger's keys: its first block names it; Kafka's own where there is no block yet.
 
-    Args:
-        logs: the stored topics.
-        lane: whose blocks are asked; None: those of the first lane that has any.
+    `lane`: whose blocks are asked; None: those of the first lane that has any.
     """
     for number in range(logs.lanes) if lane is None else (lane,):
         async with aclosing(blocks_of(logs, number)) as blocks:
@@ -385,12 +378,10 @@ class FoldFilter:
             yield from self._record(time, line.topic, line)
 
     def together(self, time: int, topic: str, values: Sequence[bytes]) -> Iterator[dict[str, Any]]:
-        """The outputs of several records of one topic in one block, as a lane takes what arrives together.
+        """Yields the outputs of several records of one topic in one block, as a lane takes what arrives together.
 
-        Args:
-            time: Unix ms, not before that of the last block.
-            topic: one of the inputs.
-            values: the records, at most as many as a block holds (`codecs.blocks.MAX_EVENTS`).
+        `time` is in Unix ms, not before that of the last block; `topic` is an input; `values` are at most as many as a
+        block holds.
         """
         source, offset = core.INPUTS.index(topic), self._builder.position(topic)
         events: list[Event] = []

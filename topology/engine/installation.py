@@ -36,37 +36,27 @@ ENDS_SECONDS: Final = 30.0
 
 
 class Left(NamedTuple):
-    """What an earlier ledger left.
+    """What an earlier ledger left."""
 
-    Attributes:
-        topics: full names of the topics on which it wrote.
-        folder: with snapshots of it; None where there are none.
-        ledger_id: as its checkpoints name it; empty where none does.
-    """
-
-    topics: Sequence[str] = ()
-    folder: Path | None = None
-    ledger_id: str = ""
+    topics: Sequence[str] = ()  # full names of the topics on which it wrote
+    folder: Path | None = None  # with snapshots of it; None where there are none
+    ledger_id: str = ""  # as its checkpoints name it; empty where none does
 
 
 def own_topics(fold: Fold, folds: Sequence[Fold]) -> list[str]:
-    """The topics that only the lanes of one fold write, its ledger apart, by their logical names."""
+    """Returns the logical names of the topics that only the lanes of one fold write, its ledger apart."""
     shared: set[str] = {topic for other in folds for topic in other.inputs}
     shared |= {topic for other in folds if other.name != fold.name for topic in other.outputs}
     return [topic for topic in (*fold.outputs, fold.checkpoints) if topic not in shared]
 
 
 def demand_none(left: Left, topic: str, topic_id: str, begins: str | None) -> None:
-    """That an earlier ledger left nothing beside an empty one, or that the operator wants a new ledger all the same.
+    """Demands that an earlier ledger left nothing beside the empty ledger `topic`.
 
-    Args:
-        left: what was found.
-        topic: the ledger's, by its full name; it has never had a record.
-        topic_id: its id.
-        begins: the id of the topic that may begin a new ledger (the setting `new_ledger`).
+    It may have where `begins`, the setting `new_ledger`, names the topic's id.
 
     Raises:
-        UsageError: an earlier ledger left something.
+        UsageError: an earlier ledger left something (`left`), and `begins` is not `topic_id`.
     """
     if begins == topic_id or not (left.topics or left.folder):
         return
@@ -84,14 +74,10 @@ def demand_none(left: Left, topic: str, topic_id: str, begins: str | None) -> No
 async def demand_no_earlier(
     settings: Settings, consumer: AIOKafkaConsumer, fold: Fold, folds: Sequence[Fold], topic_id: str
 ) -> None:
-    """That the empty topic of a fold's ledger was not made anew after an earlier ledger.
+    """Demands that the empty ledger topic of `fold`, with the id `topic_id`, was not made anew after an earlier ledger.
 
-    Args:
-        settings: the broker, the topics, the folder of snapshots and `new_ledger`.
-        consumer: an open one.
-        fold: whose ledger has no record.
-        folds: all of the installation.
-        topic_id: the id of the ledger's topic.
+    `settings` has the topics, the folder of snapshots and `new_ledger`; `consumer` is open; `folds` are all of the
+    installation.
 
     Raises:
         UsageError: it was.
@@ -113,11 +99,7 @@ async def demand_no_earlier(
 
 
 async def _written(settings: Settings, consumer: AIOKafkaConsumer, topics: Collection[str]) -> Sequence[TopicPartition]:
-    """The partitions of topics that have ever had a record, whatever retention has left of them.
-
-    Raises:
-        KafkaTimeoutError: not all leaders say it.
-    """
+    """The partitions of topics that have ever had a record, whatever retention has left of them."""
     places = [
         TopicPartition(topic, number) for topic in topics for number in await partitions_of(consumer, settings, topic)
     ]
@@ -161,11 +143,10 @@ class Identities(NamedTuple):
     """What a worker is to its broker.
 
     Attributes:
-        group: its consumer group.
         ledgers: by logical name, each ledger's id; one that is missing goes by its topic's full name.
     """
 
-    group: str
+    group: str  # its consumer group
     ledgers: Mapping[str, str] = {}
 
     def id_of(self, settings: Settings, ledger: str) -> str:
@@ -179,32 +160,22 @@ class Identities(NamedTuple):
 
 
 def group_of(settings: Settings, topic_id: str = "") -> str:
-    """The consumer group of an installation's workers.
-
-    Args:
-        settings: with the topics' prefix.
-        topic_id: the id of the adjudicating ledger's topic; empty where the broker tells none.
+    """Returns the consumer group of an installation's workers, named by the adjudicating ledger's topic id, where there
+    is one.
     """
     return f"sluice-{settings.topic_prefix}-{topic_id[:DIGITS]}"
 
 
 def producer_of(ledger_id: str, fold: str) -> str:
-    """What the transactional ids of a ledger's lanes begin with; a hyphen and the lane's number follow.
-
-    Args:
-        ledger_id: of the ledger.
-        fold: the name of the lane group.
-    """
+    """Returns what the transactional ids of a ledger's lanes begin with; a hyphen and the lane's number follow."""
     return f"sluice-{ledger_id}-{fold}"
 
 
 def demand_application(writes: str, ours: LedgerIdentity, path: str) -> None:
-    """That a ledger is written by this worker's application, or by the one that it was renamed from.
+    """Demands that a ledger is written by this worker's application (`ours`), or by the one that it was renamed from.
 
-    Args:
-        writes: the application that the ledger names; empty where it names none.
-        ours: this worker's.
-        path: the ledger, for the sentence.
+    `writes` is the application that the ledger names, empty where it names none; `path` is the ledger, for the
+    sentence.
 
     Raises:
         UsageError: another application writes it.
@@ -218,11 +189,7 @@ def demand_application(writes: str, ours: LedgerIdentity, path: str) -> None:
 
 
 async def identify(settings: Settings, folds: Sequence[Fold]) -> Identities:
-    """Asks the broker which ledgers these are.
-
-    Args:
-        settings: the broker, the topics and the application.
-        folds: that the worker runs.
+    """Asks the broker which ledgers these folds write.
 
     Raises:
         UnreachableError: no broker answers, or none tells the ids of topics, which exactly-once needs.
@@ -259,10 +226,7 @@ async def identify(settings: Settings, folds: Sequence[Fold]) -> Identities:
 
 
 async def present_group(settings: Settings) -> str:
-    """The consumer group of the workers on these topics.
-
-    Args:
-        settings: the broker and the topics' prefix.
+    """Returns the consumer group of the workers on these topics.
 
     Raises:
         UnreachableError: no broker answers, or none tells the ids of topics, which exactly-once needs.

@@ -2,11 +2,13 @@
 
 A *range* (`Fetched`) is what one fetch brought of one partition: the offsets `[start, next)` and the records in them.
 Ranges of one partition follow upon one another. One that does not is from before the last seek (its epoch tells, and it
-is dropped), or Faust lost one on the way (the lane seeks back). A *mark* (E, T) says that at T, when its leader was
-asked for the log's end, the input held nothing at or beyond E (`ListOffsets`, the high watermark). Once the lane's
-position has reached E, the input's mark is T; the watermark is the least mark of all inputs. So records behind an open
-transaction hold it back. A fetch answer makes no mark: after an election its high watermark may be older than the truth
-(KIP-207 guards `ListOffsets` only). Nothing here awaits, reads the wall clock or decides.
+is dropped), or Faust lost one on the way (the lane seeks back).
+
+A *mark* (E, T) says that at T, when its leader was asked for the log's end, the input held nothing at or beyond E
+(`ListOffsets`, the high watermark). Once the lane's position has reached E, the input's mark is T; the watermark is the
+least mark of all inputs. So records behind an open transaction hold it back. A fetch answer makes no mark: after an
+election its high watermark may be older than the truth (KIP-207 guards `ListOffsets` only). Nothing here awaits, reads
+the wall clock or decides.
 """
 
 from __future__ import annotations
@@ -70,25 +72,16 @@ class InputMarks:
 
 
 class Watermark:
-    """The watermark of one lane, over its inputs."""
+    """The watermark of one lane, over its inputs, at least one; it never decreases below `start`, that of the last
+    block.
+    """
 
     def __init__(self, inputs: Iterable[str], start: int = 0) -> None:
-        """
-        Args:
-            inputs: the topics that the lane reads, at least one.
-            start: the watermark of the lane's last block; it never decreases below that.
-        """
         self._inputs = {name: InputMarks() for name in inputs}
         self.value = start
 
     def ended(self, topic: str, end: int, asked: int) -> None:
-        """As `InputMarks.ended`, for one input.
-
-        Args:
-            topic: the input.
-            end: where the leader said that the log ends.
-            asked: when the leader was asked, Unix ms.
-        """
+        """As `InputMarks.ended`, for the input `topic`: `end` and `asked` (Unix ms) are its arguments."""
         self._inputs[topic].ended(end, asked)
 
     def asks(self, positions: Mapping[str, int]) -> list[str]:
@@ -150,12 +143,9 @@ class Intake:
         self._patience, self._lost_at = LOST_SECONDS, -RELAPSE_SECONDS
 
     def restart(self, epoch: int, positions: Mapping[str, int], blocked: Mapping[str, int]) -> None:
-        """Forgets what waits; only ranges of `epoch`, from these positions on, are taken from now on.
+        """Forgets what waits; only ranges of `epoch`, which names the seek to these `positions`, are taken from now on.
 
-        Args:
-            epoch: names the seek to these positions.
-            positions: the next offset to read, by input.
-            blocked: where the last block ended; less than the position where retention has deleted what lay between.
+        `blocked` is where the last block ended: less than the position where retention has deleted what lay between.
         """
         self.positions = {name: positions[name] for name in self.inputs}
         self._blocked = {name: blocked[name] for name in self.inputs}
@@ -173,7 +163,7 @@ class Intake:
             self.handed(fetched.topic, fetched.epoch, fetched.next)
 
     def handed(self, topic: str, epoch: int, offset: int) -> None:
-        """The reader has handed on all of an input that lies before an offset, since the seek of `epoch`."""
+        """The reader has handed on all of an input (`topic`) that lies before an offset, since the seek of `epoch`."""
         if epoch == self.epoch and offset > self._handed[topic]:
             self._handed[topic] = offset
             if offset > self._received[topic]:
@@ -199,7 +189,7 @@ class Intake:
         return self._ends[topic] > self._received[topic]
 
     def ended(self, topic: str, end: int, high: int = 0) -> None:
-        """A fetch answer said that the input ends at `end`, and its log at `high`: more where a transaction is open."""
+        """A fetch answer said that `topic` ends at `end`, and its log at `high`: more where a transaction is open."""
         self._ends[topic], self._logged[topic] = end, max(end, high)
 
     def offer(self, fetched: Fetched) -> bool:
@@ -315,12 +305,10 @@ class Intake:
 
 
 def count_that_fits(events: Sequence[Event], at: int, most: int, room: int) -> tuple[int, int]:
-    """How far from `at` on events fit into a block: the first that does not, and the bytes of those before it.
+    """Returns the place of the first of `events`, from `at` on, that does not fit into a block, and the bytes before
+    it.
 
-    Args:
-        events: in order.
-        at: the first.
-        most, room: so many, and so many bytes, a block still takes.
+    `most` events and `room` bytes still fit.
     """
     if compiled_core.codecs is not None and isinstance(events, list):
         return compiled_core.codecs.portion(events, at, most, room, FRAMING, HEADER_FRAMING)

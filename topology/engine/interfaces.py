@@ -25,46 +25,32 @@ class Fold(Protocol):
     restore, audit and proofs rest on that. `folds.py` has the three of sluice. A lane calls them from one task.
 
     Attributes:
-        name: of the lane group, in logs and status.
-        version: the newest that it folds, as a block's header names it as `fold`, but for the key of `named`.
-        form: in which its state lies in snapshots: no package takes another's form for its own.
-        inputs: logical names of the topics, in the order of a header's `sources`.
-        outputs: logical names of the topics that it writes to, the ledger apart.
-        ledger: logical name of the topic that its blocks stand in; no two folds have one.
-        checkpoints: logical name of the topic that its ledger's checkpoints stand in.
-        consumes, produces: the data categories of each input and output (obligations.py).
+        consumes, produces: the data categories of each input and output (folds.py).
     """
 
-    name: str
-    version: str
-    form: str
-    inputs: Sequence[str]
-    outputs: Sequence[str]
-    ledger: str
-    checkpoints: str
+    name: str  # of the lane group, in logs and status
+    version: str  # the newest that it folds, as a block's header names it as `fold`, but for the key of `named`
+    form: str  # in which its state lies in snapshots: no package takes another's form for its own
+    inputs: Sequence[str]  # logical names of the topics, in the order of a header's `sources`
+    outputs: Sequence[str]  # logical names of the topics that it writes to, the ledger apart
+    ledger: str  # logical name of the topic that its blocks stand in; no two folds have one
+    checkpoints: str  # logical name of the topic that its ledger's checkpoints stand in
     consumes: Mapping[str, Collection[str]]
     produces: Mapping[str, Collection[str]]
 
     def new(self, lane: int, lanes: int) -> Any:
-        """The state of a lane before its first block.
+        """Returns the state of a lane before its first block.
 
-        Args:
-            lane: the partition number, from 0.
-            lanes: how many partitions the topics have; a record whose key belongs to another one is misrouted.
+        `lane` is the partition number, from 0; a record whose key belongs to another of the `lanes` partitions is
+        misrouted.
         """
         ...
 
     def fold(self, state: Any, block: Block) -> list[Output]:
-        """Takes a block in: first what is due at its time, then its events in order. The state is changed in place.
+        """Takes the next block of the chain in: first what is due at its time, then its events in order.
 
-        Bad input is no error: it becomes an output on `dead-letters`.
-
-        Args:
-            state: after the block before.
-            block: the next one of the chain; its header has time and watermark, Unix ms.
-
-        Returns:
-            The records to write, in the order in which they were decided.
+        The state after the block before is changed in place. Bad input is no error: it becomes an output on
+        `dead-letters`. Returns the records to write, in the order in which they were decided.
 
         Raises:
             DoesNotHoldError: its header names a version that is not folded here, or no policy came before its records.
@@ -74,13 +60,7 @@ class Fold(Protocol):
         ...
 
     def due(self, state: Any, time: int, watermark: int) -> int:
-        """How many timers a block would fire.
-
-        Args:
-            state: after the block before.
-            time: of the block, Unix ms.
-            watermark: of the block, Unix ms.
-        """
+        """Returns how many timers a block of this `time` and `watermark` (Unix ms) would fire in `state`."""
         ...
 
     def next_due(self, state: Any) -> tuple[int | None, int | None]:
@@ -103,12 +83,8 @@ class Fold(Protocol):
         ...
 
     def refuses(self, state: Any, adoption: Event, time: int) -> str:
-        """Why the next block must not adopt a topic (codecs/ledger_statements.py); empty where it may.
-
-        Args:
-            state: after the block before.
-            adoption: with the record's key and value.
-            time: of the block, Unix ms.
+        """Returns why the next block, at `time` (Unix ms) behind `state`, must not take in `adoption`; empty where it
+        may.
         """
         ...
 
@@ -131,34 +107,25 @@ class Fold(Protocol):
     def event_for(
         self, source: int, offset: int, timestamp: int, headers: Any, key: bytes | None, value: bytes | None
     ) -> Event:
-        """The event that a block holds of a record: one that is too large is replaced by its hash and its length.
+        """Returns the event that a block holds of a record: one that is too large is replaced by its hash and its
+        length.
 
-        Args:
-            source: the place of its topic in `inputs`.
-            offset: its own in the partition.
-            timestamp: the broker's, Unix ms.
-            headers: pairs of a name and bytes or None, as they came.
-            key, value: its bytes; None where it has none.
+        `source` is the place of its topic in `inputs`; `offset`, `timestamp` (Unix ms), `headers`, `key` and `value`
+        are as they came.
         """
         ...
 
 
 class Logs(Protocol):
-    """Stored topics to be read: of a broker (`log_reader.KafkaLogs`) or of an export (`export_files.FolderLogs`).
+    """Stored topics to be read: of a broker (`stored_topics.KafkaLogs`) or of an export (`export_files.FolderLogs`).
 
     Topics go by their logical names, without a prefix.
-
-    Attributes:
-        where: names them in sentences: the broker's address, or the folder.
-        secrets: what the ledger's identifiers are hashed with, where they are (streams/policy/privacy.py).
-        lanes: how many partitions the ledger has.
-        app_id: of the workers that wrote them.
     """
 
-    where: str
-    secrets: Secrets
-    lanes: int
-    app_id: str
+    where: str  # names them in sentences: the broker's address, or the folder
+    secrets: Secrets  # what the ledger's identifiers are hashed with, where they are (streams/policy/privacy.py)
+    lanes: int  # how many partitions the ledger has
+    app_id: str  # of the workers that wrote them
     ledger: str
     """The ledger topic's full name: with `app_id` it names each lane's log (`codecs.checkpoints.origin`)."""
 
@@ -167,10 +134,10 @@ class Logs(Protocol):
         ...
 
     async def range(self, topic: str, lane: int) -> Range:
-        """What is kept of a partition; of one that is expected and not read yet, as it was when that was said.
+        """Returns the first offset that is kept of a partition and the one behind its last; 0 and 0 where it is not
+        there.
 
-        Returns:
-            The first offset and the one behind the last; 0 and 0 for a partition that is not there.
+        Of a partition that is expected and not read yet, they are as they were when that was said.
 
         Raises:
             UnreachableError: no broker answers.
@@ -192,11 +159,10 @@ class Logs(Protocol):
     def batches(
         self, topic: str, lane: int, start: int | None = None, end: int | None = None, *, having: str | None = None
     ) -> AsyncGenerator[list[Stored], None]:
-        """The committed records of a partition in order, some at a time.
+        """Yields the committed records of a partition (`topic`, `lane`) in order, some at a time; none of a topic that
+        is not there.
 
         Args:
-            topic: by its logical name; of one that is not there nothing comes.
-            lane: the partition.
             start: the first offset; None: the first that is kept.
             end: the offset behind the last; None: the end as of now.
             having: only records with a header of this name are wanted, and others may be left out; None: all are.
@@ -208,36 +174,18 @@ class Logs(Protocol):
         ...
 
     def records(self, topic: str, lane: int, start: int | None = None) -> AsyncGenerator[Stored, None]:
-        """The committed records of a partition one by one, in order, up to the end as of now.
-
-        Args:
-            topic: by its logical name; of one that is not there nothing comes.
-            lane: the partition.
-            start: the first offset; None: the first that is kept.
-
-        Raises:
-            DoesNotHoldError: a transaction hangs over it, or a file of an export is damaged.
-            UnreachableError: no broker answers.
-        """
+        """As `batches`, record by record up to the end as of now."""
         ...
 
 
 class Inputs(Protocol):
     """What a lane asks of the consumer of its inputs; topics go by their logical names, without a prefix.
 
-    Called by lanes, in their event loop. `worker.lanes.Lanes` is the one of a worker.
+    Called by lanes, in their event loop. `lanes.Lanes` is the one of a worker.
     """
 
     async def bounds(self, lane: int, topics: Sequence[str]) -> Mapping[str, Bounds]:
-        """These inputs' bounds as of now: how many partitions each topic has, and which offsets of the lane's are kept,
-        and the topic's id where the broker tells one.
-
-        Args:
-            lane: the partition number.
-            topics: logical names.
-
-        Returns:
-            The bounds by topic, one for each name that was given.
+        """Returns the bounds of these inputs of a lane as of now, by topic.
 
         Raises:
             KafkaError: the broker gives no answer. The lane closes its ledger and starts over, after a wait.
@@ -245,14 +193,10 @@ class Inputs(Protocol):
         ...
 
     async def place(self, lane: int, positions: Mapping[str, int]) -> int:
-        """Fetches from these positions on. What was fetched before and is still under way belongs to an older epoch.
+        """Fetches from these positions on, by logical topic.
 
-        Args:
-            lane: the partition number.
-            positions: the next offset to read, by logical topic.
-
-        Returns:
-            The epoch that ranges carry from now on (`Fetched.epoch`): the lane drops ranges of any other.
+        Returns the epoch that ranges carry from now on (`Fetched.epoch`): the lane drops ranges of any other, such as
+        what was fetched before.
         """
         ...
 
@@ -265,67 +209,50 @@ class LaneStatus(NamedTuple):
     """A lane for people and probes, as it is now.
 
     Attributes:
-        fold: the name of its group: `adjudicate`, `bind` or `frame`.
-        lane: the partition number.
-        phase: one of `PHASES`.
-        height: of its newest block, from 0; -1 before the first.
         time, watermark: of that block, Unix ms.
-        held: how many bytes of records wait for a block, or are on their way.
-        skew: by how many ms this worker's clock was ahead of the broker's at the last block.
-        counters: what the fold counts, by name (`Fold.counters`).
-        behind: for how many seconds it has made no progress although there was something to do (liveness.py).
+        behind: for how many seconds it has made no progress although there was something to do (lane_control.py).
         lag: how many offsets of each input are known to be there and in no block, by logical topic.
         read_to: when each input was last read to the end that a fetch answer told, Unix ms; where it never was, when
             the lane was taken over. For monitors.
-        reason: why it has failed, or what it waits for before it may run; else empty.
         due: when the oldest of its timers that no block has handled is due, Unix ms; None where nothing waits.
-        snapshot_at: when its newest snapshot was written here, Unix ms; None where none was.
-        snapshot_fails: whether the last attempt to write one failed.
-        checkpoint_at: the time of the newest checkpoint, Unix ms; None where there is none.
     """
 
-    fold: str
-    lane: int
-    phase: str
-    height: int
+    fold: str  # the name of its group: `adjudicate`, `bind` or `frame`
+    lane: int  # the partition number
+    phase: str  # one of `PHASES`
+    height: int  # of its newest block, from 0; -1 before the first
     time: int
     watermark: int
-    held: int
-    skew: int
-    counters: Mapping[str, int]
+    held: int  # how many bytes of records wait for a block, or are on their way
+    skew: int  # by how many ms this worker's clock was ahead of the broker's at the last block
+    counters: Mapping[str, int]  # what the fold counts, by name (`Fold.counters`)
     behind: float = 0.0
     lag: Mapping[str, int] = {}
     read_to: Mapping[str, int] = {}
-    reason: str = ""
+    reason: str = ""  # why it has failed, or what it waits for before it may run; else empty
     due: int | None = None
-    snapshot_at: int | None = None
-    snapshot_fails: bool = False
-    checkpoint_at: int | None = None
+    snapshot_at: int | None = None  # when its newest snapshot was written here, Unix ms; None where none was
+    snapshot_fails: bool = False  # whether the last attempt to write one failed
+    checkpoint_at: int | None = None  # the time of the newest checkpoint, Unix ms; None where there is none
 
 
 class Committed(NamedTuple):
     """A block that was committed with its outputs.
 
     Attributes:
-        height: the block's place in the ledger, from 0.
-        time: the block's, Unix ms.
-        inputs: logical names of the topics that its events' `source` counts through.
-        events: what it holds, in the order in which they were folded.
         byte_count: how many bytes the block has as sealed.
-        outputs: what it folds to, in order.
         fold_seconds, commit_seconds: how many seconds it took to seal and fold it, and to write it.
-        left_to_python: how many of its events the compiled core left to Python, where it is in use.
     """
 
-    height: int
-    time: int
-    inputs: Sequence[str]
-    events: Sequence[Event]
+    height: int  # the block's place in the ledger, from 0
+    time: int  # the block's, Unix ms
+    inputs: Sequence[str]  # logical names of the topics that its events' `source` counts through
+    events: Sequence[Event]  # what it holds, in the order in which they were folded
     byte_count: int
-    outputs: Sequence[Output]
+    outputs: Sequence[Output]  # what it folds to, in order
     fold_seconds: float
     commit_seconds: float
-    left_to_python: int = 0
+    left_to_python: int = 0  # how many of its events the compiled core left to Python, where it is in use
 
 
 class Meter(Protocol):
@@ -335,21 +262,11 @@ class Meter(Protocol):
     """
 
     def committed(self, fold: str, lane: int, block: Committed) -> None:
-        """A block was written to the ledger, and its outputs to their topics.
-
-        Args:
-            fold, lane: which one.
-            block: that was written.
-        """
+        """A block was written to the ledger, and its outputs to their topics."""
         ...
 
     def restored(self, fold: str, lane: int, seconds: float) -> None:
-        """The lane was taken over, and runs.
-
-        Args:
-            fold, lane: which one.
-            seconds: how many s the restore took, until its state was that of the ledger's end.
-        """
+        """The lane was taken over, and runs; the restore took so many seconds."""
         ...
 
     def claimed(self, fold: str, lane: int) -> None:
@@ -357,10 +274,5 @@ class Meter(Protocol):
         ...
 
     def aborted(self, fold: str, lane: int, error: Exception) -> None:
-        """A block or a claim was not committed.
-
-        Args:
-            fold, lane: which one.
-            error: says whether the lane was fenced, or what else went wrong.
-        """
+        """A block or a claim was not committed; `error` says whether the lane was fenced, or what else went wrong."""
         ...

@@ -76,20 +76,15 @@ class Folded(NamedTuple):
     """A block that is sealed and folded, and not committed.
 
     Attributes:
-        data: its bytes for the ledger.
-        outputs: what it folds to.
-        after: the tip once it is committed.
-        events: what it holds.
         seconds: that sealing and folding it took.
-        left_to_python: how many events the compiled core left to Python, where it is in use.
     """
 
-    data: bytes
-    outputs: list[Output]
-    after: ChainHead
-    events: list[Event]
+    data: bytes  # its bytes for the ledger
+    outputs: list[Output]  # what it folds to
+    after: ChainHead  # the tip once it is committed
+    events: list[Event]  # what it holds
     seconds: float
-    left_to_python: int
+    left_to_python: int  # how many events the compiled core left to Python, where it is in use
 
 
 class Lane:
@@ -106,42 +101,31 @@ class Lane:
         fold: Fold,
         ledger: Ledger,
         inputs: Inputs,
-        policy: bytes,
-        identity: LedgerIdentity | None = None,
-        max_block_wait: float = 0.05,
+        policy: bytes,  # the canonical document that starts a new ledger
+        identity: LedgerIdentity | None = None,  # which ledger it is, and who writes it; None: it does not name itself
+        max_block_wait: float = 0.05,  # seconds that a block stays open at the most
         stops_on_loss: bool = False,
         max_stall: float = HOUR / 1000,
-        scheduler: SnapshotScheduler | None = None,
-        checkpoints: Checkpoints | None = None,
-        claimant: Claimant | None = None,
-        policies: PolicyFeed | None = None,
-        exposures: Exposures | None = None,
-        meter: Meter | None = None,
-        clock: Callable[[], int] = now_ms,
+        scheduler: SnapshotScheduler | None = None,  # of the lane's snapshots, where it has any
+        checkpoints: Checkpoints | None = None,  # the lane's, where it writes any
+        claimant: Claimant | None = None,  # drafts what the lane claims its ledger with, where it claims it
+        policies: PolicyFeed | None = None,  # what comes into force while the lane runs
+        exposures: Exposures | None = None,  # told which policy is in force
+        meter: Meter | None = None,  # told what the lane does, where anybody counts it
+        clock: Callable[[], int] = now_ms,  # the wall clock, Unix ms
         clocks: Clocks | None = None,
         turns: ConcurrencyLimiter | None = None,
-        take_overs: ConcurrencyLimiter | None = None,
+        take_overs: ConcurrencyLimiter | None = None,  # which they take at being taken over; None as before
         between_blocks: Callable[[], None] = lambda: None,
         after_restore: Callable[[], None] = lambda: None,
     ) -> None:
         """
         Args:
             number, lanes: this lane, and how many there are: the partition count.
-            policy: the canonical document that starts a new ledger.
-            identity: which ledger it is, and who writes it; None: it does not name itself.
-            max_block_wait: seconds that a block stays open at the most.
             stops_on_loss: whether inputs that retention deleted unread end the lane, once the ledger says so.
             max_stall: seconds that blocks are waited for which the ledger had, where it has no policy that says so.
-            keeper: of the lane's snapshots, where it has any.
-            checkpoints: the lane's, where it writes any.
-            claimant: drafts what the lane claims its ledger with, where it claims it.
-            policies: what comes into force while the lane runs.
-            exposures: told which policy is in force.
-            meter: told what the lane does, where anybody counts it.
-            clock: the wall clock, Unix ms.
             clocks: of the worker, and what the brokers say of the time; None where they say nothing.
             turns: which the worker's lanes take at making blocks; None where there is no other lane.
-            take_overs: which they take at being taken over; None as before.
             between_blocks, after_restore: moments at which nothing is in flight in this lane.
         """
         self.number, self._lanes = number, lanes
@@ -246,7 +230,7 @@ class Lane:
         self._wake.set()
 
     def answered(self, topic: str, end: int, time: int, epoch: int, handed: int, high: int = 0) -> None:
-        """A fetch answer told, at `time`, that an input ends at `end`: maybe earlier than it does (watermark.py).
+        """A fetch answer told, at `time`, that an input ends at `end`: maybe earlier than it does (intake.py).
 
         Since the seek of `epoch` all before the offset `handed` has been handed on to this lane. What lies between
         `end` and the high watermark, `high`, is behind an open transaction: it cannot be read, and it lags.
@@ -413,11 +397,7 @@ class Lane:
             await self._wait(LATE_SECONDS)
 
     async def _begin(self, asked: float) -> None:
-        """Opens the ledger, restores the state, seeks the inputs and begins: the order matters (docs/internals.md).
-
-        Args:
-            asked: since when the lane is to be taken over, by the monotonic clock, in seconds.
-        """
+        """Opens the ledger, restores the state, seeks the inputs and begins: the order matters (docs/internals.md)."""
         self._check_tip = False
         draft = None if self._claimant is None else self._claimant.draft()  # who is no member must not even fence
         await self._ledger.open()
@@ -508,12 +488,7 @@ class Lane:
             )
 
     def _demand_own(self, tip: ChainHead) -> None:
-        """That the ledger is the one that this worker's producer is named after, and its application's.
-
-        Raises:
-            DoesNotHoldError: it is another ledger.
-            UsageError: another application writes it.
-        """
+        """Demands that the ledger is the one that this worker's producer is named after, and its application's."""
         ours, path = self._identity, f"ledger of lane {self.number}"
         if ours is None:
             return
@@ -536,7 +511,7 @@ class Lane:
         policy = self._fold.policy_in_force(self._state)
         if self._exposures is not None and policy is not None and policy is not self._exposed_by:
             self._exposed_by = policy
-            self._exposures.apply(policy)
+            self._exposures.log_once(policy)
 
     def _stall_seconds(self, state: Any) -> float:
         """For how long blocks are waited for that were there, by the policy in force as far as the ledger goes."""
@@ -556,9 +531,9 @@ class Lane:
     def _stayed_ours(self) -> bool:
         """Whether the group can have given the lane to nobody else since it was ours: there was one rebalance since.
 
-        Then neither its ledger nor its inputs have to be read again, which would take longer than the rebalance. A
-        worker that its group had replaced meanwhile has another member id. Where a broker forgets what it had, the next
-        block is refused, as ever.
+        Then its ledger and inputs need not be read again, which would take longer than the rebalance. A worker that its
+        group had replaced meanwhile has another member id. Where a broker forgets what it had, the next block is
+        refused.
         """
         before = self._member
         if self._claimant is None or before is None:
@@ -760,20 +735,12 @@ class Lane:
         self._replace = True
 
     async def _demand_time(self) -> None:
-        """That this worker's clock may name a block's time (clock_fence.py).
-
-        Raises:
-            DoesNotHoldError: it may not.
-        """
+        """Demands that this worker's clock may name a block's time (clocks.py)."""
         if self._clocks is not None:
             await self._clocks.demand(self._node)
 
     def _demand_topics(self) -> None:
-        """That no topic of the lane is gone.
-
-        Raises:
-            DoesNotHoldError: one is.
-        """
+        """Demands that no topic of the lane is gone."""
         if self._gone:
             raise DoesNotHoldError(
                 f"the broker has no topic {', '.join(self._gone)} any more",
@@ -782,11 +749,7 @@ class Lane:
             )
 
     def _demand_readable(self) -> None:
-        """That no input has been read to where it cannot be read.
-
-        Raises:
-            DoesNotHoldError: one has; all that lies before stands in blocks.
-        """
+        """Demands that no input has been read to where it cannot be read; all that lies before stands in blocks."""
         for topic, (epoch, offset, error) in self._unread.items():
             if epoch == self.intake.epoch and self.intake.positions[topic] >= offset:
                 raise error
@@ -930,14 +893,10 @@ class Lane:
     def _fold_together(
         self, time: int, mark: int, goes_on: Callable[[], bool], take: Callable[[], list[Event]] = list
     ) -> list[Folded]:
-        """Seals and folds one block, and more of them, to be committed with it.
+        """Seals and folds blocks of one time to be committed as one, while `goes_on` says that there is enough for one
+        more.
 
-        All are of one time: nothing is awaited, and so nothing new can be said, before the last of them is folded.
-
-        Args:
-            time, mark: of the blocks, Unix ms.
-            goes_on: whether there is enough for one block more.
-            take: the events of each.
+        Nothing is awaited, and so nothing new can be said, before the last of them is folded.
         """
         began = clocks.thread_time()
         folded = [self._fold_next(time, mark, take())]
@@ -995,7 +954,7 @@ class Lane:
         self.held = max(self.held, after.height)
         self._blocks += len(blocks)
         self._due = self._fold.next_due(self._state)
-        self._skew.judge(self._clock(), written.appended_at)
+        self._skew.update(self._clock(), written.appended_at)
         self._heard(written, sent)
         if self._scheduler is not None:
             self._scheduler.after_block(Restored(self._state, after, written.offset), self._wake.set)

@@ -56,12 +56,8 @@ class ConcurrencyLimiter:
         return len(self._waiting)
 
     def ask(self, who: Hashable, wake: Callable[[], object], now: float) -> bool:
-        """Whether it is somebody's turn. Who has to wait is woken when it may be, and then asks again.
-
-        Args:
-            who: asks; who asks again keeps its place.
-            wake: is called once it is its turn.
-            now: when.
+        """Returns whether it is the turn of `who` (at `now`); else calls `wake` once it is. Asking again keeps the
+        place.
         """
         if who in self._running:
             return True
@@ -73,12 +69,9 @@ class ConcurrencyLimiter:
         return who in self._running
 
     def end(self, who: Hashable, now: float, seconds: float | None = None) -> None:
-        """Somebody does not need its turn any more, or not even its place.
+        """Takes the turn of `who`, or its place in the queue, away at `now`.
 
-        Args:
-            who: may have neither.
-            now: when.
-            seconds: how long its transaction took; None where there was none.
+        `seconds` is how long its transaction took; None where there was none.
         """
         self._waiting.pop(who, None)
         if self._running.pop(who, None) is not None and seconds is not None:
@@ -135,11 +128,7 @@ class Failures:
         self._count = 0
 
     def pause_after(self, error: Exception, blocks: int) -> float:
-        """How many seconds the lane pauses.
-
-        Args:
-            error: what has ended it.
-            blocks: how many it had closed since it was taken over.
+        """Returns how many seconds the lane pauses after `error`, having closed so many blocks since it was taken over.
 
         Raises:
             SluiceError: the lane must not run; the sentence says why.
@@ -207,11 +196,8 @@ class BlockSizer:
     def refused(self, error: TooLargeError, places: Sequence[str], height: int, blocks: int = 1) -> None:
         """A block was refused: the next one holds half as many events.
 
-        Args:
-            error: what was too large.
-            places: where the block's records came from, as `topic/partition/offset`.
-            height: the block's.
-            blocks: of how many blocks, to be committed as one, the records and the last height are.
+        `places` are where its records came from, as `topic/partition/offset`, `height` is the block's; both are those
+        of all `blocks` that were committed as one.
 
         Raises:
             DoesNotHoldError: there is nothing left to be halved.
@@ -280,12 +266,10 @@ class LaneProgress:
         self._came_at[topic] = self._clock()
 
     def behind(self, wanted: Iterable[str], short: Iterable[str] = (), *, to_do: bool) -> float:
-        """For how many seconds the lane has not got on; 0.0 where all is well.
+        """Returns for how many seconds the lane has not got on; 0.0 where all is well.
 
-        Args:
-            wanted: inputs for which answers are expected.
-            short: inputs that end, by the broker's word, beyond what has come of them.
-            to_do: whether anything waits to be done.
+        `wanted` are the inputs for which answers are expected, `short` those that end, by the broker's word, beyond
+        what has come of them; `to_do` says whether anything waits to be done.
         """
         now, silent = self._clock(), 0.0
         if not to_do:

@@ -72,12 +72,9 @@ class Lanes:
         *,
         stall_seconds: float = STALL_SECONDS,
     ) -> None:
-        """
-        Args:
-            folds: of each, every partition number has a lane.
-            make: a new lane of a fold for a partition number.
-            on_fatal: told when the worker has to end, and why.
-            stall_seconds: so long may a lane be behind (liveness.py) before that is answered.
+        """`make` makes a lane of a fold for a partition number; `on_fatal` is told when the worker has to end, and why.
+
+        `stall_seconds`: so long may a lane be behind (lane_control.py) before that is answered.
         """
         self._make, self._on_fatal = make, on_fatal
         self._folds = {fold.name: fold for fold in folds}

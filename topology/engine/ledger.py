@@ -22,7 +22,6 @@ from ..kafka.topics import topic_name
 from ..kafka.transactions import GRACE_SECONDS, FencedError, LaneProducer, Written
 from ..settings.settings import Settings
 from .installation import producer_of
-from .interfaces import Fold
 from .stored_topics import beheaded
 
 TOGETHER: Final = 3
@@ -30,13 +29,9 @@ TOGETHER: Final = 3
 
 
 class Ledger(Protocol):
-    """What a lane asks of its ledger. Calls come from one task, in the order open, claim, (blocks, write)*, close.
+    """What a lane asks of its ledger. Calls come from one task, in the order open, claim, (blocks, write)*, close."""
 
-    Attributes:
-        begun_by: the application that the first claim names; empty until that was read.
-    """
-
-    begun_by: str
+    begun_by: str  # the application that the first claim names; empty until that was read
 
     async def open(self) -> None:
         """Makes this the lane's only writer; whoever was it before is fenced. May take as long as a broker may."""
@@ -45,12 +40,7 @@ class Ledger(Protocol):
     async def claim(self, value: bytes, member: Member) -> Written | None:
         """Writes that this worker has taken the lane over: all that anybody ever committed lies before it.
 
-        Args:
-            value: the claim's record.
-            member: in whose name: the group must still have it.
-
-        Returns:
-            Where it stands; None on a broker without transactions, where there are no claims.
+        Returns where it stands; None on a broker without transactions, where there are no claims.
 
         Raises:
             NotAMemberError: the group has replaced the member; nothing was written.
@@ -71,14 +61,7 @@ class Ledger(Protocol):
         ...
 
     async def write(self, block: bytes, outputs: Sequence[Output]) -> Written:
-        """Commits a block and its outputs together. After any error the ledger must be closed and read anew.
-
-        Args:
-            block: its bytes, as sealed.
-            outputs: what it folds to, in order.
-
-        Returns:
-            Where the block stands in the ledger, and what the broker said of its clock.
+        """Commits a sealed block and its outputs together. After any error the ledger must be closed and read anew.
 
         Raises:
             FencedError: somebody else owns the lane now; nothing was written.
@@ -87,17 +70,7 @@ class Ledger(Protocol):
         ...
 
     async def write_together(self, blocks: Sequence[tuple[bytes, Sequence[Output]]]) -> Sequence[Written]:
-        """Commits several blocks together, each with its outputs: all of them stand there, or none.
-
-        Args:
-            blocks: the bytes of each, as sealed, and what it folds to; each continues the one before it.
-
-        Returns:
-            Where each stands.
-
-        Raises:
-            FencedError, TooLargeError: as for `write`.
-        """
+        """As `write`, for several blocks, each with its outputs: all of them stand there, or none."""
         ...
 
     async def close(self) -> None:
@@ -106,16 +79,11 @@ class Ledger(Protocol):
 
 
 class KafkaLedger:
-    """The `Ledger` of one lane on Kafka: partition `lane` of a ledger topic and of every output topic.
+    """The `Ledger` of one lane on Kafka: partition `lane` of the ledger `topic` and of every output topic.
 
-    Args:
-        settings: the broker, prefix, delivery and time-outs.
-        lane: the partition number.
-        topic: the logical name of the ledger; each group of lanes has one of its own.
-        fold: the name of the lane group.
-        ledger_id: of the ledger; empty: its topic's full name.
-        clients: that the worker's lanes share; None: the lane has one of its own.
-        reader: opens what reads it; None: a consumer each time.
+    `fold` is the name of the lane group; an empty `ledger_id` stands for the topic's full name. `clients` are those
+    that the worker's lanes share (None: the lane has one of its own), `reader` opens what reads it (None: a consumer
+    each time).
     """
 
     def __init__(
@@ -193,26 +161,6 @@ class KafkaLedger:
 
     async def close(self) -> None:
         await self._producer.close()
-
-
-def ledger_of(
-    settings: Settings,
-    fold: Fold,
-    lane: int,
-    ledger_id: str = "",
-    clients: ClientPool | None = None,
-    reader: Reader | None = None,
-) -> KafkaLedger:
-    """The ledger of a lane of this fold.
-
-    Args:
-        settings: the broker.
-        fold: whose ledger it is.
-        lane: the lane's number.
-        ledger_id: of the ledger; empty: its topic's full name.
-        clients, reader: as for `KafkaLedger`.
-    """
-    return KafkaLedger(settings, lane, fold.ledger, fold.name, ledger_id, clients, reader)
 
 
 def _application(claim: bytes | None) -> str:

@@ -40,7 +40,7 @@ class Exposures:
     def __init__(self) -> None:
         self._reported: set[str] = set()
 
-    def apply(self, policy: Policy) -> None:
+    def log_once(self, policy: Policy) -> None:
         """A policy is in force in a lane."""
         digest = policy.hash
         if digest in self._reported:
@@ -69,15 +69,11 @@ class Applied(NamedTuple):
 
 
 class PolicyFeed:
-    """All documents of the topic, for the lanes of one worker. `run` is its only task.
+    """All documents of the topic on the broker of `settings`, for the lanes of one worker. `run` is its only task.
 
     Invariant: `documents` are those of the topic in order, from its first on; `read_once` is set when what stood there
-    at the beginning has been read.
-
-    Args:
-        settings: the broker.
-        on_news: called when a document has come.
-        first: the worker's own policy, after which those of the topic come (`newest_first`).
+    at the beginning has been read. `on_news` is called when a document has come; `first` is the worker's own policy,
+    after which those of the topic come (`newest_first`).
     """
 
     def __init__(
@@ -97,7 +93,7 @@ class PolicyFeed:
         return documents[place:]
 
     def newest_first(self) -> Iterator[bytes]:
-        """The policies that may follow upon one another (policy/signed_policies.py), the newest first."""
+        """The policies that may follow upon one another (policy/policy.py), the newest first."""
         return reversed(self._counting)
 
     async def run(self) -> None:
@@ -177,15 +173,10 @@ class InForce(NamedTuple):
 
 
 async def apply(settings: Settings, policy: Policy, signature: bytes | None = None) -> int:
-    """Writes a policy to the topic, from where every lane takes it.
+    """Writes a policy to the topic, from where every lane takes it, and returns its offset there.
 
-    Args:
-        settings: the broker.
-        policy: which.
-        signature: under its document (`policy.signed_policies.sign`), where the policy in force asks for one.
-
-    Returns:
-        Its offset there.
+    `signature` stands under its document (`policy.signed_policies.sign`), where the policy in force asks for one;
+    `settings` name the broker.
 
     Raises:
         UnreachableError: no broker answers.
@@ -198,15 +189,8 @@ async def apply(settings: Settings, policy: Policy, signature: bytes | None = No
 async def write(
     settings: Settings, records: Iterable[tuple[bytes, bytes]], headers: Sequence[tuple[str, bytes]] = ()
 ) -> int:
-    """Writes records to the topic `policies`, in order.
-
-    Args:
-        settings: the broker.
-        records: key and value of each.
-        headers: of each.
-
-    Returns:
-        The last one's offset.
+    """Writes `records`, pairs of key and value, with `headers` to the topic `policies` of `settings`; returns the last
+    offset.
 
     Raises:
         UnreachableError: no broker answers.
@@ -331,14 +315,9 @@ async def document_of(settings: Settings, wanted: str) -> Policy | None:
 
 
 async def signer_of_policy(settings: Settings, digest: str) -> str | None:
-    """Who signed a policy of the topic: the name under which the policy before it lists the key.
+    """Returns who signed a policy of the topic: the name under which the policy before it lists the key.
 
-    Args:
-        settings: the broker.
-        digest: the policy's hash.
-
-    Returns:
-        None where the topic has no such policy, or the policy before it asks for no signature.
+    None where the topic has no such policy, or the policy before it asks for no signature.
 
     Raises:
         UnreachableError: no broker answers.

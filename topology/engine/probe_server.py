@@ -16,7 +16,7 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 """Prometheus' text format."""
 
 T = TypeVar("T", bytes, str)
-Source = Callable[[], T | Awaitable[T]]
+PageSource = Callable[[], T | Awaitable[T]]
 """Asked at each request; what has to be looked up first may take its time."""
 
 
@@ -35,9 +35,9 @@ class Web:
         host: str,
         port: int,
         *,
-        metrics: Source[bytes],
-        healthy: Source[str],
-        ready: Source[str],
+        metrics: PageSource[bytes],
+        healthy: PageSource[str],
+        ready: PageSource[str],
     ) -> None:
         self._host, self._port = host, port
         app = web.Application()
@@ -72,12 +72,12 @@ class Web:
         await self._runner.cleanup()
 
 
-async def _asked(ask: Source[T]) -> T:
+async def _asked(ask: PageSource[T]) -> T:
     found = ask()
     return await found if isinstance(found, Awaitable) else found
 
 
-def _probe(ask: Source[str]) -> Callable[[web.Request], Awaitable[web.Response]]:
+def _probe(ask: PageSource[str]) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def answer(_: web.Request) -> web.Response:
         wrong = await _asked(ask)
         return web.Response(text=(wrong or "ok") + "\n", status=503 if wrong else 200)

@@ -56,20 +56,13 @@ class Replayed(Protocol):
 
 
 class FoldedBlock(NamedTuple):
-    """A block of a ledger, and what it was folded to.
-
-    Attributes:
-        outputs: none of the block that the start was taken from: that is only compared.
-        state: after the block; the next one changes it in place.
-        head: of the chain up to the block. Its root of outputs is that of none where they are not verified.
-        offset: the block's in the ledger.
-    """
+    """A block of a ledger, and what it was folded to."""
 
     block: Block
-    outputs: Sequence[Output]
-    state: Any
-    head: ChainHead
-    offset: int
+    outputs: Sequence[Output]  # none of the block that the start was taken from: that is only compared
+    state: Any  # after the block; the next one changes it in place
+    head: ChainHead  # of the chain up to the block. Its root of outputs is that of none where they are not verified
+    offset: int  # the block's in the ledger
 
     @property
     def header(self) -> Header:
@@ -88,13 +81,7 @@ class FoldedBlock(NamedTuple):
 
 
 def beginning(fold: Replayed, lane: int, lanes: int) -> Restored:
-    """A lane before its ledger's first block: where a replay from the beginning starts.
-
-    Args:
-        fold: that decides; it makes the empty state.
-        lane: the lane's number.
-        lanes: how many lanes the ledger has.
-    """
+    """Returns a lane before its ledger's first block, with the fold's empty state: `lane` is its number, of `lanes`."""
     return Restored(fold.new(lane, lanes), ChainHead(), None)
 
 
@@ -102,32 +89,20 @@ def beginning(fold: Replayed, lane: int, lanes: int) -> Restored:
 
 
 class Linked(NamedTuple):
-    """The next block of a chain.
+    """The next block of a chain."""
 
-    Attributes:
-        block: None where the record is no block, or is missing.
-        offset: of its record.
-        height: its place in the chain.
-        changed: whether it was found changed; it is folded as it stands.
-    """
-
-    block: Block | None
-    offset: int
-    height: int
-    changed: bool = False
+    block: Block | None  # None where the record is no block, or is missing
+    offset: int  # of its record
+    height: int  # its place in the chain
+    changed: bool = False  # whether it was found changed; it is folded as it stands
 
 
 class Followed(NamedTuple):
-    """The next block of a chain, judged, and folded if the checks let it be.
-
-    Attributes:
-        outputs: None where it was not folded.
-        state: after the block; the next one changes it in place.
-    """
+    """The next block of a chain, judged, and folded if the checks let it be."""
 
     linked: Linked
-    outputs: list[Output] | None
-    state: Any
+    outputs: list[Output] | None  # None where it was not folded
+    state: Any  # after the block; the next one changes it in place
 
 
 Records = TypeVar("Records", contravariant=True)
@@ -208,14 +183,12 @@ def _fold(linked: Linked, state: Any, checks: Checks[Any], lane: int, lanes: int
 # ---------------------------------------------------------------- for who ends where a ledger does not hold
 
 
-class _Demands:
-    """Raises at the first thing that does not hold. The arguments are those of `replay`."""
+class _InOrder:
+    """Takes blocks as they come, and raises at the first thing that does not hold."""
 
-    def __init__(self, fold: Replayed, lane: int, lanes: int, at: Restored, *, verify: bool, in_place: bool) -> None:
-        self._fold, self._lane, self._lanes = fold, lane, lanes
-        self._offset, self._verify, self._in_place = at.offset, verify, in_place
+    def __init__(self, lane: int, *, in_place: bool = False) -> None:
+        self._lane, self._in_place = lane, in_place
         self._next: Linked | None = None
-        self.head = at.tip
 
     def feed(self, record: tuple[int, bytes], /) -> None:
         offset, data = record
@@ -228,6 +201,21 @@ class _Demands:
     async def take(self) -> Linked | None:
         linked, self._next = self._next, None
         return linked
+
+    def folded(self, linked: Linked, outputs: Sequence[Output], /) -> None:
+        pass
+
+    def failed(self, _: Linked, error: Exception, /) -> None:
+        raise error
+
+
+class _Demands(_InOrder):
+    """Also folds them. The arguments are those of `replay`."""
+
+    def __init__(self, fold: Replayed, lane: int, lanes: int, at: Restored, *, verify: bool, in_place: bool) -> None:
+        super().__init__(lane, in_place=in_place)
+        self._fold, self._lanes, self._offset, self._verify = fold, lanes, at.offset, verify
+        self.head = at.tip
 
     def judge(self, linked: Linked, _: Any, /) -> Replayed | None:
         block, offset, height, _ = linked
@@ -248,9 +236,6 @@ class _Demands:
         assert linked.block is not None, "it was folded"
         self.head, self._offset = self.head.after(linked.block, outputs if self._verify else ()), linked.offset
 
-    def failed(self, _: Linked, error: Exception, /) -> None:
-        raise error
-
     def handed_over(self, followed: Followed) -> FoldedBlock:
         """A block that has come through."""
         (block, offset, *_), outputs, state = followed
@@ -258,24 +243,12 @@ class _Demands:
         return FoldedBlock(block, outputs or (), state, self.head, offset)
 
 
-def fold_next(
-    at: Restored, offset: int, block: Block, fold: Replayed, lane: int, lanes: int, *, verify: bool = True
-) -> FoldedBlock:
-    """Folds one block: a step of `replay`, for a caller that has the block already.
+def fold_next(at: Restored, offset: int, block: Block, fold: Replayed, lane: int, lanes: int) -> FoldedBlock:
+    """Folds one block into the state `at`: a step of `replay`, for a caller that has the block already.
 
-    Args:
-        at: the state before the block; the block is folded into it in place.
-        offset: of the block's record in the ledger.
-        block: the next one of the chain.
-        fold: that decides.
-        lane: whose ledger it is.
-        lanes: how many lanes the ledger has.
-        verify: whether the block must name the root of the outputs before it.
-
-    Raises:
-        DoesNotHoldError: as for `replay`.
+    `offset` is that of the block's record; `fold`, `lane` and `lanes` are those of `replay`, and so are the errors.
     """
-    demands = _Demands(fold, lane, lanes, at, verify=verify, in_place=False)
+    demands = _Demands(fold, lane, lanes, at, verify=True, in_place=False)
     return demands.handed_over(_fold(Linked(block, offset, block.header.height), at.state, demands, lane, lanes))
 
 
@@ -318,24 +291,12 @@ async def replay(
             yield folded
 
 
-class _Links:
+class _Links(_InOrder):
     """Demands that blocks follow upon one another from the first, and has none of them folded."""
 
     def __init__(self, lane: int) -> None:
-        self._lane, self._height, self._hash = lane, -1, GENESIS
-        self._next: Linked | None = None
-
-    def feed(self, record: tuple[int, bytes], /) -> None:
-        offset, data = record
-        block = unseal(data)
-        self._next = Linked(block, offset, block.header.height)
-
-    def end(self) -> None:
-        pass
-
-    async def take(self) -> Linked | None:
-        linked, self._next = self._next, None
-        return linked
+        super().__init__(lane)
+        self._height, self._hash = -1, GENESIS
 
     def judge(self, linked: Linked, _: Any, /) -> None:
         block, height = linked.block, self._height
@@ -350,21 +311,12 @@ class _Links:
             )
         self._height, self._hash = header.height, block.hash
 
-    def folded(self, linked: Linked, outputs: Sequence[Output], /) -> None:
-        raise AssertionError("nothing is folded")
-
-    def failed(self, _: Linked, error: Exception, /) -> None:
-        raise error
-
 
 async def linked_blocks(logs: Logs, lane: int) -> AsyncGenerator[tuple[int, Block], None]:
-    """A stored ledger's blocks with their offsets, from the first, each linked to the one before it and not folded.
+    """Yields a stored ledger's blocks with their offsets, from the first, each linked to the one before it and not
+    folded.
 
     So a block that a later version wrote can be read too, for a proof of what stands in it.
-
-    Args:
-        logs: the stored topics.
-        lane: the lane's number.
 
     Raises:
         DoesNotHoldError: a record cannot be read, the first blocks are gone, or the chain is broken.

@@ -39,31 +39,19 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Start(NamedTuple):
-    """Something to go on from instead of the ledger's beginning.
+    """Something to go on from instead of the ledger's beginning."""
 
-    Attributes:
-        name: what it is called.
-        begin: how to get it.
-        height: of the block that it says it was taken after.
-        counts: whether a ledger that has no such block must be too short, rather than another one.
-    """
-
-    name: str
-    begin: Callable[[], Awaitable[Restored]]
-    height: int = -1
-    counts: bool = True
+    name: str  # what it is called
+    begin: Callable[[], Awaitable[Restored]]  # how to get it
+    height: int = -1  # of the block that it says it was taken after
+    counts: bool = True  # whether a ledger that has no such block must be too short, rather than another one
 
 
 class KnownHeight(NamedTuple):
-    """A height that a ledger is known to have had; -1 where none is known.
+    """A height that a ledger is known to have had; -1 where none is known."""
 
-    Attributes:
-        height: of the last block that was held.
-        by: what knows of it, for the sentence.
-    """
-
-    height: int = -1
-    by: str = ""
+    height: int = -1  # of the last block that was held
+    by: str = ""  # what knows of it, for the sentence
 
 
 class Patience(NamedTuple):
@@ -71,11 +59,10 @@ class Patience(NamedTuple):
 
     Attributes:
         seconds: the longest, by the state as far as the ledger goes: `max_stall` of the policy in force there.
-        waits: told why, each time that the ledger is found too short.
     """
 
     seconds: Callable[[Any], float] = lambda _: 0.0
-    waits: Callable[[DoesNotHoldError], None] = lambda _: None
+    waits: Callable[[DoesNotHoldError], None] = lambda _: None  # told why, each time that the ledger is found too short
 
 
 async def restore(
@@ -83,27 +70,21 @@ async def restore(
     fold: Fold,
     lane: int,
     lanes: int,
-    stopping: Callable[[], bool],
+    stopping: Callable[[], bool],  # asked after each block, and while blocks are waited for
     starts: Iterable[Start] = (),
     held: KnownHeight = KnownHeight(),  # noqa: B008 -- it never changes
     patience: Patience = Patience(),  # noqa: B008
 ) -> Restored | None:
-    """A lane's state at its ledger's end, never below a height that was held.
+    """Returns a lane's state at its ledger's end, never below a height that was held; None where told to stop before.
 
     Args:
-        blocks: the ledger.
-        fold, lane, lanes: what decides, and for which lane of how many.
-        stopping: asked after each block, and while blocks are waited for.
         starts: tried in this order; one that fails, in itself or on the way from it, only costs time. After the last,
             the ledger is folded from its first block on. One that is whole was held, whether it is of use or not.
         held: the greatest height that is known apart from these.
         patience: for how long a ledger that is too short is waited for.
 
-    Returns:
-        The state, or None where it was told to stop before.
-
     Raises:
-        DoesNotHoldError: the ledger itself does not hold (`ledger.replay`), or stays shorter than it was.
+        DoesNotHoldError: the ledger itself does not hold (`replay.replay`), or stays shorter than it was.
     """
     reading = _Reading(blocks, fold, lane, lanes, stopping, held, patience)
     left = list(starts)
@@ -172,11 +153,8 @@ class _Reading:
             self._held = KnownHeight(height, by)
 
     async def to_end(self, at: Restored, *, waits: bool = True) -> Restored:
-        """Folds on from there to the end, as soon as that is not below what was held, or until `stopping`.
-
-        Raises:
-            TooShortError: it stays below for longer than the lane has patience.
-            DoesNotHoldError: the ledger does not hold, or has no block where it is gone on from, and nobody `waits`.
+        """Folds on to the end, as soon as that is not below what was held, or until `stopping`; else raises
+        TooShortError.
         """
         clock = asyncio.get_running_loop().time
         while True:
@@ -236,12 +214,8 @@ class RemadeError(DoesNotHoldError):
 
 
 def demand_same(bounds: Mapping[str, Bounds], ids: Mapping[str, str], lane: int) -> None:
-    """Demands that inputs are the topics that the ledger was written from.
-
-    Args:
-        bounds: what the broker holds of each input.
-        ids: by topic, the ids that the ledger goes on with, where it knows any.
-        lane: whose ledger it is.
+    """Demands that the inputs on the broker (`bounds`) are the topics that the ledger was written from (`ids`, where
+    known).
 
     Raises:
         RemadeError: one is not. An input whose id nobody knows is taken as it is.
@@ -260,16 +234,11 @@ def demand_same(bounds: Mapping[str, Bounds], ids: Mapping[str, str], lane: int)
 def positions_within(
     bounds: Mapping[str, Bounds], before: Mapping[str, int], inputs: Sequence[str], lane: int, lanes: int, now: int
 ) -> tuple[dict[str, int], list[Event]]:
-    """Where to read on, by what the broker holds.
+    """Returns where to read on, and a GAP event at `now` (Unix ms) for each input of which retention deleted what was
+    not read.
 
-    Args:
-        bounds: what the broker holds of each input.
-        before: the next offset to read; of an input that has none, all that it holds is to be read.
-        inputs, lane, lanes: the inputs in the order of a block's sources, and which lane of how many reads them.
-        now: the time that gaps are recorded under, Unix ms.
-
-    Returns:
-        The positions, and a GAP event for each input of which retention has deleted what was not read.
+    `bounds` is what the broker holds of each input, `before` the next offset to read; of an input that has none, all
+    that it holds is to be read. `inputs` are in the order of a block's sources.
 
     Raises:
         DoesNotHoldError: an input is not the one that the ledger speaks of.
@@ -279,7 +248,7 @@ def positions_within(
     for place, topic in enumerate(inputs):
         there = bounds[topic]
         at = before.get(topic, there.first)
-        if there.partitions < lanes:  # no lane reads those beyond, and the worker tells of them (worker/watching.py)
+        if there.partitions < lanes:  # no lane reads those beyond, and the worker tells of them (telemetry.py)
             raise DoesNotHoldError(
                 f"{topic} has another number of partitions than the ledger",
                 expected=str(lanes),
@@ -305,14 +274,10 @@ FETCH_WAIT_MS = 500
 
 
 class Standby:
-    """One lane's ledger, followed. `run` is its only task, and may be called anew where it ended; `restored` may be
-    asked for between its steps.
+    """One lane's ledger, followed, from the best of `starts` on. `run` is its only task, and may be called anew where
+    it ended.
 
-    Args:
-        settings: the broker and topics.
-        fold, lane: what decides, and for which lane.
-        starts: what to go on from, best first (snapshot_schedule.py).
-        between_blocks: a moment at which the garbage collector may run.
+    `restored` may be asked for between its steps; `between_blocks` is a moment at which the garbage collector may run.
     """
 
     def __init__(
@@ -403,15 +368,12 @@ class Standby:
 
 
 class Standbys:
-    """The lanes that this worker stands by for.
+    """The lanes that this worker stands by for: `make` makes each one's standby, and `supervised` runs it until it is
+    cancelled.
 
     A lane may become this worker's own in the very assignment that no longer names it here: so what is not wanted any
-    more goes on for `LINGER_SECONDS`, to be taken by then.
-
-    Args:
-        make: a new standby of a lane.
-        supervised: runs a task of that name again and again, whatever ends it, until it is cancelled.
-        may_begin: awaited before a standby begins: what it has to fold can wait for lanes that are taken over here.
+    more goes on for `LINGER_SECONDS`, to be taken by then. `may_begin` is awaited before a standby begins: what it has
+    to fold can wait for lanes that are taken over here.
     """
 
     def __init__(

@@ -231,22 +231,18 @@ class SnapshotScheduler:
     """The snapshots of one lane, while it is here. `starts` on each take-over; `after_block` after each block.
 
     Args:
-        store: where they are.
-        fold: makes bytes of a state, and a state of bytes.
-        every: seconds between two; None for no new ones.
         standby: the lane's state as a standby has it, taken from it, or None; the best start there is.
-        turn: that the worker's lanes share; None where there is no other lane.
         lasting: whether the broker keeps its logs when it ends. Where it does not, a snapshot may be of an earlier one.
     """
 
     def __init__(
         self,
-        store: SnapshotStore,
-        fold: Fold,
-        every: float | None,
+        store: SnapshotStore,  # where they are
+        fold: Fold,  # makes bytes of a state, and a state of bytes
+        every: float | None,  # seconds between two; None for no new ones
         standby: Callable[[], Restored | None] = lambda: None,
         *,
-        turn: SnapshotTurn | None = None,
+        turn: SnapshotTurn | None = None,  # that the worker's lanes share; None where there is no other lane
         lasting: bool = True,
     ) -> None:
         self._store, self._fold, self._every, self._standby = store, fold, every, standby
@@ -298,9 +294,8 @@ class SnapshotScheduler:
     def after_block(self, restored: Restored, wake: Callable[[], object]) -> None:
         """A block is committed: begins a snapshot of its state where one is due and no other lane writes one.
 
-        Args:
-            restored: the state. It is at rest: no block is being folded.
-            wake: called once the other lane has written its own: the lane then asks again, though it has no new block.
+        `restored` is at rest: no block is being folded. `wake` is called once the other lane has written its own; then
+        the lane asks again, though it has no new block.
         """
         if self._every is None or self._writing is not None or restored.offset is None:
             return

@@ -47,8 +47,6 @@ from .export_files import (
     Stored,
     Writing,
     file_name,
-    read_records,
-    write_record,
 )
 from .interfaces import Logs
 
@@ -63,17 +61,11 @@ SKEW: Final = 60_000
 
 
 class RecordedRetention(msgspec.Struct, frozen=True):
-    """A topic's `retention.ms`, from the checkpoint on that records it, until another one records another.
+    """A topic's `retention.ms`, from the checkpoint on that records it, until another one records another."""
 
-    Attributes:
-        since: when the lane's checkpoint before that one was made (Unix ms); 0 where there is none.
-        time: of the checkpoint that records it.
-        kept: ms; negative: for ever.
-    """
-
-    since: int
-    time: int
-    kept: int
+    since: int  # when the lane's checkpoint before that one was made (Unix ms); 0 where there is none
+    time: int  # of the checkpoint that records it
+    kept: int  # ms; negative: for ever
 
     @property
     def longest(self) -> int:
@@ -82,18 +74,13 @@ class RecordedRetention(msgspec.Struct, frozen=True):
 
 
 def may_be_taken(recorded: Sequence[RecordedRetention], written: int, until: int) -> bool | None:
-    """Whether retention may have taken a record: at some time it was as old as every retention recorded until then.
+    """Returns whether retention may have taken a record: at some time it was as old as every retention recorded until
+    then.
 
     A retention that is lowered holds for what is written after it. So an operator who lowers it, deletes and raises it
     again explains nothing, and one who lowers it for good waits out the former one for what was written before.
-
-    Args:
-        recorded: what a lane's checkpoints say of the topic, in their order.
-        written: when the record was, by its block, Unix ms.
-        until: when the topic was read; later retentions took nothing from it.
-
-    Returns:
-        None where no checkpoint records a retention for the time at which it was written.
+    `recorded` is what a lane's checkpoints say of the topic, in their order; the record was `written` by its block, and
+    the topic read at `until` (Unix ms). None where no checkpoint records a retention for that time.
     """
     longest: int | None = None
     for one in recorded:
@@ -111,13 +98,11 @@ def may_be_taken(recorded: Sequence[RecordedRetention], written: int, until: int
 
 
 async def taken(logs: Logs, topic: str, lane: int, due: int, found: int) -> int:
-    """How many offsets from the one that was due on retention has taken.
+    """Returns how many offsets of a partition (`topic`, `lane`) retention has taken from `due` on, the one behind the
+    last read.
 
-    Args:
-        logs: asked where the partition begins now, if more than a marker is gone.
-        topic, lane: the partition.
-        due: the offset behind the last that was read.
-        found: the next one that was read, or the end.
+    `found` is the next offset that was read, or the end; `logs` are asked where the partition begins if more than a
+    marker is gone.
     """
     if found - due <= MARKER:
         return 0
@@ -125,12 +110,8 @@ async def taken(logs: Logs, topic: str, lane: int, due: int, found: int) -> int:
 
 
 def beheaded(ledger: str, lane: int, start: int) -> DoesNotHoldError:
-    """The error for a ledger of which the beginning was deleted.
-
-    Args:
-        ledger: the topic's name.
-        lane: the partition.
-        start: the first offset that is left.
+    """Returns the error for a partition (`ledger`, `lane`) of which the beginning was deleted; `start` is the first
+    offset left.
     """
     return DoesNotHoldError(
         "the ledger's head was deleted: without a snapshot its lane cannot be restored, and no audit can fold it",
@@ -149,11 +130,9 @@ class _Stored(Protocol):
 
 
 def identity_of(record: _Stored, log: str) -> LedgerIdentity | None:
-    """What a record of a ledger, a claim or a block, names; None where it names nothing, or is of another log.
+    """Returns what a claim or a block of a ledger names; None where it names nothing, or is of another log.
 
-    Args:
-        record: of the ledger.
-        log: what the names of the lane's log end with: a slash, the topic's full name, a slash, the lane's number.
+    `log` is what the names of the lane's log end with: a slash, the topic's full name, a slash, the lane's number.
     """
     try:
         if not is_claim(record.key):
@@ -166,16 +145,10 @@ def identity_of(record: _Stored, log: str) -> LedgerIdentity | None:
 
 
 async def log_name_of(logs: Logs, topic: str, name: str, lane: int) -> str:
-    """The name of a lane's log: by the ledger's first claim or block, whichever names the ledger.
+    """Returns the name of a lane's log by the first claim or block that names the ledger; `topic` is its logical,
+    `name` its full name.
 
-    Args:
-        logs: the stored topics.
-        topic: the ledger's logical name.
-        name: its full name.
-        lane: the lane's number.
-
-    Returns:
-        The name; of a ledger that names no id the one that the application's name gives.
+    Of a ledger that names no id it is the one that the application's name gives. `logs` have the topic and `lane`.
     """
     is_first = True
     try:
@@ -232,16 +205,12 @@ class _Expected(NamedTuple):
 
 
 class KafkaLogs:
-    """The topics of a running broker, as `interfaces.Logs`. Each reading has a consumer of its own.
+    """The topics of a running broker (`settings`), as `interfaces.Logs`. Each reading has a consumer of its own.
 
     A consumer needs some 20 ms to open and to get its first answer. An audit reads several topics of each lane, so it
-    says beforehand what it will read (`expect`), and the consumers open meanwhile.
-
-    Args:
-        settings: the broker.
-        consumer: an open one, which is asked for offsets and partition counts; it is not closed here.
-        lanes: how many partitions the ledger has.
-        in_place: as for `open_logs`.
+    says beforehand what it will read (`expect`), and the consumers open meanwhile. `consumer` is an open one, asked for
+    offsets and partition counts, and not closed here; `lanes` are the ledger's partitions; `in_place` is as for
+    `open_logs`.
     """
 
     def __init__(self, settings: Settings, consumer: AIOKafkaConsumer, lanes: int, *, in_place: bool = False) -> None:
@@ -393,11 +362,8 @@ class KafkaLogs:
     async def _settled_ends(self, topics: Sequence[str], of_all: AIOKafkaConsumer | None) -> dict[str, list[int]]:
         """The ends of these topics, once every transaction that began below them has ended.
 
-        The broker tells how far a partition is decided; only one that is not yet is read, since that waits.
-
-        Args:
-            topics: by their logical names.
-            of_all: sees the ends of what is not decided, too; None where nothing is ever undecided.
+        The broker tells how far a partition is decided; only one that is not yet is read, since that waits. `of_all`
+        sees the ends of what is not decided, too; None where nothing is ever undecided.
         """
         if of_all is None:
             return await self._ends(topics)
@@ -421,17 +387,11 @@ async def export(
     progress: Callable[[str, int, int], None] = lambda *_: None,
     gone: Callable[[str, int, int, int], None] = lambda *_: None,
 ) -> Mapping[str, int]:
-    """Writes what an audit needs into files; the folder must be new or empty.
+    """Writes what an audit needs into files, and returns how many records there are of each topic.
 
-    Args:
-        logs: what to read.
-        folder: where to write.
-        exported_at: the time that the manifest names.
-        progress: told, after each batch, the topic, the lane, and the last record's offset.
-        gone: told the topic, the lane, and the first and the last offset of what retention took before it was read.
-
-    Returns:
-        How many records there are of each topic.
+    `folder` must be new or empty; `exported_at` is the time that the manifest names. `progress` is told, after each
+    batch, the topic, the lane and the last record's offset; `gone` the topic, the lane, and the first and last offset
+    of what retention took from `logs` before it was read.
 
     Raises:
         UsageError: the folder holds something, or cannot be written to.
@@ -511,22 +471,3 @@ async def _export_one(
 def _is_bound(record: Stored) -> bool:
     """Whether it has the mark of a binding lane: what observers wrote stands in the ledger, and is not compared."""
     return any(name == BOUND for name, _ in record.headers)
-
-
-__all__ = [
-    "AUDITED",
-    "LATER",
-    "MANIFEST",
-    "OUTPUTS",
-    "Cut",
-    "FolderLogs",
-    "KafkaLogs",
-    "Logs",
-    "Manifest",
-    "Range",
-    "Stored",
-    "file_name",
-    "open_logs",
-    "read_records",
-    "write_record",
-]

@@ -41,12 +41,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def group_topics(folds: Sequence[Fold], settings: Settings) -> list[str]:
-    """The logical names of all topics of the lane group, which have one number of partitions, in order.
-
-    Args:
-        folds: that run.
-        settings: say whether there are checkpoints.
-    """
+    """Returns the logical names of all topics of the lane group, which have one number of partitions, in order."""
     found = {topic for fold in folds for topic in (*fold.inputs, *fold.outputs, fold.ledger)}
     if settings.checkpoint_interval:
         found |= {fold.checkpoints for fold in folds}
@@ -82,10 +77,9 @@ class Watch:
     ) -> None:
         """A broker answered.
 
-        Args:
-            topics: what it said, by logical name; of a topic that it said nothing of, what was known stays.
-            starts: where the ledgers of the lanes here begin, by the ledger's logical name and the partition.
-            certificate_end: when its certificate expires, Unix seconds; None where it showed none.
+        `topics` is what it said, by logical name: of a topic that it said nothing of, what was known stays. `starts`
+        are the first offsets of the ledgers of the lanes here, `certificate_end` when its certificate expires, Unix
+        seconds.
         """
         self.certificate_end = certificate_end
         for topic, now in topics.items():
@@ -117,12 +111,8 @@ class Watch:
 
 
 def sentence_of(topic: str, count: int, partitions: int) -> str:
-    """What is wrong with a topic that has another number of partitions, and what to do.
-
-    Args:
-        topic: by its logical name.
-        count: how many partitions it has; 0 where it is gone.
-        partitions: how many the ledger has.
+    """Returns what is wrong with a topic that has so many partitions (0: it is gone) where the ledger has `partitions`:
+    `topic` and `count`.
     """
     if not count:
         return f"the broker has no topic {topic} any more; `sluice topics create` makes it anew"
@@ -145,22 +135,18 @@ class Metrics:
     """The metrics of one process, in a registry of their own. Implements `interfaces.Meter`.
 
     Args:
-        lanes: each lane that is here, as it stands; asked at every scrape.
-        clock: Unix milliseconds.
         is_member: whether the consumer group has this worker; asked at every scrape.
-        wanted: how many lanes the whole installation has.
-        topics: what is seen of the topics; None where nothing looks.
         certificates: by name, when each expires, Unix seconds; asked at every scrape.
     """
 
     def __init__(
         self,
-        lanes: Callable[[], Sequence[LaneStatus]],
-        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        lanes: Callable[[], Sequence[LaneStatus]],  # each lane that is here, as it stands; asked at every scrape
+        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,  # Unix milliseconds
         *,
         is_member: Callable[[], bool] = lambda: False,
-        wanted: int = 0,
-        topics: Callable[[], Watch | None] = lambda: None,
+        wanted: int = 0,  # how many lanes the whole installation has
+        topics: Callable[[], Watch | None] = lambda: None,  # what is seen of the topics; None where nothing looks
         certificates: Callable[[], Mapping[str, float]] = dict,
     ) -> None:
         self.registry = registry = CollectorRegistry()
@@ -283,53 +269,55 @@ class _OfLanes(Collector):
         late = GaugeMetricFamily(
             "sluice_lag_seconds", "Since when an input has not been read to its end", labels=[*OF_LANE, "topic"]
         )
-        overdue = GaugeMetricFamily(
-            "sluice_overdue_seconds", "Age of the oldest due timer that is not committed", labels=OF_LANE
-        )
-        snapshot = GaugeMetricFamily(
-            "sluice_snapshot_age_seconds", "Of the newest snapshot written here", labels=OF_LANE
-        )
-        unsaved = GaugeMetricFamily("sluice_snapshot_failing", "Whether the last snapshot failed", labels=OF_LANE)
-        checkpoint = GaugeMetricFamily("sluice_checkpoint_age_seconds", "Of the newest checkpoint", labels=OF_LANE)
-        live = GaugeMetricFamily("sluice_live_assertions", "Assertions in the state", labels=OF_LANE)
-        waiting = GaugeMetricFamily("sluice_waiting_evidence", "Observations without their emission", labels=OF_LANE)
-        held = GaugeMetricFamily("sluice_held_bytes", "Bytes fetched and in no block", labels=OF_LANE)
-        height = GaugeMetricFamily("sluice_height", "Of the lane's last block", labels=OF_LANE)
-        running = GaugeMetricFamily("sluice_running", "Whether the lane closes blocks", labels=OF_LANE)
-        recovering = GaugeMetricFamily("sluice_recovering", "Whether the lane is being taken over", labels=OF_LANE)
-        failed = GaugeMetricFamily("sluice_failed", "Whether the lane was given up, to be tried again", labels=OF_LANE)
-        stalled = GaugeMetricFamily("sluice_stalled_seconds", "Without progress, though there is work", labels=OF_LANE)
-        skew = GaugeMetricFamily("sluice_clock_skew_seconds", "Ahead of the broker's clock", labels=OF_LANE)
+        gauges = [(GaugeMetricFamily(name, text, labels=OF_LANE), value_of) for name, text, value_of in _GAUGES]
         fates = CounterMetricFamily(
             "sluice_fates", "Inputs by their named counter, since the ledger began", labels=[*OF_LANE, "fate"]
         )
         now = self._clock()
-        for one in self._lanes():
-            lane_id = [one.fold, str(one.lane)]
-            for topic, count in one.lag.items():
+        for lane in self._lanes():
+            lane_id = [lane.fold, str(lane.lane)]
+            for topic, count in lane.lag.items():
                 lag.add_metric([*lane_id, topic], count)
-            for topic, read_to in one.read_to.items():
-                late.add_metric([*lane_id, topic], max(0, now - read_to) / 1000)
-            overdue.add_metric(lane_id, 0 if one.due is None else max(0, now - one.due) / 1000)
-            if one.snapshot_at is not None:
-                snapshot.add_metric(lane_id, max(0, now - one.snapshot_at) / 1000)
-            unsaved.add_metric(lane_id, one.snapshot_fails)
-            if one.checkpoint_at is not None:
-                checkpoint.add_metric(lane_id, max(0, now - one.checkpoint_at) / 1000)
-            live.add_metric(lane_id, one.counters.get("lives", 0))
-            waiting.add_metric(lane_id, one.counters.get("waiting", 0))
-            held.add_metric(lane_id, one.held)
-            height.add_metric(lane_id, one.height)
-            running.add_metric(lane_id, one.phase == "running")
-            recovering.add_metric(lane_id, one.phase == "taking-over")
-            failed.add_metric(lane_id, one.phase == "failed")
-            stalled.add_metric(lane_id, one.behind)
-            skew.add_metric(lane_id, one.skew / 1000)
-            for fate, count in one.counters.items():
+            for topic, read_to in lane.read_to.items():
+                late.add_metric([*lane_id, topic], _age(read_to, now) or 0)
+            for gauge, value_of in gauges:
+                if (value := value_of(lane, now)) is not None:
+                    gauge.add_metric(lane_id, value)
+            for fate, count in lane.counters.items():
                 if fate not in _LIVE:
                     fates.add_metric([*lane_id, fate], count)
-        of_time = (lag, late, overdue, snapshot, unsaved, checkpoint)
-        return *of_time, live, waiting, held, height, running, recovering, failed, stalled, skew, fates
+        return lag, late, *(gauge for gauge, _ in gauges), fates
+
+
+def _age(since: int | None, now: int) -> float | None:
+    """Seconds; None where nothing began."""
+    return None if since is None else max(0, now - since) / 1000
+
+
+_GAUGES: Sequence[tuple[str, str, Callable[[LaneStatus, int], float | None]]] = (
+    (
+        "sluice_overdue_seconds",
+        "Age of the oldest due timer that is not committed",
+        lambda lane, now: _age(lane.due, now) or 0,
+    ),
+    (
+        "sluice_snapshot_age_seconds",
+        "Of the newest snapshot written here",
+        lambda lane, now: _age(lane.snapshot_at, now),
+    ),
+    ("sluice_snapshot_failing", "Whether the last snapshot failed", lambda lane, _: lane.snapshot_fails),
+    ("sluice_checkpoint_age_seconds", "Of the newest checkpoint", lambda lane, now: _age(lane.checkpoint_at, now)),
+    ("sluice_live_assertions", "Assertions in the state", lambda lane, _: lane.counters.get("lives", 0)),
+    ("sluice_waiting_evidence", "Observations without their emission", lambda lane, _: lane.counters.get("waiting", 0)),
+    ("sluice_held_bytes", "Bytes fetched and in no block", lambda lane, _: lane.held),
+    ("sluice_height", "Of the lane's last block", lambda lane, _: lane.height),
+    ("sluice_running", "Whether the lane closes blocks", lambda lane, _: lane.phase == "running"),
+    ("sluice_recovering", "Whether the lane is being taken over", lambda lane, _: lane.phase == "taking-over"),
+    ("sluice_failed", "Whether the lane was given up, to be tried again", lambda lane, _: lane.phase == "failed"),
+    ("sluice_stalled_seconds", "Without progress, though there is work", lambda lane, _: lane.behind),
+    ("sluice_clock_skew_seconds", "Ahead of the broker's clock", lambda lane, _: lane.skew / 1000),
+)
+"""The gauges of a lane: name, description, and the value by its status and the time (Unix ms); None leaves it out."""
 
 
 class _OfTopics(Collector):
@@ -377,14 +365,12 @@ _SAMPLED = re.compile(rb"00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f][13579bdf]")
 
 
 class Traces:
-    """Makes the spans of a worker's lanes. Implements `interfaces.Meter`."""
+    """Makes the spans of a worker's lanes. Implements `interfaces.Meter`.
+
+    The SDK's `provider` decides what is exported, and where to; `clock` gives Unix nanoseconds.
+    """
 
     def __init__(self, provider: TracerProvider, clock: Callable[[], int] = time_ns) -> None:
-        """
-        Args:
-            provider: of the SDK; it decides what is exported, and where to.
-            clock: Unix nanoseconds.
-        """
         self._tracer, self._clock = provider.get_tracer("sluice"), clock
 
     def committed(self, fold: str, lane: int, block: Committed) -> None:

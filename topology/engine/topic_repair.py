@@ -21,7 +21,7 @@ from ...codecs.ledger_statements import FORMAT, Adoption, adopted_in, write_adop
 from ...codecs.notes import Signer
 from ...codecs.partition import PARTITIONERS
 from ...codecs.times import format_time
-from ...streams.policy.policy import refusal
+from ...streams.policy.policy import adoption_refusal
 from ..kafka.connect import INPUTS, open_admin, open_consumer, open_producer, partitions_of
 from ..kafka.partition_reader import HangsError, fetches_to_end
 from ..kafka.requests import topic_ids
@@ -45,13 +45,7 @@ class Drained(NamedTuple):
 
 
 async def drain(settings: Settings) -> AsyncIterator[Drained]:
-    """Moves what is committed, as of now, in each partition of the inputs that no lane reads.
-
-    Args:
-        settings: the broker, the prefix, and how keys are spread.
-
-    Yields:
-        Each such partition, once it is drained.
+    """Moves what is committed, as of now, in each partition of the inputs that no lane reads; yields each once drained.
 
     Raises:
         UnreachableError: no broker answers.
@@ -88,12 +82,8 @@ async def lane_count(settings: Settings) -> int:
 
 
 async def undrained(consumer: AIOKafkaConsumer, settings: Settings, topics: Iterable[str]) -> Mapping[str, int]:
-    """By input, how many offsets lie in partitions that no lane reads, and were not drained.
-
-    Args:
-        consumer: asks.
-        settings: say how many partitions lanes read.
-        topics: logical names; those of other topics than inputs count for nothing.
+    """Returns, by input, how many offsets lie in partitions that no lane reads and were not drained; `consumer` asks,
+    `settings` and `topics` say of what.
     """
     left: dict[str, int] = {}
     beyond = await _beyond(consumer, settings, [topic for topic in topics if topic in INPUTS], settings.partitions)
@@ -127,9 +117,7 @@ async def _beyond(
 
 
 def _group(settings: Settings) -> str:
-    """The group that keeps how far partitions were drained, under the prefix of the workers' group; also the
-    transactional id.
-    """
+    """The group that keeps how far partitions were drained, by the workers' group; also the transactional id."""
     return f"{group_of(settings)}drain"
 
 
@@ -199,13 +187,8 @@ class _Moving:
 async def adopt(settings: Settings, topic: str, signer: Signer | None) -> Sequence[Adoption]:
     """Writes to the topic `policies` that lanes are to read the topic of this name that is there now.
 
-    Args:
-        settings: the broker and prefix; `origin` is what the signature is bound to.
-        topic: by its logical name.
-        signer: of whoever adopts; None where the policy asks for no signature.
-
-    Returns:
-        What was written: one adoption for each other id that a ledger names.
+    Returns one adoption for each other id that a ledger names. `settings.origin` is what the signature of `signer` is
+    bound to; None where the policy asks for none.
 
     Raises:
         UnreachableError: no broker answers.
@@ -230,11 +213,7 @@ async def adopt(settings: Settings, topic: str, signer: Signer | None) -> Sequen
 
 
 async def named_ids(settings: Settings, topic: str) -> Sequence[str]:
-    """The id that each lane's ledger goes on with for an input; empty where it names none yet, by lane.
-
-    Args:
-        settings: the broker and prefix.
-        topic: by its logical name.
+    """Returns the id that each lane's ledger goes on with for an input, by lane; empty where it names none yet.
 
     Raises:
         UnreachableError: no broker answers.
@@ -265,7 +244,7 @@ async def _demand_counting(settings: Settings, record: tuple[bytes, bytes]) -> N
     if policy is None:
         return
     event = Event(EventKind.ADOPT, 0, 0, 0, [], *record)
-    if why := refusal(event, policy, now_ms()):
+    if why := adoption_refusal(event, policy, now_ms()):
         raise UsageError(
             f"no lane would take this adoption: {why}", hint="sign it with such a key: `--key FILE` (`sluice key new`)"
         )

@@ -37,12 +37,7 @@ class TrustedKey(NamedTuple):
 
 
 def demand_counting(checkpoint: Checkpoint, note: Note, known: Iterable[TrustedKey]) -> None:
-    """Demands that one of these keys signed a checkpoint, at a time at which the key counts.
-
-    Args:
-        checkpoint: the note's.
-        note: with the signatures.
-        known: the keys that are believed, each in its own time.
+    """Demands that one of the `known` keys signed a checkpoint in its `note`, at a time at which the key counts.
 
     Raises:
         DoesNotHoldError: none did, or a signature under a known key's name and id does not hold.
@@ -55,13 +50,10 @@ def demand_counting(checkpoint: Checkpoint, note: Note, known: Iterable[TrustedK
 
 
 class Trust:
-    """The keys that one worker knows.
+    """The keys that one worker knows: its `own`, and those that the newest policy lists.
 
-    Args:
-        own: the worker's.
-        policy: the policy that a new ledger starts with.
-        documents: the policies that were applied since, as they stand in the topic, the newest first; none that the
-            one before it does not let follow.
+    `policy` is what a new ledger starts with; `documents` those that were applied since, as they stand in the topic,
+    the newest first; none that the one before it does not let follow.
     """
 
     def __init__(
@@ -110,22 +102,27 @@ def revoked_keys(policy: Policy) -> list[str]:
 
     What such a key signed before may not be its owner's word (streams/policy/keys.py); lanes have taken it.
     """
-    parties: dict[str, Mapping[str, Sequence[Key]]] = {
+    shown = {"worker": "checkpoint key", "operator": "policy key"}
+    return [
+        f"{shown.get(kind, kind)} {name}, {key.public_key}, revoked at {format_time(key.revoked)}"
+        for kind, keys in _all_keys(policy).items()
+        for name in sorted(keys)
+        for key in keys[name]
+        if key.revoked is not None
+    ]
+
+
+def _all_keys(policy: Policy) -> Mapping[str, Keys]:
+    """The keys that a policy lists, by kind of party and name."""
+    return {
         "observer": {name: one.all_keys for name, one in policy.observers.items()},
         "reviewer": policy.reviewers.keys,
         "role": policy.reviewers.roles,
         "emitter": policy.emitters.keys,
         "validator": policy.attestations.validators,
-        "checkpoint key": policy.checkpoints.keys,
-        "policy key": policy.policies.keys,
+        "worker": policy.checkpoints.keys,
+        "operator": policy.policies.keys,
     }
-    return [
-        f"{kind} {name}, {key.public_key}, revoked at {format_time(key.revoked)}"
-        for kind, keys in parties.items()
-        for name in sorted(keys)
-        for key in keys[name]
-        if key.revoked is not None
-    ]
 
 
 def _verifier(name: str, public_key: str) -> Verifier:
@@ -137,26 +134,16 @@ _BLANKS: Final = re.compile(r"[\s+]+")
 
 
 class Parties(NamedTuple):
-    """The names of those that sign.
+    """The names of those that sign."""
 
-    Attributes:
-        workers: as their keys are called in checkpoints.
-        emitters: those whose effect the policy gives by `[effect]`.
-        internal_emitters: those whose effect is internal.
-        reviewers: people with a key of their own.
-        roles: services that sign for people.
-        validators: DIDs; a name that is none gets the `did:key` of its key.
-        operators: those who sign the policy that follows.
-    """
-
-    workers: Sequence[str] = ()
+    workers: Sequence[str] = ()  # as their keys are called in checkpoints
     observers: Sequence[str] = ()
-    emitters: Sequence[str] = ()
-    internal_emitters: Sequence[str] = ()
-    reviewers: Sequence[str] = ()
-    roles: Sequence[str] = ()
-    validators: Sequence[str] = ()
-    operators: Sequence[str] = ()
+    emitters: Sequence[str] = ()  # those whose effect the policy gives by `[effect]`
+    internal_emitters: Sequence[str] = ()  # those whose effect is internal
+    reviewers: Sequence[str] = ()  # people with a key of their own
+    roles: Sequence[str] = ()  # services that sign for people
+    validators: Sequence[str] = ()  # DIDs; a name that is none gets the `did:key` of its key
+    operators: Sequence[str] = ()  # those who sign the policy that follows
 
     def kinds(self) -> Mapping[str, Sequence[str]]:
         """The names by the first part of their files' names."""
@@ -175,11 +162,10 @@ class Places(NamedTuple):
     """Where the files lie.
 
     Attributes:
-        folder: of all of them.
         apart: each in a folder of its own, so that a program can be given its own alone: as a volume, for instance.
     """
 
-    folder: Path
+    folder: Path  # of all of them
     apart: bool = False
 
     @property
@@ -250,13 +236,9 @@ def make_secret_for(places: Places, policy: Policy) -> bool | None:
 
 
 def with_keys(policy: Policy, keys: Sequence[ProfileKey], origin: str, internal: Sequence[str] = ()) -> Policy:
-    """The policy with these keys beside those that it lists.
+    """Returns the policy (a profile, or one that lists keys already) with these `keys` beside those that it lists.
 
-    Args:
-        policy: a profile, or a policy that lists keys already.
-        keys: what `make_keys` gave.
-        origin: the deployment's name.
-        internal: emitters whose effect is internal.
+    `origin` is the deployment's name, `internal` are the emitters whose effect is internal.
     """
     observers = dict(policy.observers)
     for one in keys:
@@ -285,12 +267,7 @@ def with_keys(policy: Policy, keys: Sequence[ProfileKey], origin: str, internal:
 
 
 def numbered(policy: Policy, before: Policy | None) -> Policy:
-    """The policy with a `sequence` that lets it follow upon the one that was written before, where the two differ.
-
-    Args:
-        policy: as it is to be written.
-        before: as it was written last; None where it is the first.
-    """
+    """Returns the policy with a `sequence` that lets it follow upon the one written before, where the two differ."""
     if before is None or not before.policies.keys:
         return policy
     kept = max(policy.policies.sequence, before.policies.sequence)
@@ -300,15 +277,7 @@ def numbered(policy: Policy, before: Policy | None) -> Policy:
 
 def replaced(policy: Policy, keys: Sequence[ProfileKey]) -> list[ProfileKey]:
     """Keys that were made just now for parties to which a policy gives another key: their files were lost."""
-    listed: Mapping[str, Keys] = {
-        "worker": policy.checkpoints.keys,
-        "observer": {name: one.all_keys for name, one in policy.observers.items()},
-        "emitter": policy.emitters.keys,
-        "reviewer": policy.reviewers.keys,
-        "role": policy.reviewers.roles,
-        "validator": policy.attestations.validators,
-        "operator": policy.policies.keys,
-    }
+    listed = _all_keys(policy)
     return [one for one in keys if one.is_new and listed[one.kind].get(_listed_name(one))]
 
 

@@ -57,11 +57,7 @@ PATIENCE = 5.0
 
 
 async def demand_ledgers(settings: Settings, folds: Sequence[Fold]) -> None:
-    """That no ledger's newest block was folded by a later version than ours.
-
-    Args:
-        settings: the broker and topics.
-        folds: that this worker's lanes would run.
+    """Demands that no ledger's newest block was folded by a later version than ours.
 
     Raises:
         LaterVersionError: one was; the sentence says which.
@@ -85,9 +81,8 @@ async def demand_ledgers(settings: Settings, folds: Sequence[Fold]) -> None:
 async def _read_tails(
     consumer: AIOKafkaConsumer, places: list[TopicPartition], newest: dict[TopicPartition, Any], most_unpacked: int
 ) -> None:
-    """Puts the last record of each partition into `newest`, as far as what is committed goes.
-
-    A batch that cannot be read is its lane's business.
+    """Puts the last committed record of each partition into `newest`; a batch that cannot be read is its lane's
+    business.
     """
     consumer.assign(places)
     firsts, ends = await consumer.beginning_offsets(places), await consumer.end_offsets(places)
@@ -208,14 +203,14 @@ class Worker:
         assert self._failed is not None, "start comes first"
         await asyncio.shield(self._failed)
 
-    async def wait_until_running(self, lanes: int | None = None) -> None:
-        """Waits until so many lanes of each fold run here; by default all there are.
+    async def wait_until_running(self) -> None:
+        """Waits until all lanes of each fold run here.
 
         Raises:
             Exception: the worker failed meanwhile.
             DoesNotHoldError: a lane did.
         """
-        wanted = (self._settings.partitions if lanes is None else lanes) * len(folds())
+        wanted = self._settings.partitions * len(folds())
         while sum(lane.phase == "running" for lane in self.lanes) < wanted:
             if self._failed is not None and self._failed.done():
                 self._failed.result()
@@ -272,15 +267,8 @@ class Worker:
 
 
 def _demand_counts(settings: Settings, counts: Mapping[str, int], left: Mapping[str, int]) -> None:
-    """Demands that all lanes can run on the topics as they are, and that nothing lies where no lane reads it.
-
-    Args:
-        settings: say how many partitions each topic has to have.
-        counts: how many it has, by logical name.
-        left: how many records of an input lie in partitions beyond, and were not drained.
-
-    Raises:
-        UsageError: they cannot; or something does.
+    """Demands that each topic has the partitions of `settings`, and that no records are `left` in others; by logical
+    name.
     """
     numbers = {topic: count for topic, count in counts.items() if count != settings.partitions}
     if len(set(counts.values())) == 1 and numbers:
@@ -335,10 +323,8 @@ def named(settings: Settings, process: int) -> Settings:
 def run_worker(settings: Settings, policy: Policy, process: int = 0) -> None:
     """Runs one worker in this process until SIGTERM or SIGINT.
 
-    Args:
-        settings: as loaded.
-        policy: starts a ledger that is new.
-        process: which of the machine's workers this is.
+    `policy` starts a ledger that is new; `process` is the number of this worker on the machine, for `settings` of its
+    own.
 
     Raises:
         SluiceError: it could not start, or a lane must not go on.
@@ -381,11 +367,7 @@ async def _run(worker: Worker) -> None:
 
 
 def _end_for_sure(why: BaseException | None) -> None:
-    """Ends the process after `STOP_SECONDS`, even where a thread waits for a broker that does not answer.
-
-    Args:
-        why: what the worker failed with: said, and in the exit status, as where it ends in order. None: it was told to.
-    """
+    """Ends the process after `STOP_SECONDS`, with `why` it failed, even where a thread waits for a silent broker."""
 
     def end() -> None:
         if isinstance(why, SluiceError):
@@ -399,7 +381,7 @@ def _end_for_sure(why: BaseException | None) -> None:
 
 
 def _said(why: SluiceError) -> int:
-    """Says in one sentence what a worker ends with; returns the exit status for it."""
+    """Prints in one sentence what a worker ends with; returns the exit status for it."""
     print(f"sluice: {printable(str(why))}", file=sys.stderr, flush=True)
     return why.exit_status
 
@@ -408,15 +390,10 @@ def _said(why: SluiceError) -> int:
 
 
 def run_workers(settings: Settings, policy: Policy, count: int) -> int:
-    """Runs several worker processes until SIGTERM or SIGINT, which is passed on to each of them.
+    """Runs `count` worker processes until SIGTERM or SIGINT, which is passed on to each of them.
 
-    Args:
-        settings: of each worker.
-        policy: that a new ledger begins with.
-        count: how many processes to run.
-
-    Returns:
-        The greatest exit status of any of them; 0 where all ended as they were told.
+    `settings` are those of each, `policy` is what a new ledger begins with. Returns the greatest exit status of any of
+    them; 0 where all ended as they were told.
     """
     logs.configure(settings.log_level)
     context = multiprocessing.get_context("spawn")
@@ -437,7 +414,7 @@ def run_workers(settings: Settings, policy: Policy, count: int) -> int:
         signal.signal(number, tell)
     for process in processes:
         process.start()
-    left = dict(_by_sentinel(processes))
+    left = {process.sentinel: process for process in processes}
     while left:
         for sentinel in wait(list(left)):
             process = left.pop(sentinel)  # type: ignore[arg-type]
@@ -445,10 +422,6 @@ def run_workers(settings: Settings, policy: Policy, count: int) -> int:
             if not stopping:
                 log.error("a worker process ended", name=process.name, exit_status=process.exitcode, left=len(left))
     return max(_status(process) for process in processes)
-
-
-def _by_sentinel(processes: list[SpawnProcess]) -> list[tuple[int, SpawnProcess]]:
-    return [(process.sentinel, process) for process in processes]
 
 
 def _status(process: SpawnProcess) -> int:

@@ -43,7 +43,7 @@ from ..engine.stored_topics import open_logs
 from ..settings.process import now_ms
 from ..settings.settings import Settings
 from .adapter_view import HOLDING
-from .kept_view import NotReady, Readers
+from .kept_view import Readers, about_of, demand_current
 from .tool_answers import (
     AskAssertion,
     AskExplain,
@@ -161,16 +161,10 @@ class _Cancelled(Exception):
 async def explanation_from_broker(
     settings: Settings, emission_id: str, span_key: str | None, tell: Callable[[int, int], None]
 ) -> Explanation:
-    """The story from the broker.
-
-    Args:
-        settings: the broker.
-        emission_id: whose.
-        span_key: canonical; None for all of its assertions.
-        tell: how many blocks of how many have been read; called in this loop.
+    """The story from the broker; `tell` is called in this loop with how many blocks of how many have been read.
 
     Raises:
-        Badly: the span is no span key.
+        QuestionError: the span is no span key.
         DoesNotHoldError: the ledger knows nothing of it, or does not hold.
         UnreachableError: no broker answers.
     """
@@ -271,8 +265,6 @@ def _is_outside(member: Any) -> bool:
 
 T = TypeVar("T")
 
-STALE_SECONDS: Final = 60.0
-"""So old may the last moment be at which the view was known to hold all that the topics held."""
 STORIES_AT_ONCE: Final = 2
 """A story folds a whole lane again."""
 
@@ -285,6 +277,10 @@ class Standing(NamedTuple):
 
     caught_up_at: int
     policy: Policy | None
+
+
+def _untold(_done: int, _steps: int) -> None:
+    """Tells nothing of progress."""
 
 
 class Adapter:
@@ -313,7 +309,7 @@ class Adapter:
 
         Raises:
             NotReady: the view is not up to date.
-            Badly: no such consensus domain, or a cursor of another question.
+            QuestionError: no such consensus domain, or a cursor of another question.
             UnreachableError: the view cannot be read.
         """
 
@@ -338,11 +334,11 @@ class Adapter:
         """
         return await self._ask(lambda db, _, now: check(db, ask.text, ask.kind, ask.limit, ask.cursor, now))
 
-    async def explain(self, ask: AskExplain, tell: Tell = lambda *_: None) -> ExplainedAnswer:
+    async def explain(self, ask: AskExplain, tell: Tell = _untold) -> ExplainedAnswer:
         """The story of an emission, from the ledger.
 
         Raises:
-            Badly: the span is none, or the cursor is of another question.
+            QuestionError: the span is none, or the cursor is of another question.
             DoesNotHoldError: the ledger knows nothing of it.
             UnreachableError: no broker answers.
         """
@@ -372,7 +368,7 @@ class Adapter:
             return conformance_resource()
         if uri != POLICY:
             return None
-        about = await self._readers.ask(_about)
+        about = await self._readers.ask(about_of)
         return policy_resource(self._in_force(about), self._fallback)
 
     async def standing(self) -> Standing:
@@ -388,8 +384,8 @@ class Adapter:
         now = self._now()
 
         def answer(db: sqlite3.Connection) -> T:
-            about = _about(db)
-            return question(db, Standing(_caught_up(about, now), self._in_force(about)), now)
+            about = about_of(db)
+            return question(db, Standing(demand_current(about, now), self._in_force(about)), now)
 
         return await self._readers.ask(answer)
 
@@ -401,21 +397,6 @@ class Adapter:
                 policy = policy_of_document(document.encode()) if document else None
             self._policy = (document, policy)
         return self._policy[1]
-
-
-def _about(db: sqlite3.Connection) -> dict[str, str]:
-    return dict(db.execute("SELECT name, value FROM about"))
-
-
-def _caught_up(about: dict[str, str], now: int) -> int:
-    at = about.get("caught_up_at")
-    if at is None:
-        progress = float(about.get("progress", "0"))
-        raise NotReady(f"the view is still being read from the broker ({progress:.0%})", progress)
-    silent = (now - int(at)) / 1000
-    if silent > STALE_SECONDS:
-        raise NotReady(f"the view has not kept up with the broker for {silent:.0f} s")
-    return int(at)
 
 
 def _domain(named: str | None, registry: Sequence[str]) -> str:

@@ -47,7 +47,7 @@ NO_NOTE: Final = "Nothing of this is admitted. assertion is in the emitter's wor
 
 
 def problem_of(record: Admitted) -> str | None:
-    """What is wrong with the members about checks; their texts apart.
+    """What is wrong with the members about checks, their texts apart; None where nothing is.
 
     Names of checks stand outside the frame; there, and in it, are at most so many as an assertion may have.
     """
@@ -61,13 +61,10 @@ def problem_of(record: Admitted) -> str | None:
 
 
 def in_order(record: Admitted, shown: dict[str, Any]) -> dict[str, Any]:
-    """The record with its frame as readers are to take it in: a note of ours, what was verified, the emitter's prose.
+    """The record (`shown` as plain values) with its frame in reading order: our note, what was verified, the emitter's
+    prose.
 
     What was checked is what is admitted where evidence admitted it, so it stands nowhere else.
-
-    Args:
-        record: of `admitted`.
-        shown: the same as plain values.
     """
     untrusted: dict[str, Any] = shown["_untrusted_text"]
     if record.status not in HOLDING or record.basis != "corroboration" or not untrusted.get("rendered"):
@@ -274,14 +271,14 @@ def admitted_entry(value: bytes | None) -> AdmittedEntry:
     record = _decoded(_admitted, value)
     _check_meta(record.meta)
     shown: dict[str, Any] = msgspec.to_builtins(record)
-    for name, text in _strings({name: one for name, one in shown.items() if name not in CHECKED_APART}):
+    for name, text in strings({name: one for name, one in shown.items() if name not in CHECKED_APART}):
         if not _IDENTIFIER.fullmatch(text):
             raise UnfitRecord(f"text outside the frame, in {name if _IDENTIFIER.fullmatch(name) else 'a member'}")
     if not _HASH.fullmatch(record.canonical_hash):
         raise UnfitRecord("no canonical hash")
     if (problem := problem_of(record)) is not None:
         raise UnfitRecord(problem)
-    for name, text in _strings(shown["_untrusted_text"]):
+    for name, text in strings(shown["_untrusted_text"]):
         _check_text(name, text)
     _warn(shown["_untrusted_text"])
     until = -1 if record.valid_until is UNSET else parse_time(record.valid_until)
@@ -340,12 +337,12 @@ def _check_meta(meta: SanitationMeta) -> None:
     more. A replacement is a single character, which may be `<`."""
     if meta == _UNCHANGED:
         return
-    for _, text in _strings(msgspec.to_builtins(meta)):
+    for _, text in strings(msgspec.to_builtins(meta)):
         if not _META_TEXT.fullmatch(text) or (len(text) > 1 and ("<" in text or "](" in text)):
             raise UnfitRecord("text in _meta")
 
 
-def _strings(value: Any) -> Iterator[tuple[str, str]]:
+def strings(value: Any) -> Iterator[tuple[str, str]]:
     """Every string in a value with the name of the member it stands in, and every such name as well.
 
     Raises:

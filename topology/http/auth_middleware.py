@@ -1,4 +1,4 @@
-"""What a request to the service passes before a route sees it, and what every answer carries. An ASGI application.
+"""What a request to a service passes before a route sees it, and what every answer carries. An ASGI application.
 
 In this order: the Host is ours, the Origin is ours (DNS rebinding, forged requests), a token or session is known, the
 rate holds, the body is small and comes at once, and there is room for it. Each principal has a rate of its own; clients
@@ -38,15 +38,55 @@ SCOPES: Final[tuple[str, ...]] = get_args(TokenScope)
 UNSAFE: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 OPEN: Final = ("/healthz", "/readyz", "/metrics", "/openapi.json", "/static/", "/sign-in", "/sign-in/", "/sign-out")
 """Paths that say nothing of what is on the topics: every client that reaches the service may ask for them."""
-
 HEALTH: Final = "/healthz"
 """Says that the process lives, and costs nothing."""
 PROBES: Final = (HEALTH, "/readyz", "/metrics")
-"""Asked by orchestrators and scrapers, which know a replica by its address alone: under whatever Host."""
+"""Asked by orchestrators and scrapers, which know a replica by its address alone: under any Host."""
+MAX_BODY: Final = 5_000_000
+"""Bytes of a request: what the recorder posts at once, and a fifth more."""
+MAX_HEAD: Final = 32_768
+"""Bytes of a request's path, query and headers. The server's own bound holds for a head that comes in pieces alone."""
+MAX_DRAINED: Final = 20_000_000
+"""So much of a body that is too large is read and dropped: a client that still writes would not read the refusal."""
+STRANGERS_BODY: Final = 8192
+"""Bytes of a request of a client that is not known: a form with a token."""
+STRANGERS_DRAINED: Final = 65_536
+MAX_REQUESTS: Final = 3000
+"""Readers of event streams keep theirs open."""
+IN_FLIGHT: Final = 64_000_000
+"""Bytes of all bodies that are read or answered at a time; of one principal a quarter."""
+STRANGERS_IN_FLIGHT: Final = 4_000_000
+"""As `IN_FLIGHT`, of clients that are not known; they take nothing from those that are."""
+BYTES_A_REQUEST: Final = 65_536
+STATEMENTS_A_REQUEST: Final = 100
+"""What one request of the rate pays for; a larger one counts as several, before it is read."""
+BODY_SECONDS: Final = 15.0
+PRINCIPAL: Final = "sluice.principal"
+STILL: Final = "sluice.still"
+"""Whether the client still may: what lasts asks it again and again."""
+CHARGE: Final = "sluice.charge"
+"""Charges the client for so many statements."""
+ROUTE: Final = "sluice.route"
+"""Where a route leaves its template, for the metrics."""
+HEADERS: Final = (
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        b"form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"same-origin"),  # with `no-referrer` a browser sends the forms with `Origin: null`
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
+)
+"""On every answer. None of them opens anything to another origin: CORS is off."""
+_STRICT_TRANSPORT: Final = (b"strict-transport-security", b"max-age=31536000")
 
 
 class Principal(NamedTuple):
-    """Who asks.
+    """The client that asks.
 
     Attributes:
         id: of the token, or the subject of a person: what limits are kept by, and what a review is signed with.
@@ -63,65 +103,69 @@ class Principal(NamedTuple):
     subject: str = ""
 
     def may(self, scope: TokenScope) -> bool:
-        """Whether it has a scope; `admin` has all."""
+        """Returns whether it has a scope; `admin` has all."""
         return scope in self.scopes or "admin" in self.scopes
 
 
 LOCAL: Final = Principal("local", "local", frozenset(SCOPES))
 """Every client on this machine, where no file of tokens is named."""
+Session = Callable[[str], Principal | None]
+"""The principal of a session's cookie."""
+Turned = Literal["host", "origin", "rate", "token", "scope", "size", "time", "busy"]
+Fate = Literal["stored", "repeated", "invalid", "conflict", "busy", "away", "denied"]
 
 
 class Refusal(NamedTuple):
-    """A request that is for somebody else, or from a page that may not ask."""
+    """Why a request is not answered: a status of HTTP, one sentence, and the label that it is counted under."""
 
     status: int
     why: str
-    counted_as: str
+    counted_as: Turned
 
 
-def is_secure(door: ListenConfig) -> bool:
-    """Whether browsers reach us over TLS: ours, or that of a proxy whose https Origin is allowed."""
-    return door.certificate is not None or any(one.lower().startswith("https://") for one in door.allowed_origins)
+_BUSY: Final = Refusal(503, "more is being answered than there is room for: come again in a second", "busy")
+
+
+def is_secure(config: ListenConfig) -> bool:
+    """Returns whether browsers reach us over TLS: ours, or that of a proxy whose https Origin is allowed."""
+    return config.certificate is not None or any(name.lower().startswith("https://") for name in config.allowed_origins)
 
 
 class AllowedOrigins:
-    """Which hosts and origins are ours.
+    """The hosts and origins that are ours: loopback and those of a configuration.
 
     Args:
-        door: its `allowed_hosts` and `allowed_origins` besides loopback.
+        config: its `allowed_hosts` and `allowed_origins`, and whether there is TLS.
+        of_machine: pages of every port of this machine may ask, and no others that are not listed; otherwise those of
+            the very host that is asked.
     """
 
-    def __init__(self, door: ListenConfig) -> None:
-        self._hosts = {host.lower() for host in (*LOOPBACK, *door.allowed_hosts)}
-        self._origins = {origin.lower() for origin in door.allowed_origins}
-        self._scheme = "https" if door.certificate else "http"
+    def __init__(self, config: ListenConfig, *, of_machine: bool = False) -> None:
+        self._hosts = {host.lower() for host in (*LOOPBACK, *config.allowed_hosts)}
+        self._origins = {origin.lower() for origin in config.allowed_origins}
+        self._scheme = "https" if config.certificate else "http"
+        self._here = {f"{self._scheme}://{name}" for name in LOOPBACK} if of_machine else None
 
     def misdirected(self, method: str, headers: Mapping[str, str], *, by_cookie: bool = False) -> Refusal | None:
-        """Why a request may not be answered; None where it may.
+        """Returns why a request may not be answered; None where it may.
 
-        Args:
-            method: of HTTP.
-            headers: by lower-case name.
-            by_cookie: it comes with a cookie: what changes something needs an Origin then.
+        `headers` have lower-case names. With `by_cookie`, what changes something needs an Origin.
         """
         host = headers.get("host", "").lower()
         if host not in self._hosts and without_port(host) not in self._hosts:
             return Refusal(421, "this is not the host that was asked for", "host")
-        origin = headers.get("origin", "").lower()
-        if origin:
-            if origin in self._origins or origin == f"{self._scheme}://{host}":
-                return None
+        if origin := headers.get("origin", "").lower():
+            here = origin == f"{self._scheme}://{host}" if self._here is None else without_port(origin) in self._here
+            return None if here or origin in self._origins else Refusal(403, "this origin may not ask", "origin")
+        site = headers.get("sec-fetch-site", "")
+        if method in UNSAFE and (site not in ("", "same-origin", "none") or (by_cookie and site != "same-origin")):
             return Refusal(403, "this origin may not ask", "origin")
-        if method in UNSAFE:
-            site = headers.get("sec-fetch-site", "")
-            if site not in ("", "same-origin", "none") or (by_cookie and site != "same-origin"):
-                return Refusal(403, "this origin may not ask", "origin")
         return None
 
 
 def is_open(path: str) -> bool:
-    """Whether a path is answered to whoever asks."""
-    return any(path == one or (one.endswith("/") and path.startswith(one)) for one in OPEN)
+    """Returns whether a path is answered to every client."""
+    return any(path == name or (name.endswith("/") and path.startswith(name)) for name in OPEN)
 
 
 def bearer_of(headers: Mapping[str, str]) -> str:
@@ -136,13 +180,9 @@ def scopes_of(listed: Sequence[str]) -> frozenset[str]:
 
 
 class Quota:
-    """Amounts that are taken and given back, by who has them.
+    """Amounts that are taken and given back, by client: at most `each` of one, at most `total` of all together.
 
-    Invariant: `taken` is the sum of what everybody holds; nobody holds more than `each`.
-
-    Args:
-        total: of all together.
-        each: of one.
+    Invariant: `taken` is the sum of what all clients hold.
     """
 
     def __init__(self, total: int, each: int) -> None:
@@ -171,16 +211,12 @@ class Quota:
 
 
 SECONDS: Final = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-Turned = Literal["host", "origin", "rate", "token", "scope", "size", "time", "busy"]
-Fate = Literal["stored", "repeated", "invalid", "conflict", "busy", "away", "denied"]
 
 
 class ServiceMetrics:
     """The metrics of one process of the service, in a registry of their own.
 
-    Args:
-        held: how many records wait for Kafka; asked at every scrape.
-        streams: how many streams of verdicts are open; likewise.
+    `held` (records that wait for Kafka) and `streams` (open streams of verdicts) are asked at every scrape.
     """
 
     def __init__(self, held: Callable[[], float] = int, streams: Callable[[], float] = int) -> None:
@@ -200,17 +236,17 @@ class ServiceMetrics:
         Gauge("sluice_serve_streams", "Streams of verdicts that are open", registry=registry).set_function(streams)
 
     def answered(self, route: str, status: int, seconds: float) -> None:
-        """A request was answered; `route` is a template of ours."""
+        """Counts an answered request; `route` is a template of ours."""
         self._requests.labels(route, str(status)).inc()
         if not route.endswith("/events"):  # a stream lasts as long as its client likes
             self._seconds.labels(route).observe(seconds)
 
     def records(self, topic: str, fate: Fate, count: int = 1) -> None:
-        """What became of posted records."""
+        """Counts what became of posted records."""
         self._records.labels(topic, fate).inc(count)
 
     def turned_away(self, reason: Turned) -> None:
-        """A request did not get through the gate."""
+        """Counts a request that was refused."""
         self._turned.labels(reason).inc()
 
     def text(self) -> bytes:
@@ -218,75 +254,30 @@ class ServiceMetrics:
         return generate_latest(self.registry)
 
 
-MAX_BODY: Final = 5_000_000
-"""Bytes of a request: what the recorder posts at once, and a fifth more."""
-MAX_HEAD: Final = 32_768
-"""Bytes of a request's path, query and headers. The server's own bound holds for a head that comes in pieces alone."""
-MAX_DRAINED: Final = 20_000_000
-"""So much of a body that is too large is read and dropped: whoever still writes would not read the refusal."""
-STRANGERS_BODY: Final = 8192
-"""Bytes of a request of whoever is not known: a form with a token."""
-STRANGERS_DRAINED: Final = 65_536
-MAX_REQUESTS: Final = 3000
-"""Readers of event streams keep theirs open."""
-IN_FLIGHT: Final = 64_000_000
-"""Bytes of all bodies that are read or answered at a time; of one principal a quarter."""
-STRANGERS_IN_FLIGHT: Final = 4_000_000
-"""As `IN_FLIGHT`, of whoever is not known; they take nothing from those who are."""
-BYTES_A_REQUEST: Final = 65_536
-STATEMENTS_A_REQUEST: Final = 100
-"""What one request of the rate pays for; a larger one counts as several, before it is read."""
-BODY_SECONDS: Final = 15.0
-PRINCIPAL: Final = "sluice.principal"
-STILL: Final = "sluice.still"
-"""Whether whoever asked still may: what lasts asks it again and again."""
-CHARGE: Final = "sluice.charge"
-"""Charges the client for so many statements."""
-ROUTE: Final = "sluice.route"
-"""Where a route leaves its template, for the metrics."""
-HEADERS: Final = (
-    (
-        b"content-security-policy",
-        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-        b"form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    ),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"same-origin"),  # with `no-referrer` a browser sends the forms with `Origin: null`
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
-)
-"""On every answer. None of them opens anything to another origin: CORS is off."""
-_STRICT_TRANSPORT: Final = (b"strict-transport-security", b"max-age=31536000")
-Session = Callable[[str], Principal | None]
-"""The principal of a session's cookie."""
-
-
 class AuthMiddleware:
-    """The service behind its door.
+    """The service behind its checks.
 
     Args:
         inside: the routes.
-        door: hosts, origins, rate; its file of tokens.
-        meter: is told whom it turns away.
-        session: who a cookie signs in; None: nobody.
+        config: hosts, origins, rate; its file of tokens.
+        meter: counts the requests that are refused.
+        session: the principal that a cookie signs in.
         most: so many requests are answered at a time; probes besides.
     """
 
     def __init__(
         self,
         inside: Application,
-        door: ListenConfig,
+        config: ListenConfig,
         meter: ServiceMetrics,
         session: Session = lambda _cookie: None,
         most: int = MAX_REQUESTS,
     ) -> None:
         self._inside, self._meter, self._session = inside, meter, session
-        self._places = AllowedOrigins(door)
-        self._tokens = None if door.tokens is None else Tokens(door.tokens)
-        self._known_rates, self._address_rates, self._probe_rates = (Rates(door.rate, door.burst) for _ in range(3))
-        self._headers = [*HEADERS, _STRICT_TRANSPORT] if is_secure(door) else list(HEADERS)
+        self._allowed = AllowedOrigins(config)
+        self._tokens = None if config.tokens is None else Tokens(config.tokens)
+        self._known_rates, self._address_rates, self._probe_rates = (Rates(config.rate, config.burst) for _ in range(3))
+        self._headers = [*HEADERS, _STRICT_TRANSPORT] if is_secure(config) else list(HEADERS)
         self._bodies = Quota(IN_FLIGHT, IN_FLIGHT // 4)
         self._strangers = Quota(STRANGERS_IN_FLIGHT, STRANGERS_IN_FLIGHT // 4)
         self._requests = Quota(most, most)
@@ -316,18 +307,25 @@ class AuthMiddleware:
         if refusal is not None:
             await self._turn_away(answer, refusal)
             return
-        body = _Body(receive, *self._bounds(scope, principal))
+        if principal is not None:
+            body = RequestBody(receive, self._bodies, principal.id, MAX_BODY, MAX_DRAINED)
+        else:
+            body = RequestBody(receive, self._strangers, address_of(scope), STRANGERS_BODY, STRANGERS_DRAINED)
         try:
-            found = await body.read(headers)
-            if isinstance(found, Refusal):
-                await self._turn_away(answer, found)
+            content = await body.read(headers, BODY_SECONDS)
+            if isinstance(content, Refusal):
+                await self._turn_away(answer, content)
                 return
-            if found is None:
-                return  # whoever asked has gone
-            self._charge(scope, principal, len(found) / BYTES_A_REQUEST)
-            scope[CHARGE] = lambda statements: self._charge(scope, principal, statements / STATEMENTS_A_REQUEST)
+            if content is None:
+                return  # the client has gone
+            self._charge(scope, principal, len(content) / BYTES_A_REQUEST)
+
+            def charge(statements: int) -> None:
+                self._charge(scope, principal, statements / STATEMENTS_A_REQUEST)
+
+            scope[CHARGE] = charge
             try:
-                await self._inside(scope, _again(found, receive), answer)
+                await self._inside(scope, replayed(content, receive), answer)
             finally:
                 if answer.status:
                     self._meter.answered(scope.get(ROUTE, "other"), answer.status, monotonic() - began)
@@ -335,32 +333,26 @@ class AuthMiddleware:
             body.let_go()
 
     async def _turn_away(self, answer: _Answer, refusal: Refusal) -> None:
-        self._meter.turned_away(_COUNTED[refusal.counted_as])
+        self._meter.turned_away(refusal.counted_as)
         await refuse(answer, refusal.status, refusal.why)
-
-    def _bounds(self, scope: AsgiScope, principal: Principal | None) -> tuple[Quota, str, int, int]:
-        """Out of which shares a body is taken and by whom; how large it may be; how much of it is read at all."""
-        if principal is not None:
-            return self._bodies, principal.id, MAX_BODY, MAX_DRAINED
-        return self._strangers, address_of(scope), STRANGERS_BODY, STRANGERS_DRAINED
 
     def _let_in(self, scope: AsgiScope, headers: Mapping[str, str]) -> tuple[Principal | None, Refusal | None]:
         if _head_size(scope) > MAX_HEAD:
             return None, Refusal(431, f"the head of a request has at most {MAX_HEAD:,} bytes", "size")
         principal = self._known(headers)
         by_cookie = principal is not None and principal.by_cookie
-        refusal = self._places.misdirected(scope["method"], headers, by_cookie=by_cookie)
+        refusal = self._allowed.misdirected(scope["method"], headers, by_cookie=by_cookie)
         if refusal is not None and not (refusal.counted_as == "host" and scope["path"] in PROBES):
             return None, refusal
         if not self._is_in_time(scope, principal):
             return None, Refusal(429, "too many requests: come again in a second", "rate")
-        # A page sends whoever is not known to the sign-in; everything else is told here.
+        # A page sends a client that is not known to the sign-in; everything else is told here.
         if principal is None and not is_open(scope["path"]) and scope["path"].startswith("/v1/"):
             return None, Refusal(401, "a valid bearer token is needed", "token")
         return principal, None
 
     def _is_in_time(self, scope: AsgiScope, principal: Principal | None) -> bool:
-        """Whether the rate allows it. Probes have their own: a busy address must not make a replica look dead."""
+        """Probes have a rate of their own: a busy address must not make a replica look dead."""
         if scope["path"] == HEALTH:
             return True
         if scope["path"] in PROBES:
@@ -385,30 +377,31 @@ class AuthMiddleware:
         return LOCAL if self._tokens is None else None
 
 
-class _Body:
+class RequestBody:
     """The body of one request, for which room is taken as it comes.
 
     Args:
         receive: of ASGI.
-        shares: out of which room is taken.
-        who: asks.
-        most: bytes that it may have.
-        drained: so many bytes are read at all; whoever still writes would not read a refusal.
+        quota: out of which room is taken; None: there is always room.
+        who: takes it.
+        most: bytes that the body may have.
+        drained: bytes that are read at all, since a client that still writes would not read a refusal.
     """
 
-    def __init__(self, receive: Receive, shares: Quota, who: str, most: int, drained: int) -> None:
-        self._receive, self._shares, self._who, self._most, self._drained = receive, shares, who, most, drained
+    def __init__(self, receive: Receive, quota: Quota | None, who: str, most: int, drained: int) -> None:
+        self._receive, self._quota, self._who, self._most, self._drained = receive, quota, who, most, drained
         self._taken = 0
 
-    async def read(self, headers: Mapping[str, str]) -> bytes | Refusal | None:
-        """The body, which has to be there soon and to be small; None where whoever asked has gone."""
-        too_large = Refusal(413, f"a request has at most {self._most:,} bytes: post it in parts", "size")
+    async def read(self, headers: Mapping[str, str], seconds: float) -> bytes | Refusal | None:
+        """The body, which has to be there within so many seconds and to be small; None where the client has gone."""
+        most = f"{self._most:,} bytes: post it in parts" if self._quota else f"{self._most} bytes"
+        too_large = Refusal(413, f"a request has at most {most}", "size")
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdecimal()) or len(length) > 9 or int(length) > self._drained:
             return too_large
         body, count = bytearray(), 0
         try:
-            async with asyncio.timeout(BODY_SECONDS):
+            async with asyncio.timeout(seconds):
                 while True:
                     message = await self._receive()
                     if message["type"] != "http.request":
@@ -416,7 +409,7 @@ class _Body:
                     piece: bytes = message.get("body", b"")
                     count += len(piece)
                     if count <= self._most:
-                        if not self._shares.take(self._who, len(piece)):
+                        if self._quota and not self._quota.take(self._who, len(piece)):
                             return _BUSY
                         self._taken += len(piece)
                         body += piece
@@ -429,7 +422,8 @@ class _Body:
 
     def let_go(self) -> None:
         """Gives the room back."""
-        self._shares.give(self._who, self._taken)
+        if self._quota:
+            self._quota.give(self._who, self._taken)
         self._taken = 0
 
 
@@ -441,20 +435,7 @@ def _head_size(scope: AsgiScope) -> int:
 def address_of(scope: AsgiScope) -> str:
     """The address that a request comes from; of IPv6 the network of 64 bits, which is one customer's."""
     client = scope.get("client")
-    address: str = client[0] if client else ""
-    return network_of(address)
-
-
-_BUSY: Final = Refusal(503, "more is being answered than there is room for: come again in a second", "busy")
-_COUNTED: Final[dict[str, Turned]] = {
-    "host": "host",
-    "origin": "origin",
-    "rate": "rate",
-    "token": "token",
-    "size": "size",
-    "time": "time",
-    "busy": "busy",
-}
+    return network_of(client[0] if client else "")
 
 
 class _Answer:
@@ -471,11 +452,12 @@ class _Answer:
             names = {name.lower() for name, _ in given}
             if b"cache-control" not in names:
                 given.append((b"cache-control", b"no-store"))
-            message = {**message, "headers": [*given, *(one for one in self._headers if one[0] not in names)]}
+            message = {**message, "headers": [*given, *(pair for pair in self._headers if pair[0] not in names)]}
         await self._send(message)
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """A `receive` of ASGI that gives a body that was read before, then what comes behind it."""
     rest: list[MutableMapping[str, Any]] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> MutableMapping[str, Any]:
@@ -484,15 +466,19 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-async def refuse(send: Send, status: int, why: str) -> None:
-    """Answers with one sentence."""
+async def refuse(send: Send, status: int, why: str, *, closes: bool = True) -> None:
+    """Answers with one sentence.
+
+    `closes` ends the connection behind a body that was not taken. Where nothing of such a body is drained, that would
+    reset it before a client that still writes has read the answer.
+    """
     body = json.dumps({"error": why}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     if status in (429, 503):
         headers.append((b"retry-after", b"1"))
-    if status in (413, 408):
+    if closes and status in (413, 408):
         headers.append((b"connection", b"close"))
     with suppress(OSError):
         await send({"type": "http.response.start", "status": status, "headers": headers})

@@ -1,7 +1,7 @@
 """The console's pages as Starlette handlers: server-rendered HTML, forms, and nothing that needs a script.
 
-Every page escapes what it shows (Jinja's autoescape, inert.py). A form changes something only from our own Origin
-(access.py); what a person decided goes through the desk and its outbox.
+Every page escapes what it shows (Jinja's autoescape, html_escape.py). A form changes something only from our own Origin
+(auth_middleware.py); what a person decided goes through the review service and its outbox.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from functools import cache, partial
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from sqlite3 import Connection
+from typing import Any, Final, Literal, NamedTuple, TypeVar, cast
 from urllib.parse import urlencode, urlsplit
 
 import jinja2
@@ -46,28 +47,30 @@ PAGES: Final = (("/", "Live"), ("/queue", "Review queue"), ("/insight", "Insight
 _STATIC: Final = {"console.css": "text/css", "console.js": "text/javascript"}
 _PROOF_FILE: Final = 'attachment; filename="proof.json"'
 _SITE: Final = {"cache-control": "max-age=300"}
+_NO_PROVIDER: Final = "There is no identity provider here: sign in with a token."
+T = TypeVar("T")
 
 
 class Console(NamedTuple):
     """What the pages are made of.
 
     Attributes:
-        desk: the view, and the way of a decision.
+        service: the view, and the way of a decision.
         sessions: signs people in.
-        tokens: what may sign in; None: whoever is on this machine may do all.
+        tokens: what may sign in; None: every client on this machine may do all.
         verifiers: whose signatures on proofs count.
         people: signs people in at an identity provider; None: there is none.
-        walks: reads ledgers for time lines and proofs; None: the pages name the commands that do.
+        jobs: reads ledgers for time lines and proofs; None: the pages name the commands that do.
         audit: the file with the last audit's report; None: there is none.
         tips: reads how far lanes are; None: the pages show what the view knows of it.
     """
 
-    desk: ReviewService
+    service: ReviewService
     sessions: Sessions
     tokens: Tokens | None
     verifiers: Sequence[Verifier] = ()
     people: OidcClient | None = None
-    walks: LedgerJobs | None = None
+    jobs: LedgerJobs | None = None
     audit: Path | None = None
     tips: LaneTips | None = None
 
@@ -79,29 +82,28 @@ def _templates() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.DictLoader(sources), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
-    environment.filters["inert"] = html_escape
+    cast("dict[str, Any]", environment.filters)["html_escape"] = html_escape
     return environment
 
 
 def console(parts: Console) -> list[BaseRoute]:
     """The pages and their forms."""
-    desk = parts.desk
     site = _Site(parts)
-    made: list[BaseRoute] = [
-        route("/", site.page("read", _live)),
-        route("/emissions/{id:path}", site.page("read", _emission)),
-        route("/story", site.page("read", _story, is_dear=True)),
-        route("/proof", site.page("read", _proof, is_dear=True)),
-        route("/queue", site.page("review", _queue)),
-        route("/queue/item", site.page("review", _item)),
-        route("/queue/bulk", site.page("review", _bulk)),
-        route("/claims", site.page("read", _claim_page)),
-        route("/insight", site.page("read", _insight)),
-        route("/look-up", site.page("read", _look_up)),
-        route("/sign-in", site.sign_in_page),
-        route("/sign-in/oidc", site.go_to_provider),
-        route(CALLBACK, site.come_from_provider),
-        route("/static/{name}", _static),
+    pages: list[tuple[str, Handler]] = [
+        ("/", site.page("read", _live)),
+        ("/emissions/{id:path}", site.page("read", _emission)),
+        ("/story", site.page("read", _story, is_dear=True)),
+        ("/proof", site.page("read", _proof, is_dear=True)),
+        ("/queue", site.page("review", _queue)),
+        ("/queue/item", site.page("review", _item)),
+        ("/queue/bulk", site.page("review", _bulk)),
+        ("/claims", site.page("read", _claim_page)),
+        ("/insight", site.page("read", _insight)),
+        ("/look-up", site.page("read", _look_up)),
+        ("/sign-in", site.sign_in_page),
+        ("/sign-in/oidc", site.go_to_provider),
+        (CALLBACK, site.come_from_provider),
+        ("/static/{name}", _static),
     ]
     forms: list[tuple[str, Handler]] = [
         ("/queue/claim", site.page("review", _claim)),
@@ -113,10 +115,13 @@ def console(parts: Console) -> list[BaseRoute]:
         ("/sign-in", site.sign_in),
         ("/sign-out", site.sign_out),
     ]
-    return [*made, *(route(path, handler, methods=["POST"], meter=desk.sight.meter) for path, handler in forms)]
+    return [
+        *(route(path, handler) for path, handler in pages),
+        *(route(path, handler, methods=["POST"], meter=parts.service.sight.meter) for path, handler in forms),
+    ]
 
 
-class _Turn(NamedTuple):
+class _Visit(NamedTuple):
     """One request of a signed-in person."""
 
     request: Request
@@ -125,8 +130,8 @@ class _Turn(NamedTuple):
     render: Callable[..., Response]
 
     @property
-    def desk(self) -> ReviewService:
-        return self.parts.desk
+    def service(self) -> ReviewService:
+        return self.parts.service
 
     @property
     def reviewer(self) -> str:
@@ -136,24 +141,25 @@ class _Turn(NamedTuple):
         """A parameter of the query, cut."""
         return self.request.query_params.get(name, "")[:most]
 
-    async def form(self) -> _Form:
-        return _Form(await self.request.form(max_files=1, max_fields=20))
+    async def ask(self, question: Callable[[Connection], T]) -> T:
+        """What the view answers."""
+        return await self.service.sight.readers.ask(question)
+
+    async def form(self) -> FormData:
+        return await self.request.form(max_files=1, max_fields=20)
 
     def say(self, title: str, what: str, back: str, status: int = 200) -> Response:
         """A page with one sentence."""
         return self.render("said.html", status=status, title=title, said=what, back=back)
 
 
-class _Form(NamedTuple):
-    data: FormData
-
-    def text(self, name: str) -> str:
-        """A field; an empty text where it is none."""
-        value = self.data.get(name, "")
-        return value if isinstance(value, str) else ""
+def _text(form: FormData, name: str) -> str:
+    """A field; an empty text where it is none."""
+    value = form.get(name, "")
+    return value if isinstance(value, str) else ""
 
 
-Page = Callable[[_Turn], Any]
+Page = Callable[[_Visit], Any]
 
 
 class _Site:
@@ -165,47 +171,39 @@ class _Site:
     def page(self, scope: TokenScope, page: Page, *, is_dear: bool = False) -> Handler:
         """A page for those who have a scope.
 
-        Args:
-            scope: that it needs.
-            page: makes the answer.
-            is_dear: it costs much: a foreign page may lead a person there, but not have it loaded as a picture.
+        One that is dear costs much: a foreign page may lead a person there, but not have it loaded as a picture.
         """
 
         async def handler(request: Request) -> Response:
             who = principal_of(request)
             if who is None:
                 return RedirectResponse("/sign-in", 303)
-            turn = _Turn(
-                request, self._parts, who, lambda name, status=200, **more: self._render(request, name, status, more)
-            )
+            visit = _Visit(request, self._parts, who, partial(self._render, request))
             if is_dear and request.headers.get("sec-fetch-dest", "document") != "document":
-                return turn.say("Not here", "Open this page by itself.", "/", 403)
+                return visit.say("Not here", "Open this page by itself.", "/", 403)
             if not who.may(scope):
-                return turn.say("Not allowed", f"This needs the scope {scope}.", "/sign-in", 403)
-            if why := await self._parts.desk.sight.why_not():
-                return turn.say("Not ready", f"{why}; look again in a moment.", str(request.url.path), 503)
+                return visit.say("Not allowed", f"This needs the scope {scope}.", "/sign-in", 403)
             try:
-                return await page(turn)
+                if why := await self._parts.service.sight.why_not():
+                    raise UnreachableError(why)
+                return await page(visit)
             except UnreachableError as error:
-                return turn.say("Not ready", f"{error.what}; look again in a moment.", str(request.url.path), 503)
+                return visit.say("Not ready", f"{error.what}; look again in a moment.", str(request.url.path), 503)
             except UsageError as error:  # of the service's settings, not of what was asked
-                return turn.say("Not set up", f"{error.what}.", "/", 503)
+                return visit.say("Not set up", f"{error.what}.", "/", 503)
 
         return handler
 
-    async def sign_in_page(self, request: Request) -> Response:
-        return self._sign_in_page(request)
-
-    def _sign_in_page(self, request: Request, status: int = 200, notice: str = "") -> Response:
+    async def sign_in_page(self, request: Request, status: int = 200, notice: str = "") -> Response:
         people = self._parts.people
         provider = "" if people is None else urlsplit(people.provider.issuer).netloc
-        return self._render(request, "sign-in.html", status, {"notice": notice, "provider": provider})
+        return self._render(request, "sign-in.html", status, notice=notice, provider=provider)
 
     async def sign_in(self, request: Request) -> Response:
-        form = _Form(await request.form(max_files=0, max_fields=5))
-        token = None if self._parts.tokens is None else self._parts.tokens.of(form.text("token").strip())
+        form = await request.form(max_files=0, max_fields=5)
+        token = None if self._parts.tokens is None else self._parts.tokens.of(_text(form, "token").strip())
         if token is None:
-            return self._sign_in_page(request, 403, "This token is none, or has ended.")
+            return await self.sign_in_page(request, 403, "This token is none, or has ended.")
         principal = Principal(token.id, token.name, scopes_of(token.scopes))
         answer = RedirectResponse("/", 303)
         self._set_session(answer, principal)
@@ -215,11 +213,11 @@ class _Site:
         """Sends the browser to the identity provider."""
         people = self._parts.people
         if people is None:
-            return self._sign_in_page(request, 404, "There is no identity provider here: sign in with a token.")
+            return await self.sign_in_page(request, 404, _NO_PROVIDER)
         try:
             begun = await people.begin()
         except SignInError as error:
-            return self._sign_in_page(request, error.status, str(error))
+            return await self.sign_in_page(request, error.status, str(error))
         answer = RedirectResponse(begun.url, 303)
         # Lax: the browser comes back from another site, and a strict cookie would stay behind.
         self._set(answer, self._in_between, begun.kept, OIDC_SECONDS, "lax")
@@ -230,14 +228,14 @@ class _Site:
         not send the session's strict cookie yet."""
         people = self._parts.people
         if people is None:
-            return self._sign_in_page(request, 404, "There is no identity provider here: sign in with a token.")
+            return await self.sign_in_page(request, 404, _NO_PROVIDER)
         kept = value_of(request.headers.get("cookie", ""), self._in_between)
         try:
             principal = await people.end(kept, request.query_params)
         except SignInError as error:
-            answer = self._sign_in_page(request, error.status, str(error))
+            answer = await self.sign_in_page(request, error.status, str(error))
         else:
-            answer = self._render(request, "signed-in.html", 200, {"name": principal.name})
+            answer = self._render(request, "signed-in.html", name=principal.name)
             self._set_session(answer, principal)
         self._unset(answer, self._in_between, "lax")
         return answer
@@ -263,7 +261,7 @@ class _Site:
         secure = self._parts.sessions.is_secure
         answer.delete_cookie(name, path="/", secure=secure, httponly=True, samesite=site)
 
-    def _render(self, request: Request, name: str, status: int, more: dict[str, Any]) -> Response:
+    def _render(self, request: Request, template: str, /, status: int = 200, **more: Any) -> Response:
         who = principal_of(request)
         given = {
             "pages": PAGES if who is not None else (),
@@ -273,7 +271,7 @@ class _Site:
             "notice": "",
             **more,
         }
-        return HTMLResponse(_templates().get_template(name).render(given), status)
+        return HTMLResponse(_templates().get_template(template).render(given), status)
 
 
 async def _static(request: Request) -> Response:
@@ -287,14 +285,14 @@ async def _static(request: Request) -> Response:
 # ---------------------------------------------------------------- live, emission
 
 
-async def _live(turn: _Turn) -> Response:
-    emitter, status, effect = turn.asked("emitter", 256), turn.asked("status", 64), turn.asked("effect", 64)
+async def _live(visit: _Visit) -> Response:
+    emitter, status, effect = visit.asked("emitter", 256), visit.asked("status", 64), visit.asked("effect", 64)
     wants = Filter(*(frozenset([one] if one else []) for one in (emitter, status, effect)))
-    found = await turn.desk.sight.readers.ask(lambda db: queries.newest(db, wants, SHOWN))
+    found = await visit.ask(lambda db: queries.newest(db, wants, SHOWN))
     query = urlencode(
         [(name, one) for name, one in (("emitter", emitter), ("status", status), ("effect", effect)) if one]
     )
-    return turn.render(
+    return visit.render(
         "live.html",
         rows=[console_pages.live_row(at, verdicts) for at, verdicts in found],
         statuses=console_pages.STATUSES,
@@ -305,11 +303,11 @@ async def _live(turn: _Turn) -> Response:
     )
 
 
-async def _emission(turn: _Turn) -> Response:
-    emission_id: str = turn.request.path_params["id"] or turn.asked("id", 256)
-    history = await turn.desk.sight.readers.ask(lambda db: queries.history_of(db, emission_id))
+async def _emission(visit: _Visit) -> Response:
+    emission_id: str = visit.request.path_params["id"] or visit.asked("id", 256)
+    history = await visit.ask(lambda db: queries.history_of(db, emission_id))
     if history.status is None and not history.decisions:
-        return turn.say("Unknown", "Nothing is known of this emission.", "/look-up", 404)
+        return visit.say("Unknown", "Nothing is known of this emission.", "/look-up", 404)
     emission, statuses = console_pages.read_emission(history.emission), console_pages.statuses_of(history)
     status = history.status or {"attempt": 0, "settled": True, "assertions": []}
     assertions = [
@@ -325,10 +323,10 @@ async def _emission(turn: _Turn) -> Response:
         for one in status["assertions"]
         if one.get("attempt", 0) == status["attempt"]
     ]
-    chosen = console_pages.chosen_of(assertions, turn.asked("span", 2048), turn.asked("statement", 8))
+    chosen = console_pages.chosen_of(assertions, visit.asked("span", 2048), visit.asked("statement", 8))
     words, rendered = console_pages.words_of(history, chosen)
     pieces = console_pages.coloured(emission, statuses)
-    return turn.render(
+    return visit.render(
         "emission.html",
         id=emission_id,
         at=partial(console_pages.emission_href, emission_id),
@@ -345,77 +343,71 @@ async def _emission(turn: _Turn) -> Response:
             history.observations,
             chosen,
             status["attempt"],
-            turn.desk.now(),
+            visit.service.now(),
             console_pages.stated(emission, chosen, status["attempt"]),
         ),
         now_of_it=next((one for one in assertions if one["span_key"] == chosen), None),
         reviews=[row[1:] for row in history.reviews if row[0] == f"{emission_id}#{chosen}"],
         explain=console_pages.command("explain", emission_id, chosen),
         prove=console_pages.command("prove", f"{emission_id}#{chosen}"),
-        walk=urlencode({"id": emission_id, "span": chosen}) if turn.parts.walks is not None else "",
+        walk=urlencode({"id": emission_id, "span": chosen}) if visit.parts.jobs is not None else "",
     )
 
 
-async def _story(turn: _Turn) -> Response:
+async def _story(visit: _Visit) -> Response:
     """The time line, as `sluice explain` tells it from the ledger: read when somebody asks for this page."""
     from ..audit.explanation_view import sections
 
-    emission_id, span, back = _walked(turn)
-    if turn.parts.walks is None or (span and parse_span_key(span) is None):
-        return turn.say("Unknown", "There is no such span.", back, 404)
+    emission_id, span, back = _walked(visit)
+    if visit.parts.jobs is None or (span and parse_span_key(span) is None):
+        return visit.say("Unknown", "There is no such span.", back, 404)
     try:
-        told = await turn.parts.walks.story(emission_id, span or None)
+        told = await visit.parts.jobs.story(emission_id, span or None)
     except DoesNotHoldError as error:
-        return turn.say("No time line", f"{error.what}.", back, 404)
+        return visit.say("No time line", f"{error.what}.", back, 404)
     except UnreachableError as error:
         told = console_pages.command("explain", emission_id, span)
-        return turn.say("Not now", f"{error.what}; `{told}` reads it.", back, 503)
-    return turn.render("story.html", id=emission_id, span=span, back=back, sections=list(sections(told)))
+        return visit.say("Not now", f"{error.what}; `{told}` reads it.", back, 503)
+    return visit.render("story.html", id=emission_id, span=span, back=back, sections=list(sections(told)))
 
 
-async def _proof(turn: _Turn) -> Response:
+async def _proof(visit: _Visit) -> Response:
     """A proof as a file, as `sluice prove` writes it."""
-    emission_id, span, back = _walked(turn)
-    if turn.parts.walks is None:
-        return turn.say("Unknown", "There is nothing here.", back, 404)
+    emission_id, span, back = _walked(visit)
+    if visit.parts.jobs is None:
+        return visit.say("Unknown", "There is nothing here.", back, 404)
     try:
-        proof = await turn.parts.walks.proof(f"{emission_id}#{span}" if span else emission_id)
+        proof = await visit.parts.jobs.proof(f"{emission_id}#{span}" if span else emission_id)
     except (DoesNotHoldError, UsageError) as error:
-        return turn.say("No proof", f"{error.what}.", back, 404)
+        return visit.say("No proof", f"{error.what}.", back, 404)
     except UnreachableError as error:
-        return turn.say("Not now", f"{error.what}; `sluice prove` makes one.", back, 503)
+        return visit.say("Not now", f"{error.what}; `sluice prove` makes one.", back, 503)
     # The name of the file is ours: an emitter chooses the id.
     return Response(proof, media_type="application/json", headers={"content-disposition": _PROOF_FILE})
 
 
-def _walked(turn: _Turn) -> tuple[str, str, str]:
+def _walked(visit: _Visit) -> tuple[str, str, str]:
     """The emission, the span, and the page to go back to, of a page that reads a ledger."""
-    emission_id, span = turn.asked("id", 256), turn.asked("span", 2048)
+    emission_id, span = visit.asked("id", 256), visit.asked("span", 2048)
     return emission_id, span, console_pages.emission_href(emission_id, span)
 
 
 # ---------------------------------------------------------------- the queue
 
 
-async def _queue(turn: _Turn) -> Response:
-    return await _show_queue(turn)
-
-
-async def _show_queue(turn: _Turn, notice: str = "") -> Response:
-    desk, now = turn.desk, turn.desk.now()
-    emitter, reason, me = turn.asked("emitter", 256), turn.asked("reason", 64), turn.reviewer
-
-    def ask(db: Any) -> Any:
-        return (
+async def _queue(visit: _Visit, notice: str = "") -> Response:
+    service, now, me = visit.service, visit.service.now(), visit.reviewer
+    emitter, reason = visit.asked("emitter", 256), visit.asked("reason", 64)
+    rows, count, kinds, window = await visit.ask(
+        lambda db: (
             queries.open_requests(db, now, emitter, reason, me, SHOWN),
             queries.count_open(db, now, emitter, reason, me),
             queries.kinds_of_open(db, now),
             queries.policy_of(db).admissibility.review_window,
         )
-
-    rows, count, kinds, window = await desk.sight.readers.ask(ask)
-    decided, chosen = desk.outbox.holds(me), urlencode({"emitter": emitter, "reason": reason})
-    return turn.render(
+    )
+    decided, chosen = service.outbox.holds(me), urlencode({"emitter": emitter, "reason": reason})
+    return visit.render(
         "queue.html",
         notice=notice,
         rows=[console_pages.queue_row(row, window, now) for row in rows if row.key not in decided],
@@ -425,50 +417,44 @@ async def _show_queue(turn: _Turn, notice: str = "") -> Response:
         at_once=MAX_BULK,
         bulk="/queue/bulk?" + chosen if (emitter or reason) and count else "",
         kinds=[(*kind, "/queue?" + urlencode({"emitter": kind[0], "reason": kind[1]})) for kind in kinds],
-        outbox=_decided(turn),
+        outbox=_decided(visit),
     )
 
 
-def _decided(turn: _Turn) -> list[dict[str, Any]]:
+def _decided(visit: _Visit) -> list[dict[str, Any]]:
     """What the reviewer decided just now, for the list with its undo."""
-    outbox = turn.desk.outbox
+    outbox = visit.service.outbox
     return [
         {"id": one.id, "what": one.what, "state": one.state, "why": one.why, "left": outbox.seconds_left(one)}
-        for one in outbox.of(turn.reviewer)
+        for one in outbox.of(visit.reviewer)
     ]
 
 
-async def _item(turn: _Turn) -> Response:
-    return await _show_item(turn, turn.asked("key", 2400))
-
-
-async def _show_item(turn: _Turn, key: str, notice: str = "", status: int = 200) -> Response:
-    desk, now = turn.desk, turn.desk.now()
+async def _item(visit: _Visit, key: str = "", notice: str = "", status: int = 200) -> Response:
+    key, now = key or visit.asked("key", 2400), visit.service.now()
     emission_id, _, span_key = key.partition("#")
-
-    def ask(db: Any) -> Any:
-        return (
+    found, lease, history, policy = await visit.ask(
+        lambda db: (
             queries.request_of(db, key),
             queries.lease_of(db, key),
             queries.history_of(db, emission_id),
             queries.policy_of(db),
         )
-
-    found, lease, history, policy = await desk.sight.readers.ask(ask)
+    )
     if found is None:
-        return turn.say("Unknown", "This assertion is not up for review.", "/queue", 404)
+        return visit.say("Unknown", "This assertion is not up for review.", "/queue", 404)
     request, record = found
     emission = console_pages.read_emission(history.emission)
     live: Lease | None = lease if lease is not None and lease.is_live(now) else None
     least = policy.reviewers.min_reviewers
-    # Whoever may write to the topic may leave members out: the page is there all the same.
+    # A writer of the topic may leave members out: the page is there all the same.
     record = {"reason": "", "status": "", "effect": "", "attempt": request.attempt, **record}
-    only = {span_key: record.get("status", "")}
-    return turn.render(
+    only: dict[str, str] = {span_key: str(record.get("status", ""))}
+    return visit.render(
         "item.html",
         status=status,
         notice=notice,
-        outbox=_decided(turn),
+        outbox=_decided(visit),
         key=key,
         request=record,
         missing=_missing(record),
@@ -491,7 +477,7 @@ async def _show_item(turn: _Turn, key: str, notice: str = "", status: int = 200)
         reviews=[row[1:] for row in history.reviews if row[0] == key],
         needed=least.external if record.get("effect") == "external" else least.internal,
         admitted_by=request.admitted_by,
-        mine=live is not None and live.holder == turn.reviewer,
+        mine=live is not None and live.holder == visit.reviewer,
         holder=live.holder if live is not None else "",
         until=format_time(live.until) if live is not None else "",
         open=request.is_open and now < request.due,
@@ -505,54 +491,52 @@ def _missing(record: dict[str, Any]) -> str:
     return f"{classes} more classes needed, seen: {seen}" if classes else f"seen: {seen}"
 
 
-async def _claim(turn: _Turn) -> Response:
-    key = (await turn.form()).text("key")
-    emission_id, _, span_key = key.partition("#")
-    found, _ = await turn.desk.of(key)
+async def _claim(visit: _Visit) -> Response:
+    key = _text(await visit.form(), "key")
+    found, _ = await visit.service.of(key)
     if found is None:
-        return turn.say("Unknown", "This assertion is not up for review.", "/queue", 404)
-    got = await turn.desk.claim(emission_id, span_key, turn.reviewer)
+        return visit.say("Unknown", "This assertion is not up for review.", "/queue", 404)
+    got = await visit.service.claim(key, visit.reviewer)
     if isinstance(got, NotDecided):
-        return await _show_item(turn, key, f"{got.why}.", got.status)
+        return await _item(visit, key, f"{got.why}.", got.status)
     return RedirectResponse(console_pages.item_href(key), 303)
 
 
-async def _release(turn: _Turn) -> Response:
-    key = (await turn.form()).text("key")
-    emission_id, _, span_key = key.partition("#")
-    _, lease = await turn.desk.of(key)
-    if lease is not None and lease.holder == turn.reviewer:
-        await turn.desk.claim(emission_id, span_key, turn.reviewer, 0)
+async def _release(visit: _Visit) -> Response:
+    key = _text(await visit.form(), "key")
+    _, lease = await visit.service.of(key)
+    if lease is not None and lease.holder == visit.reviewer:
+        await visit.service.claim(key, visit.reviewer, 0)
     return RedirectResponse("/queue", 303)
 
 
-async def _decide(turn: _Turn) -> Response:
-    form = await turn.form()
-    key = form.text("key")
-    asked = _asked(form, key, form.text("attempt"))
+async def _decide(visit: _Visit) -> Response:
+    form = await visit.form()
+    key = _text(form, "key")
+    asked = _asked(form, key, _text(form, "attempt"))
     if asked is None:
-        return await _show_item(turn, key, "A decision needs admit or refuse, and a reason.", 422)
-    made = await turn.desk.prepared(asked, turn.who, needs_lease=True)
+        return await _item(visit, key, "A decision needs admit or refuse, and a reason.", 422)
+    made = await visit.service.prepared(asked, visit.who, needs_lease=True)
     if isinstance(made, NotDecided):
-        return await _show_item(turn, key, f"{made.why[0].upper()}{made.why[1:]}.", made.status)
+        return await _item(visit, key, f"{made.why[0].upper()}{made.why[1:]}.", made.status)
     if isinstance(made, RefusedLine):
-        return await _show_item(turn, key, made.sentence, 422)
-    turn.desk.outbox.put(turn.reviewer, [key], [made], f"{asked.decision} {key}")
-    return await _next(turn, key)
+        return await _item(visit, key, made.sentence, 422)
+    visit.service.outbox.put(visit.reviewer, [key], [made], f"{asked.decision} {key}")
+    return await _next(visit, key)
 
 
-async def _next(turn: _Turn, done: str) -> Response:
+async def _next(visit: _Visit, done: str) -> Response:
     """The next request at once, with the undo on its page; the queue where there is none."""
-    now, me = turn.desk.now(), turn.reviewer
-    decided = turn.desk.outbox.holds(me) | {done}
-    rows = await turn.desk.sight.readers.ask(lambda db: queries.open_requests(db, now, "", "", me, SHOWN))
+    now, me = visit.service.now(), visit.reviewer
+    decided = visit.service.outbox.holds(me) | {done}
+    rows = await visit.ask(lambda db: queries.open_requests(db, now, "", "", me, SHOWN))
     free = [row for row in rows if row.key not in decided and row.holder in (None, me)]
     return RedirectResponse(console_pages.item_href(free[0].key) if free else "/queue", 303)
 
 
-def _asked(form: _Form, key: str, attempt: str) -> ReviewRequest | None:
+def _asked(form: FormData, key: str, attempt: str) -> ReviewRequest | None:
     emission_id, _, span_key = key.partition("#")
-    decision, reason = form.text("decision"), form.text("reason").strip()
+    decision, reason = _text(form, "decision"), _text(form, "reason").strip()
     if decision not in ("admit", "refuse") or not is_seen(reason) or not attempt.isdecimal() or len(attempt) > 6:
         return None
     return ReviewRequest(
@@ -560,39 +544,35 @@ def _asked(form: _Form, key: str, attempt: str) -> ReviewRequest | None:
         span_key=span_key,
         decision="admit" if decision == "admit" else "refuse",
         reason=reason[:500],
-        comment=form.text("comment")[:2000],
+        comment=_text(form, "comment")[:2000],
         attempt=int(attempt),
     )
 
 
-async def _undo(turn: _Turn) -> Response:
-    done = turn.desk.outbox.undo((await turn.form()).text("id"), turn.reviewer)
-    return await _show_queue(turn, "Taken back." if done else "It has gone already, or is not yours.")
+async def _undo(visit: _Visit) -> Response:
+    done = visit.service.outbox.undo(_text(await visit.form(), "id"), visit.reviewer)
+    return await _queue(visit, "Taken back." if done else "It has gone already, or is not yours.")
 
 
-async def _bulk_rows(turn: _Turn, emitter: str, reason: str) -> tuple[list[queries.RequestRow], int]:
-    """What a decision about all would decide, and how many somebody else holds."""
-    now, me = turn.desk.now(), turn.reviewer
-    rows = await turn.desk.sight.readers.ask(lambda db: queries.open_requests(db, now, emitter, reason, me, MAX_BULK))
-    decided = turn.desk.outbox.holds(me)
+async def _bulk_rows(
+    visit: _Visit, emitter: str, reason: str
+) -> tuple[list[queries.RequestRow], Callable[..., Response]]:
+    """What a decision about all would decide, and what makes the page that shows it."""
+    now, me = visit.service.now(), visit.reviewer
+    rows = await visit.ask(lambda db: queries.open_requests(db, now, emitter, reason, me, MAX_BULK))
+    decided = visit.service.outbox.holds(me)
     free = [row for row in rows if row.holder in (None, me) and row.key not in decided]
-    return free, len(rows) - len(free)
-
-
-def _show_bulk(
-    turn: _Turn, rows: list[queries.RequestRow], held: int, emitter: str, reason: str, *, notice: str = "", status=200
-) -> Response:
-    return turn.render(
+    page = partial(
+        visit.render,
         "bulk.html",
-        status=status,
-        notice=notice,
-        count=len(rows),
-        of=hash_of(rows),
-        held=held,
+        count=len(free),
+        of=hash_of(free),
+        held=len(rows) - len(free),
         emitter=emitter,
         reason=reason,
-        rows=[(row.key, console_pages.item_href(row.key), row.text) for row in rows],
+        rows=[(row.key, console_pages.item_href(row.key), row.text) for row in free],
     )
+    return free, page
 
 
 def hash_of(rows: Sequence[queries.RequestRow]) -> str:
@@ -601,45 +581,40 @@ def hash_of(rows: Sequence[queries.RequestRow]) -> str:
     return sha256(told.encode()).hexdigest()
 
 
-async def _bulk(turn: _Turn) -> Response:
-    emitter, reason = turn.asked("emitter", 256), turn.asked("reason", 64)
-    rows, held = await _bulk_rows(turn, emitter, reason)
-    return _show_bulk(turn, rows, held, emitter, reason)
+async def _bulk(visit: _Visit) -> Response:
+    _, page = await _bulk_rows(visit, visit.asked("emitter", 256), visit.asked("reason", 64))
+    return page()
 
 
-async def _decide_all(turn: _Turn) -> Response:
-    form = await turn.form()
-    emitter, reason = form.text("emitter")[:256], form.text("for")[:64]
-    rows, held = await _bulk_rows(turn, emitter, reason)
-    if form.text("count") != str(len(rows)):
-        notice = f"There are {len(rows)} now, not {form.text('count')[:10]}: look again before you decide."
-        return _show_bulk(turn, rows, held, emitter, reason, notice=notice, status=409)
-    if form.text("of") != hash_of(rows):
-        notice = "They are not the same requests any more: look again before you decide."
-        return _show_bulk(turn, rows, held, emitter, reason, notice=notice, status=409)
+async def _decide_all(visit: _Visit) -> Response:
+    form = await visit.form()
+    rows, page = await _bulk_rows(visit, _text(form, "emitter")[:256], _text(form, "for")[:64])
+    if (count := _text(form, "count")) != str(len(rows)):
+        return page(notice=f"There are {len(rows)} now, not {count[:10]}: look again before you decide.", status=409)
+    if _text(form, "of") != hash_of(rows):
+        return page(notice="They are not the same requests any more: look again before you decide.", status=409)
     records: list[TakenRecord] = []
     for row in rows:
         asked = _asked(form, row.key, str(row.attempt))
         if asked is None:
-            notice = "A decision needs admit or refuse, and a reason."
-            return _show_bulk(turn, rows, held, emitter, reason, notice=notice, status=422)
-        made = await turn.desk.prepared(asked, turn.who, needs_lease=False)
+            return page(notice="A decision needs admit or refuse, and a reason.", status=422)
+        made = await visit.service.prepared(asked, visit.who, needs_lease=False)
         if isinstance(made, TakenRecord):
             records.append(made)
     if records:
-        what = f"{form.text('decision')} {len(records)} together"
-        turn.desk.outbox.put(turn.reviewer, [one.id for one in records], records, what)
+        what = f"{_text(form, 'decision')} {len(records)} together"
+        visit.service.outbox.put(visit.reviewer, [record.id for record in records], records, what)
     return RedirectResponse("/queue", 303)
 
 
 # ---------------------------------------------------------------- insight, look up
 
 
-async def _insight(turn: _Turn) -> Response:
-    found, lanes = await turn.desk.sight.readers.ask(lambda db: (queries.insight_of(db), queries.lanes_of(db)))
-    tips = None if turn.parts.tips is None else await turn.parts.tips.now()
-    audited, is_bad = await asyncio.to_thread(audit_says, turn.parts.audit)
-    return turn.render(
+async def _insight(visit: _Visit) -> Response:
+    found, lanes = await visit.ask(lambda db: (queries.insight_of(db), queries.lanes_of(db)))
+    tips = None if visit.parts.tips is None else await visit.parts.tips.now()
+    audited, is_bad = await asyncio.to_thread(audit_says, visit.parts.audit)
+    return visit.render(
         "insight.html",
         sample=queries.SAMPLE,
         shares=console_pages.shares(found),
@@ -648,32 +623,32 @@ async def _insight(turn: _Turn) -> Response:
         compared=found.compared,
         lag=sorted(found.lag.items()),
         lane_heads=HEADS,
-        lanes=lane_rows(lanes, turn.parts.verifiers, tips),
+        lanes=lane_rows(lanes, visit.parts.verifiers, tips),
         audited=audited,
         audit_is_bad=is_bad,
     )
 
 
-async def _look_up(turn: _Turn) -> Response:
-    asked = turn.asked("q")
-    found = await turn.desk.sight.readers.ask(lambda db: queries.look_up(db, asked)) if asked else None
-    return turn.render("look-up.html", q=asked, said="", holds=False, **console_pages.look_up(found, asked))
+async def _look_up(visit: _Visit) -> Response:
+    asked = visit.asked("q")
+    found = await visit.ask(lambda db: queries.look_up(db, asked)) if asked else None
+    return visit.render("look-up.html", q=asked, said="", holds=False, **console_pages.look_up(found, asked))
 
 
-async def _claim_page(turn: _Turn) -> Response:
+async def _claim_page(visit: _Visit) -> Response:
     """What validators say of a claim."""
-    claim = turn.asked("hash", 80).lower()
-    found = await turn.desk.sight.readers.ask(lambda db: queries.claim_of(db, claim))
+    claim = visit.asked("hash", 80).lower()
+    found = await visit.ask(lambda db: queries.claim_of(db, claim))
     if not found:
-        return turn.say("Unknown", "No validator has attested to this claim.", "/look-up", 404)
-    return turn.render("claim.html", claim=claim, domains=[console_pages.claim_row(one) for one in found])
+        return visit.say("Unknown", "No validator has attested to this claim.", "/look-up", 404)
+    return visit.render("claim.html", claim=claim, domains=[console_pages.claim_row(one) for one in found])
 
 
-async def _verify(turn: _Turn) -> Response:
-    file = (await turn.form()).data.get("proof")
+async def _verify(visit: _Visit) -> Response:
+    file = (await visit.form()).get("proof")
     data = await file.read(MAX_FILE + 1) if isinstance(file, UploadFile) else b""
-    said, holds = proof_says(data, turn.parts.verifiers)
-    return turn.render("look-up.html", q="", said=said, holds=holds, **console_pages.look_up(None, ""))
+    said, holds = proof_says(data, visit.parts.verifiers)
+    return visit.render("look-up.html", q="", said=said, holds=holds, **console_pages.look_up(None, ""))
 
 
 def proof_says(data: bytes, verifiers: Sequence[Verifier]) -> tuple[str, bool]:

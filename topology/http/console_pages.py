@@ -10,11 +10,10 @@ import shlex
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 from urllib.parse import quote, urlencode
 
 import msgspec
-from markupsafe import Markup
 
 from ...codecs.decode import assertion_text, decode_emission
 from ...codecs.errors import DoesNotHoldError, Fault
@@ -25,9 +24,9 @@ from ...codecs.times import format_time, parse_time
 from ...streams.judging.claim_forms import checks_of
 from ..settings.files import open_plain
 from .html_escape import Mark, Piece, pieces
-from .ledger_jobs import LaneTip, Tips
+from .ledger_jobs import Tips
 from .queries import Claim, EmissionHistory, Found, Insight, LaneStanding, RequestRow
-from .service_view import Verdicts
+from .service_view import Verdicts, items_of, members_of
 
 MOST_BYTES: Final = 50_000_000
 """Of a report."""
@@ -67,29 +66,21 @@ def lane_rows(
 ) -> list[tuple[object, ...]]:
     """A row of `HEADS` for each lane.
 
-    Args:
-        lanes: as the view has them.
-        verifiers: whose signatures count.
-        tips: as the ledgers have them; None where they cannot be read: then the view's own knowledge is shown.
+    `lanes` are as the view has them, `tips` as the ledgers do; None where those cannot be read: then the view's own
+    knowledge is shown. Signatures of `verifiers` count.
     """
     rows: list[tuple[object, ...]] = []
-    for one in lanes:
-        place = _told(one) if tips is None else _read(tips.get((one.ledger, one.lane)))
-        rows.append((FOLDS[one.ledger], one.lane, *place, *_checkpoint(one.checkpoint, verifiers)))
+    for lane in lanes:
+        if tips is None:  # what the topics that the view follows say, which is nothing about other ledgers' lanes
+            height = "not known now" if lane.height is None else lane.height
+            told = lane.height is not None and lane.told_at is not None
+            tip = (height, format_time(lane.told_at) if told and lane.told_at is not None else "", "not known now")
+        elif (read := tips.get((lane.ledger, lane.lane))) is None:
+            tip = ("none yet", "", "")
+        else:
+            tip = (read.height, format_time(read.time), "not known" if read.behind is None else read.behind)
+        rows.append((FOLDS[lane.ledger], lane.lane, *tip, *_checkpoint(lane.checkpoint, verifiers)))
     return rows
-
-
-def _read(tip: LaneTip | None) -> tuple[object, str, object]:
-    if tip is None:
-        return "none yet", "", ""
-    return tip.height, format_time(tip.time), "not known" if tip.behind is None else tip.behind
-
-
-def _told(one: LaneStanding) -> tuple[object, str, str]:
-    """What the topics that the view follows say, which is nothing about the lanes of other ledgers."""
-    if one.height is None:
-        return "not known now", "", "not known now"
-    return one.height, "" if one.told_at is None else format_time(one.told_at), "not known now"
 
 
 def _checkpoint(raw: bytes | None, verifiers: Sequence[Verifier]) -> tuple[object, str, str]:
@@ -112,8 +103,7 @@ def _checkpoint(raw: bytes | None, verifiers: Sequence[Verifier]) -> tuple[objec
 def audit_says(path: Path | None) -> tuple[str, bool]:
     """What the last audit came to in one sentence, and whether that is bad news.
 
-    Args:
-        path: what `sluice audit --json` wrote; None: the service was not told of any.
+    `path` is what `sluice audit --json` wrote; None: the service was not told of any.
     """
     if path is None:
         return "No report of an audit is named: --audit names the file that sluice audit --json wrote.", False
@@ -235,25 +225,14 @@ def claimed(emission: Emission | None, span_key: str) -> list[tuple[str, ...]]:
 
 
 class Stated(NamedTuple):
-    """What an assertion says, as the lanes take it.
-
-    Attributes:
-        text: its words.
-        checks: those that it declares, or that its words give.
-    """
+    """What an assertion says, as the lanes take it: its words, and the checks that it declares or its words give."""
 
     text: str
     checks: Sequence[str]
 
 
 def stated(emission: Emission | None, span_key: str, attempt: int) -> Stated | None:
-    """What an assertion says; None where the view does not have this attempt of its emission.
-
-    Args:
-        emission: its newest attempt that is known.
-        span_key: of the assertion.
-        attempt: of the assertion.
-    """
+    """What an assertion says; None where the view does not have this attempt of its emission."""
     if emission is None or emission.attempt != attempt:
         return None
     for one in emission.assertions or ():
@@ -268,14 +247,13 @@ class Answer(NamedTuple):
     """What one observer answered about an assertion, as texts for people.
 
     Attributes:
-        substrate_class, observer, outcome: of the record; `judge` decided where the built-in checks did not.
+        judge: decided where the built-in checks did not.
         at, age: when it looked, and how long that is ago.
         where: the place that it looked at: file, lines, commit.
         found, missing: terms of the assertion; None where it does not say. Words that the assertion does not have are
-            counted and not shown: whoever observes could say anything with them.
+            counted and not shown: an observer could say anything with them.
         checks: each check of the assertion, what came of it as lanes read it, and the place that the observer names.
         reason: why it could not look, or did not find.
-        attempt: that was looked at.
     """
 
     substrate_class: str
@@ -295,17 +273,11 @@ class Answer(NamedTuple):
 def answers(
     observations: Sequence[Mapping[str, Any]], span_key: str, attempt: int, now: int, of: Stated | None = None
 ) -> list[Answer]:
-    """What observers answered about an assertion of an attempt, the newest first.
+    """What observers answered about an assertion of an attempt, the newest first; `now` is in Unix ms.
 
     Which checks there are is not the observer's to say, nor by what word it says that one holds: the lanes read its
-    `verified` and `refuted`.
-
-    Args:
-        observations: records of the topic, whose free members may be anything.
-        span_key: of the assertion.
-        attempt: of the emission: what was seen of another one says nothing of this one.
-        now: Unix ms.
-        of: what the assertion says; None where that is not known: then no check and no term is shown.
+    `verified` and `refuted`. Free members of observations may be anything. Where it is not known what the assertion
+    says (`of`), no check and no term is shown. What was seen of another attempt says nothing of this one.
     """
     found: list[tuple[int, Answer]] = []
     for one in observations:
@@ -313,10 +285,8 @@ def answers(
         if key_of_span(subject["span"]) != span_key or subject.get("attempt", 0) != attempt:
             continue
         at = parse_time(one["observed_at"]) or 0
-        detail: Any = one.get("detail")
-        detail = detail if isinstance(detail, dict) else {}
-        place: Any = one.get("locator")
-        place = {**(place if isinstance(place, dict) else {}), **(one.get("looked_at") or {})}
+        detail = members_of(one.get("detail"))
+        place = {**members_of(one.get("locator")), **members_of(one.get("looked_at"))}
         answer = Answer(
             *(one["substrate_class"], one["observer"], shown(one.get("judge")), one["outcome"]),
             *(format_time(max(0, at)), age(at, now), where(place)),
@@ -331,7 +301,7 @@ def answers(
 
 def _terms(given: Any, of: Stated | None) -> str:
     """Those terms that the assertion or a check of it has, and how many others were named."""
-    listed: list[Any] = given if isinstance(given, list) else [given]
+    listed = cast("list[Any]", given) if isinstance(given, list) else [given]
     words = "" if of is None else "\n".join([of.text, *of.checks]).casefold()
     terms = [one for one in listed if isinstance(one, str) and one and one.casefold() in words]
     others = len(listed) - len(terms)
@@ -339,11 +309,11 @@ def _terms(given: Any, of: Stated | None) -> str:
 
 
 def _checks_of(observation: Mapping[str, Any], given: Any, of: Stated | None) -> list[tuple[str, str, str]]:
-    each: list[Any] = given if isinstance(given, list) else []
-    verified, refuted = (set(observation.get(name) or ()) for name in ("verified", "refuted"))
+    each = items_of(given)
+    verified, refuted = (set(items_of(observation.get(name))) for name in ("verified", "refuted"))
     rows: list[tuple[str, str, str]] = []
     for number, check in enumerate(() if of is None else of.checks):
-        named: Any = each[number] if number < len(each) and isinstance(each[number], dict) else {}
+        named = members_of(each[number] if number < len(each) else None)
         decided = (number in verified) != (number in refuted)
         said = ("holds" if number in verified else "does not hold") if decided else "not decided"
         reason = "" if decided and number in verified else shown(named.get("reason"))
@@ -358,7 +328,8 @@ def where(place: Mapping[str, Any]) -> str:
     if path is not None:
         parts.append(shown(path) + (f" in {shown(root)}" if root is not None else ""))
     if lines is not None:
-        first, last = (lines[0], lines[-1]) if isinstance(lines, list) and lines else (lines, lines)
+        ends = items_of(lines) or [lines]
+        first, last = ends[0], ends[-1]
         parts.append(f"line {shown(first)}" if first == last else f"lines {shown(first)} to {shown(last)}")
     if commit is not None:
         parts.append(f"commit {shown(commit)[:12]}")
@@ -395,14 +366,12 @@ def not_counted(record: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 
 def framed(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What strangers wrote that a request carries for reviewers; empty where it carries nothing."""
-    reviewing: Any = record.get("reviewing")
-    frame: Any = reviewing.get("_untrusted_text") if isinstance(reviewing, dict) else None
-    return frame if isinstance(frame, dict) else {}
+    """The untrusted text that a request carries for reviewers; empty where it carries nothing."""
+    return members_of(members_of(record.get("reviewing")).get("_untrusted_text"))
 
 
 def _entries(given: Any) -> list[dict[str, Any]]:
-    return [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+    return [cast("dict[str, Any]", entry) for entry in items_of(given) if isinstance(entry, dict)]
 
 
 def key_of_span(span: Mapping[str, Any]) -> str:
@@ -414,19 +383,15 @@ def key_of_span(span: Mapping[str, Any]) -> str:
     return f"p:{span.get('path', '')}"
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value of a record as one line for people."""
-    if value is None:
-        return ""
     if isinstance(value, int) and not isinstance(value, bool) and value > 10**11:
         return format_time(value)
-    if isinstance(value, dict):
-        items: Mapping[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
-        return "; ".join(f"{name} {shown(one)}" for name, one in items.items())
-    if isinstance(value, list):
-        many: Sequence[Any] = value  # pyright: ignore[reportUnknownVariableType]
-        return ", ".join(shown(one) for one in many)
-    return str(value)
+    if members := members_of(value):
+        return "; ".join(f"{name} {shown(member)}" for name, member in members.items())
+    if items := items_of(value):
+        return ", ".join(map(shown, items))
+    return "" if value in (None, {}, []) else str(value)
 
 
 def statuses_of(history: EmissionHistory) -> dict[str, str]:
@@ -438,11 +403,10 @@ def statuses_of(history: EmissionHistory) -> dict[str, str]:
 
 def words_of(history: EmissionHistory, span_key: str) -> tuple[str, list[str]]:
     """The text of an assertion as its last record has it, sanitised, and what of it is admitted."""
-    words, rendered = "", []
+    words: str = ""
+    rendered: list[str] = []
     for record in history.decisions.get(span_key, ()):
-        frame = record.get("_untrusted_text")
-        if not isinstance(frame, dict):
-            continue
+        frame = members_of(record.get("_untrusted_text"))
         words = frame.get("assertion") or words
         if record.get("status") in ("admitted", "renewed"):
             rendered = frame.get("rendered") or rendered
@@ -512,53 +476,36 @@ def _attested(at: int, counts: bool, record: Mapping[str, Any]) -> dict[str, Any
 # ---------------------------------------------------------------- insight
 
 
-def shares(insight: Insight) -> list[tuple[str, Markup, list[tuple[str, int, int, str]], tuple[str, ...]]]:
-    """The admitted share by emitter, class and kind: a plot and its table each; then what is most often missing."""
-    found: list[tuple[str, Markup, list[tuple[str, int, int, str]], tuple[str, ...]]] = []
-    for title, counts in (
-        ("Admitted share by emitter", insight.by_emitter),
-        ("Admitted share by class", insight.by_class),
-        ("Admitted share by kind", insight.by_kind),
-    ):
-        largest = sorted(counts.items(), key=lambda one: (-one[1][0], one[0]))[:BARS]
-        rows = [(name, decided, admitted, f"{admitted / decided:.0%}") for name, (decided, admitted) in largest]
-        bars = [(name, admitted / decided) for name, (decided, admitted) in largest]
-        found.append((title, plot(title, bars), rows, ("Name", "Decided", "Admitted", "Share")))
+def shares(insight: Insight) -> list[tuple[str, Bars, list[tuple[str, int, int, str]], tuple[str, ...]]]:
+    """The admitted share by emitter, class and kind, then what is most often missing: title, bars, rows and heads."""
+    parts: list[tuple[str, Bars, list[tuple[str, int, int, str]], tuple[str, ...]]] = []
+
+    def add(title: str, counts: Mapping[str, tuple[int, int]], by: int, *heads: str) -> None:
+        largest = sorted(counts.items(), key=lambda item: (-item[1][by], item[0]))[:BARS]
+        rows = [(name, whole, part, f"{part / whole:.0%}") for name, (whole, part) in largest]
+        parts.append((title, [(name, part / whole) for name, (whole, part) in largest], rows, (*heads, "Share")))
+
+    for name, counts in (("emitter", insight.by_emitter), ("class", insight.by_class), ("kind", insight.by_kind)):
+        add(f"Admitted share by {name}", counts, 0, "Name", "Decided", "Admitted")
     total = sum(insight.missing.values())
-    missing = sorted(insight.missing.items(), key=lambda one: (-one[1], one[0]))[:BARS]
-    rows = [(name, total, count, f"{count / total:.0%}") for name, count in missing]
-    title = "What is most often missing"
-    bars = [(name, count / total) for name, count in missing]
-    found.append((title, plot(title, bars), rows, ("Reason", "Not admitted", "For this reason", "Share")))
-    return found
+    missing = {name: (total, count) for name, count in insight.missing.items()}
+    add("What is most often missing", missing, 1, "Reason", "Not admitted", "For this reason")
+    return parts
 
 
-def plot(title: str, bars: Sequence[tuple[str, float]]) -> Markup:
-    """Horizontal bars of shares (0 to 1) as SVG; the table beside it says the same."""
-    if not bars:
-        return Markup("")
-    parts = [Markup('<svg role="img" aria-label="{}" viewBox="0 0 360 {}" width="360">').format(title, 36 * len(bars))]
-    for number, (name, share) in enumerate(bars):
-        y = 36 * number
-        label = name if len(name) <= 40 else name[:39] + "…"
-        parts.append(Markup('<text x="0" y="{}">{}</text>').format(y + 13, label))
-        parts.append(Markup('<rect class="rest" x="0" y="{}" width="360" height="12"></rect>').format(y + 18))
-        parts.append(
-            Markup('<rect class="part" x="0" y="{}" width="{}" height="12"></rect>').format(y + 18, round(360 * share))
-        )
-    return Markup("").join([*parts, Markup("</svg>")])
+Bars = Sequence[tuple[str, float]]
+"""Names with shares, 0 to 1."""
 
 
-def times(insight: Insight) -> tuple[str, Markup, list[tuple[str, int, str]]]:
-    """How long emissions took to be settled: the middle one, a plot of how many were within which time, its table."""
+def times(insight: Insight) -> tuple[str, Bars, list[tuple[str, int, str]]]:
+    """How long emissions took to be settled: the middle one, how many were within which time as bars and as a table."""
     seconds = insight.seconds
     if not seconds:
-        return "", Markup(""), []
+        return "", [], []
     said = ", ".join(
         f"{name} of them within {seconds[min(len(seconds) - 1, int(share * len(seconds)))]:.1f} s"
         for name, share in (("half", 0.5), ("nine tenths", 0.9), ("all", 1.0))
     )
     counts = [(name, bisect_right(seconds, most)) for name, most in WITHIN]
-    bars = [(name, count / len(seconds)) for name, count in counts]
     rows = [(name, count, f"{count / len(seconds):.0%}") for name, count in counts]
-    return said, plot("Time to verdict", bars), rows
+    return said, [(name, count / len(seconds)) for name, count in counts], rows

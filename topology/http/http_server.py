@@ -16,7 +16,7 @@ import signal
 import socket
 import ssl
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, MutableMapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
@@ -58,9 +58,7 @@ def network_of(address: str) -> str:
 class Sockets:
     """The open connections of a server, those that ask nothing in the order in which they fell silent.
 
-    Args:
-        most: connections at a time.
-        of_one: of them, of one network.
+    At most `most` at a time, of one network `of_one`.
     """
 
     def __init__(self, most: int, of_one: int) -> None:
@@ -259,12 +257,20 @@ Application = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
+def is_loopback(host: str) -> bool:
+    """Returns whether a host is this machine, by its name or address."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 class ListenConfig(NamedTuple):
-    """How the transport is reached.
+    """How a service is reached.
 
     Attributes:
         host: to bind to; without a file of tokens, loopback only.
-        tokens: the file of tokens; None: whoever is on this machine may ask.
+        tokens: the file of tokens; None: every client on this machine may ask.
         allowed_hosts: besides loopback, as clients write them: `name` or `name:port`.
         allowed_origins: besides none at all and loopback's, for pages in browsers.
         rate, burst: requests a second of one client, and how many at once.
@@ -283,13 +289,8 @@ class ListenConfig(NamedTuple):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine reaches it."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host.strip("[]")).is_loopback
-        except ValueError:
-            return False
+        """Returns whether only this machine reaches it."""
+        return is_loopback(self.host.strip("[]"))
 
     def check(self) -> None:
         """
@@ -354,26 +355,26 @@ class Rates:
         self._buckets[who] = (left - requests, since)
 
 
-async def served(application: Application, door: ListenConfig, connections: int, of_one: int | None = None) -> None:
+async def served(application: Application, config: ListenConfig, connections: int, of_one: int | None = None) -> None:
     """Serves an application until cancelled; what is being answered then has three seconds.
 
     Args:
         application: what answers.
-        door: where.
+        config: where.
         connections: so many at a time.
         of_one: of them, of one address; None: all.
 
     Raises:
         UnreachableError: the address cannot be bound.
     """
-    if not door.is_loopback and door.certificate is None:
+    if not config.is_loopback and config.certificate is None:
         log.warning("bearer tokens cross the network in clear: use --tls-cert and --tls-key, or a proxy that ends TLS")
-    config = uvicorn.Config(
+    server_config = uvicorn.Config(
         application,  # pyright: ignore[reportArgumentType]  # uvicorn's own names for the same shapes
-        host=door.host.strip("[]"),
-        port=door.port,
-        ssl_certfile=door.certificate,
-        ssl_keyfile=door.key,
+        host=config.host.strip("[]"),
+        port=config.port,
+        ssl_certfile=config.certificate,
+        ssl_keyfile=config.key,
         log_config=None,
         access_log=False,  # what is asked is nobody's to keep
         server_header=False,
@@ -383,8 +384,8 @@ async def served(application: Application, door: ListenConfig, connections: int,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=3,
     )
-    running = _Server(config)
-    serving = asyncio.ensure_future(running.serve(sockets=[_bound(door)]))
+    running = _Server(server_config)
+    serving = asyncio.ensure_future(running.serve(sockets=[_bound(config)]))
     try:
         await asyncio.shield(serving)
     except asyncio.CancelledError:
@@ -429,19 +430,19 @@ class _Server(uvicorn.Server):
     """Leaves signals to the process, which has a view to let go of as well."""
 
     @contextmanager
-    def capture_signals(self) -> Iterator[None]:
+    def capture_signals(self) -> Generator[None, None, None]:
         yield
 
 
-def _bound(door: ListenConfig) -> socket.socket:
-    """A socket at the door's address; uvicorn would end the process where there can be none."""
-    host = door.host.strip("[]")
+def _bound(config: ListenConfig) -> socket.socket:
+    """A socket at the configured address; uvicorn would end the process where there can be none."""
+    host = config.host.strip("[]")
     try:
-        return socket.create_server((host, door.port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        return socket.create_server((host, config.port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
         raise UnreachableError(
             f"the address cannot be bound: {error.strerror}",
-            path=f"{door.host}:{door.port}",
+            path=f"{config.host}:{config.port}",
             hint="choose another with --port",
         ) from None
 

@@ -19,7 +19,7 @@ import re
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
@@ -147,7 +147,7 @@ def _unfit(db: sqlite3.Connection, identity: str, version: str) -> str | None:
     try:
         if db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
             return "the file is damaged"
-        about = dict(db.execute("SELECT name, value FROM about"))
+        about = about_of(db)
     except sqlite3.DatabaseError:
         return "the file is damaged"
     if about.get("version") != version:
@@ -161,9 +161,14 @@ def about_view(path: Path) -> dict[str, str]:
         return {}
     try:
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
-            return dict(db.execute("SELECT name, value FROM about"))
+            return about_of(db)
     except sqlite3.DatabaseError:
         return {}
+
+
+def about_of(db: sqlite3.Connection) -> dict[str, str]:
+    """What the writer of a view last told."""
+    return dict(db.execute("SELECT name, value FROM about"))
 
 
 PARTITIONS: Final = "partitions."
@@ -211,7 +216,7 @@ class KeptView:
     Args:
         path: the file; it and its folder are made where they are missing.
         identity: of the broker and the topics; a view of another identity is made anew.
-        refused: where records that are not fit to be shown are counted, by topic.
+        refused: counts records that are not fit to be shown, by topic.
 
     Raises:
         InUse: another process is the writer.
@@ -227,25 +232,20 @@ class KeptView:
         self.path = path
         self.refused: Counter[str] = Counter() if refused is None else refused
         self._turn = threading.RLock()
-        self._lock: IO[bytes] | None = locked(path)
+        self._lock = locked(path)
         try:
             self._db = opened(path, identity, self.schema, self.version)
             self._opened()
             self._inode = path.stat().st_ino
         except BaseException:
-            self._unlock()
+            self._lock.close()
             raise
 
     def close(self) -> None:
         """Lets go of the file."""
         with self._turn:
             self._db.close()
-            self._unlock()
-
-    def _unlock(self) -> None:
-        if self._lock is not None:
             self._lock.close()
-            self._lock = None
 
     @property
     def lost(self) -> bool:
@@ -294,13 +294,7 @@ class KeptView:
         self._db.execute("RELEASE record")
 
     def refuse(self, topic: str, partition: int, record: Arrived, why: str) -> None:
-        """Counts and tells a record that is not fit to be shown.
-
-        Args:
-            topic, partition: where it stands.
-            record: the record.
-            why: it is not, for the log.
-        """
+        """Counts and logs a record that is not fit to be shown, and why."""
         self.refused[topic] += 1
         log.warning("a record is not fit to be shown", topic=topic, partition=partition, offset=record.offset, why=why)
 
@@ -319,7 +313,7 @@ class KeptView:
         """The file is open, or a transaction was undone: what is remembered of it is read again."""
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def _transaction(self) -> Generator[None, None, None]:
         with self._turn:
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -344,13 +338,32 @@ SQLITE_STEPS: Final = 20_000
 class NotReady(UnreachableError):
     """There is no view yet, it cannot be read, or it is not up to date; asking again in a moment may help.
 
-    Attributes:
-        progress: how much of the topics has been read, 0 to 1; None where nobody can tell.
+    `progress` is how much of the topics has been read, 0 to 1; None where that is not known.
     """
 
     def __init__(self, what: str, progress: float | None = None) -> None:
         super().__init__(what, hint="ask again in a moment")
         self.progress = progress
+
+
+STALE_SECONDS: Final = 60.0
+"""So old may the last moment be at which the view was known to hold all that the topics held."""
+
+
+def demand_current(about: Mapping[str, str], now: int) -> int:
+    """Up to when a view is known to be complete, by what its writer told; times are Unix ms.
+
+    Raises:
+        NotReady: it is not up to date.
+    """
+    at = about.get("caught_up_at")
+    if at is None:
+        progress = float(about.get("progress", "0"))
+        raise NotReady(f"the view is still being read from the broker ({progress:.0%})", progress)
+    silent = (now - int(at)) / 1000
+    if silent > STALE_SECONDS:
+        raise NotReady(f"the view has not kept up with the broker for {silent:.0f} s")
+    return int(at)
 
 
 class _Reader:
@@ -488,11 +501,8 @@ def words_of(query: str) -> list[str]:
 def find_rows(db: sqlite3.Connection, table: str, query: str, least: int) -> list[int]:
     """The rows of an index that have the query's words, best first.
 
-    Args:
-        db: a connection that reads the view.
-        table: the index; a name of ours.
-        query: untrusted.
-        least: so many rows are wanted; where all words together give fewer, looser matches come behind.
+    The query is untrusted; the name of the table is ours. Where all words together give fewer rows than `least`, looser
+    matches come behind.
     """
     words = words_of(query)
     counts = {word: _count_texts(db, table, word) for word in words}

@@ -42,11 +42,9 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class LaneTip(NamedTuple):
-    """How far a lane is.
+    """How far a lane is: height and time (Unix ms) of its newest block.
 
-    Attributes:
-        height, time: of its newest block; the time is Unix ms.
-        behind: records of its inputs that are committed and stand in no block; None where the broker does not tell.
+    `behind` counts records of its inputs that are committed and stand in no block; None where the broker does not tell.
     """
 
     height: int
@@ -60,9 +58,6 @@ Tips = Mapping[tuple[str, int], LaneTip]
 
 async def read_tips(settings: Settings) -> Tips:
     """Of every lane of every fold its newest block.
-
-    Args:
-        settings: the broker.
 
     Raises:
         UnreachableError: no broker answers.
@@ -95,11 +90,7 @@ async def read_tips(settings: Settings) -> Tips:
 
 
 class LaneTips:
-    """Reads tips for whoever asks, once for all who ask at about the same time.
-
-    Args:
-        settings: the broker.
-    """
+    """Reads tips once for all clients that ask at about the same time."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -134,12 +125,7 @@ class StoppedError(Exception):
 
 
 class LedgerJobs:
-    """Reads ledgers for people, one at a time.
-
-    Args:
-        settings: the broker.
-        patience: seconds for one.
-    """
+    """Reads ledgers for people, one at a time, each for `patience` seconds at the most."""
 
     def __init__(self, settings: Settings, patience: float = PATIENCE_SECONDS) -> None:
         self._settings, self._patience = settings, patience
@@ -147,11 +133,7 @@ class LedgerJobs:
         self._running: asyncio.Future[Any] | None = None
 
     async def story(self, emission_id: str, span_key: str | None) -> Explanation:
-        """What became of an emission and why, as `sluice explain` tells it.
-
-        Args:
-            emission_id: whose.
-            span_key: of one of its assertions; None for all.
+        """What became of an emission and why, as `sluice explain` tells it; of one of its assertions, or of all (None).
 
         Raises:
             DoesNotHoldError: the ledger knows nothing of it, or does not hold.
@@ -165,10 +147,7 @@ class LedgerJobs:
         return await self._alone(read)
 
     async def proof(self, name: str) -> bytes:
-        """The file that `sluice prove` would write.
-
-        Args:
-            name: of an emission, or with # and a span key of an assertion.
+        """The file that `sluice prove` would write, of an emission, or with # and a span key of an assertion.
 
         Raises:
             DoesNotHoldError: there is no such record, or no checkpoint covers it yet.

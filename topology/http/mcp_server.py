@@ -15,7 +15,7 @@ import asyncio
 import sqlite3
 import time
 from collections import Counter as Tally
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from time import monotonic
 from types import TracebackType
@@ -37,15 +37,15 @@ from pydantic import ValidationError
 from ...codecs.errors import DoesNotHoldError, SluiceError, UnreachableError
 from ...streams.attestations.framing import Verdict
 from ..settings.process import now_ms, version
-from .adapter import RESOURCES, STALE_SECONDS, Adapter, ExplainedAnswer
+from .adapter import RESOURCES, Adapter, ExplainedAnswer
 from .adapter_view import BEHIND, TOPICS
-from .kept_view import NotReady, Readers
+from .kept_view import STALE_SECONDS, NotReady, Readers, about_of
 from .tool_answers import AskAssertion, AskExplain, AskGround, AssertionAnswer, GroundedAnswer, asked, schema
 
 SECONDS: Final = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)
 
 Outcome = Literal["answered", "not-ready", "not-found", "wrong", "unreachable", "refused", "cancelled", "failed"]
-Refusal = Literal["host", "origin", "rate", "token", "scope", "size", "time", "sessions"]
+REFUSALS: Final = ("host", "origin", "rate", "token", "scope", "size", "time", "sessions")
 
 
 class CountedRequest:
@@ -80,6 +80,9 @@ class ViewFigures(NamedTuple):
     behind: Mapping[str, int]
 
 
+NOTHING_SEEN: Final = ViewFigures({}, {}, None, {})
+
+
 class AdapterMetrics:
     """The metrics of one process of the adapter, in a registry of their own.
 
@@ -111,13 +114,13 @@ class AdapterMetrics:
         self._refusals = Counter(
             "sluice_adapter_refusals", "Requests over HTTP that were turned away", ["reason"], registry=registry
         )
-        for reason in get_args(Refusal):
+        for reason in REFUSALS:
             self._refusals.labels(reason)  # from 0 on: an increase from nothing is seen by nobody
         self._view = _OfView(sessions, Tally() if refused_records is None else refused_records, now)
         registry.register(self._view)
 
     @contextmanager
-    def request(self, tool: str) -> Iterator[CountedRequest]:
+    def request(self, tool: str) -> Generator[CountedRequest, None, None]:
         """Counts and times a request, however it ends. `tool` is a name of ours: a tool's, `resources` or `another`."""
         request, began = CountedRequest(), time.perf_counter()
         try:
@@ -133,13 +136,13 @@ class AdapterMetrics:
             if request.outcome == "answered":  # errors come at once, and would make answers look quick
                 self._seconds.labels(tool).observe(time.perf_counter() - began)
 
-    def refused(self, reason: Refusal) -> None:
+    def refused(self, reason: str) -> None:
         """A request over HTTP was turned away."""
         self._refusals.labels(reason).inc()
 
     async def text(self) -> bytes:
         """Everything, in Prometheus' text format, with the view as it stands now."""
-        self._view.seen = None
+        self._view.seen = NOTHING_SEEN
         if self._readers is not None:
             try:
                 self._view.seen = await self._readers.ask(_seen)
@@ -150,7 +153,7 @@ class AdapterMetrics:
 
 def _seen(db: sqlite3.Connection) -> ViewFigures:
     """Counted by indexes alone: the rows are large."""
-    about = dict(db.execute("SELECT name, value FROM about"))
+    about = about_of(db)
     holding: int = db.execute("SELECT count(*) FROM assertions WHERE holds").fetchone()[0]
     decided: int = db.execute("SELECT count(*) FROM assertions").fetchone()[0]
     verdicts = db.execute("SELECT verdict, count(*) FROM attestations WHERE standing GROUP BY verdict")
@@ -168,37 +171,36 @@ class _OfView(Collector):
 
     def __init__(self, sessions: Callable[[], int], refused: Mapping[str, int], now: Callable[[], int]) -> None:
         self._sessions, self._refused, self._now = sessions, refused, now
-        self.seen: ViewFigures | None = None
+        self.seen = NOTHING_SEEN
 
     def collect(self) -> Iterable[Metric]:
-        attestations = GaugeMetricFamily(
-            "sluice_adapter_attestations", "Attestations that stand in the view", labels=["verdict"]
+        seen = self.seen
+        late = None if seen.caught_up_at is None else max(0, self._now() - seen.caught_up_at) / 1000
+        yield _gauge(
+            "attestations", "Attestations that stand in the view", "verdict", sorted(seen.attestations.items())
         )
-        assertions = GaugeMetricFamily(
-            "sluice_adapter_assertions", "Assertions that the view holds a verdict on", labels=["status"]
-        )
-        records = GaugeMetricFamily("sluice_adapter_lag_records", "Offsets that are not in the view", labels=["topic"])
+        yield _gauge("assertions", "Assertions that the view holds a verdict on", "status", seen.assertions.items())
+        yield _gauge("lag_records", "Offsets that are not in the view", "topic", seen.behind.items())
         seconds = GaugeMetricFamily("sluice_adapter_lag_seconds", "Since when the view has not been complete")
-        ready = GaugeMetricFamily("sluice_adapter_caught_up", "Whether questions are answered from the view")
-        sessions = GaugeMetricFamily("sluice_adapter_sessions", "Sessions over HTTP", value=self._sessions())
+        if late is not None:
+            seconds.add_metric([], late)
+        yield seconds
+        ready = late is not None and late <= STALE_SECONDS
+        yield GaugeMetricFamily("sluice_adapter_caught_up", "Whether questions are answered from the view", value=ready)
+        yield GaugeMetricFamily("sluice_adapter_sessions", "Sessions over HTTP", value=self._sessions())
         unfit = CounterMetricFamily(
             "sluice_adapter_refused_records", "Records that are not fit to be shown", labels=["topic"]
         )
         for topic in TOPICS:
             unfit.add_metric([topic], self._refused.get(topic, 0))
-        late: float | None = None
-        if (seen := self.seen) is not None:
-            for verdict, count in sorted(seen.attestations.items()):
-                attestations.add_metric([verdict], count)
-            for status, count in seen.assertions.items():
-                assertions.add_metric([status], count)
-            for topic, count in seen.behind.items():
-                records.add_metric([topic], count)
-            if seen.caught_up_at is not None:
-                late = max(0, self._now() - seen.caught_up_at) / 1000
-                seconds.add_metric([], late)
-        ready.add_metric([], late is not None and late <= STALE_SECONDS)
-        return attestations, assertions, records, seconds, ready, sessions, unfit
+        yield unfit
+
+
+def _gauge(name: str, what: str, label: str, samples: Iterable[tuple[str, int]]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(f"sluice_adapter_{name}", what, labels=[label])
+    for value, count in samples:
+        family.add_metric([value], count)
+    return family
 
 
 RESOURCES_SCOPE: Final = "resources"
@@ -260,12 +262,7 @@ SCOPES: Final = (*(tool.name for tool in TOOLS), RESOURCES_SCOPE)
 
 
 def create_server(adapter: Adapter, meter: AdapterMetrics | None = None) -> Server[Any]:
-    """The server, for any transport.
-
-    Args:
-        adapter: answers.
-        meter: told of every request, where anybody counts them.
-    """
+    """The server, for any transport; `meter` is told of every request."""
     meter = meter or AdapterMetrics()
     tools = [_tool(kind) for kind in TOOLS]
     kinds = {kind.name: kind for kind in TOOLS}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import Any, Final, NamedTuple, get_args
 
 import msgspec
@@ -13,9 +14,9 @@ from ...codecs.canonical import CanonicalError, assertion_hash
 from ...codecs.records import Kind
 from ...streams.attestations.framing import Composed, Verdict, compose
 from ...streams.policy.policy import DEFAULT_POLICY, AttestationDomain, Policy, policy_of_document
-from .kept_view import find_rows
+from .kept_view import about_of, find_rows
 from .review_rules import Lease, OpenRequest
-from .service_view import CHECKPOINTS, Filter, Verdicts, standing_of, status_of
+from .service_view import CHECKPOINTS, Filter, Verdicts, members_of, standing_of, status_of
 
 SAMPLE: Final = 5000
 """So many of the newest records the insight page counts over."""
@@ -48,7 +49,7 @@ class RequestRow(NamedTuple):
 
 def policy_of(db: sqlite3.Connection) -> Policy:
     """The policy in force; the reference policy where none is known."""
-    document = standing_of(db).policy
+    document = about_of(db).get("policy")
     try:
         return policy_of_document(document.encode()) if document else DEFAULT_POLICY
     except msgspec.MsgspecError:
@@ -79,30 +80,18 @@ def lease_of(db: sqlite3.Connection, key: str) -> Lease | None:
 
 
 def held_by(db: sqlite3.Connection, holder: str, now: int, claimed: Collection[str] = ()) -> int:
-    """How many open requests a reviewer holds, or is about to.
+    """The number of open requests that a reviewer holds at `now` (Unix ms), or is about to.
 
-    Args:
-        db: of the view.
-        holder: the reviewer.
-        now: Unix ms.
-        claimed: keys of requests that the reviewer has asked for, whether the view holds that or not. Those that
-            somebody else holds do not count.
+    `claimed` are keys of requests that the reviewer has asked for, whether the view holds that or not. Those that
+    another reviewer holds do not count.
     """
-    held = db.execute(
-        "SELECT l.key FROM leases l JOIN requests r ON r.key=l.key WHERE l.holder=? AND l.until>? AND NOT r.ended",
-        (holder, now),
-    )
-    found = {key for (key,) in held}
-    for key in claimed:
-        found.update(
-            row[0]
-            for row in db.execute(
-                "SELECT r.key FROM requests r LEFT JOIN leases l ON l.key=r.key WHERE r.key=? AND NOT r.ended"
-                " AND (l.key IS NULL OR l.until<=? OR l.holder=?)",
-                (key, now, holder),
-            )
-        )
-    return len(found)
+    return db.execute(
+        "SELECT count(*) FROM ("
+        "SELECT r.key FROM leases l JOIN requests r ON r.key=l.key WHERE l.holder=? AND l.until>? AND NOT r.ended"
+        " UNION SELECT r.key FROM json_each(?) c JOIN requests r ON r.key=c.value LEFT JOIN leases l ON l.key=r.key"
+        " WHERE NOT r.ended AND (l.key IS NULL OR l.until<=? OR l.holder=?))",
+        (holder, now, msgspec.json.encode(list(claimed)).decode(), now, holder),
+    ).fetchone()[0]
 
 
 _OPEN: Final = (
@@ -160,8 +149,7 @@ def kinds_of_open(db: sqlite3.Connection, now: int) -> list[tuple[str, str, int]
 
 def text_of(record: dict[str, Any]) -> str:
     """The text in a record's frame; empty where there is none."""
-    frame: Any = record.get("_untrusted_text")
-    text: Any = frame.get("assertion") if isinstance(frame, dict) else ""
+    text: object = members_of(record.get("_untrusted_text")).get("assertion")
     return text if isinstance(text, str) else ""
 
 
@@ -206,13 +194,7 @@ def history_of(db: sqlite3.Connection, emission_id: str) -> EmissionHistory:
 
 def newest(db: sqlite3.Connection, wants: Filter, limit: int) -> list[tuple[int, Verdicts]]:
     """The newest records of `verdicts` that a filter takes, with their times."""
-    found: list[tuple[int, Verdicts]] = []
-    for at, _, verdicts in _recent(db):
-        if wants.takes(verdicts):
-            found.append((at, verdicts))
-            if len(found) == limit:
-                break
-    return found
+    return list(islice(((at, verdicts) for at, _, verdicts in _recent(db) if wants.takes(verdicts)), limit))
 
 
 def _recent(db: sqlite3.Connection) -> Iterator[tuple[int, int | None, Verdicts]]:
@@ -255,10 +237,8 @@ class Found(NamedTuple):
 def look_up(db: sqlite3.Connection, asked: str) -> Found:
     """What an id, a key, a hash or a text names.
 
-    Args:
-        db: of the view.
-        asked: an emission's id or the beginning of one, an assertion's key, a canonical hash (`sha256:…`), a claim hash
-            (`0x…`), the text of an assertion, or words of what validators say.
+    `asked` is an emission's id or the beginning of one, an assertion's key, a canonical hash (`sha256:…`), a claim hash
+    (`0x…`), the text of an assertion, or words of what validators say.
     """
     emission_id = asked.partition("#")[0]
     rows = db.execute(
@@ -377,9 +357,8 @@ def lanes_of(db: sqlite3.Connection) -> list[LaneStanding]:
         row = db.execute(
             "SELECT at, record FROM verdicts WHERE partition=? ORDER BY offset DESC LIMIT 1", (lane,)
         ).fetchone()
-        place: Any = None if row is None else msgspec.json.decode(row[1]).get("ledger")
-        height: Any = place.get("height") if isinstance(place, dict) else None
-        at = None if row is None else row[0]
+        at, record = row or (None, b"{}")
+        height: object = members_of(msgspec.json.decode(record).get("ledger")).get("height")
         note = notes.get(("ledger", lane))
         found.append(LaneStanding("ledger", lane, height if isinstance(height, int) else None, at, note))
     others = [one for one in CHECKPOINTS.values() if one != "ledger"]

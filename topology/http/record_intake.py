@@ -16,6 +16,7 @@ import os
 import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -88,10 +89,7 @@ class Intake:
 
     Invariant: `held` and `held_bytes` are those of the records that were taken and are neither stored nor given up.
 
-    Args:
-        open_emitter: makes an emitter that is not open yet.
-        room, room_bytes: bounds of what is held.
-        seconds: how long a request waits for Kafka.
+    `room` and `room_bytes` bound what is held; a request waits `seconds` for Kafka.
     """
 
     def __init__(
@@ -228,13 +226,7 @@ OutboxState = Literal["waiting", "sending", "sent", "undone", "failed"]
 class OutboxEntry:
     """One decision, or several that were made as one.
 
-    Attributes:
-        id: names it for its undoing; not to be guessed.
-        reviewer: who made it.
-        keys: of the assertions.
-        records: the reviews, ready to be sent.
-        what: for people: what was decided.
-        due: when it goes, by the loop's clock.
+    `id` names it for its undoing, and is not to be guessed. `due` is when it goes, by the loop's clock.
     """
 
     def __init__(self, reviewer: str, keys: list[str], records: list[TakenRecord], what: str, due: float) -> None:
@@ -359,33 +351,28 @@ class Outbox:
         log.error("the broker does not take decisions: the next process sends them", count=count, file=str(target))
 
     async def _run(self, entry: OutboxEntry) -> None:
-        try:
-            async with asyncio.timeout(self._seconds):
-                await self._hurry.wait()
-        except TimeoutError:
-            pass
+        await self._wait(self._seconds)
         if entry.state == "waiting":
             entry.state = "sending"
             await self._deliver(entry)
-        try:
-            async with asyncio.timeout(KEPT_SECONDS):
-                await self._hurry.wait()
-        except TimeoutError:
-            pass
+        await self._wait(KEPT_SECONDS)
         self._entries.pop(entry.id, None)
+
+    async def _wait(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._hurry.wait()
 
     async def _deliver(self, entry: OutboxEntry) -> None:
         """Until Kafka has it: a person does not post again."""
         while True:
             outcome = await self._send(entry.records)
-            if isinstance(outcome, Conflict):
-                entry.state, entry.why = "failed", "it was decided otherwise before"
-                return
-            if isinstance(outcome, Denied):
-                entry.state, entry.why = "failed", outcome.why
-                return
             if isinstance(outcome, Stored):
                 entry.state = "sent"
+                return
+            if isinstance(outcome, Conflict | Denied):
+                entry.state = "failed"
+                entry.why = outcome.why if isinstance(outcome, Denied) else "it was decided otherwise before"
                 return
             entry.why = outcome.why if isinstance(outcome, Away) else "there is no room now"
             log.warning("a review waits for the broker", why=entry.why)

@@ -44,7 +44,7 @@ class TakenRecord(NamedTuple):
         id: what the answer calls it.
         prepared: as it goes to Kafka.
         identity: what makes it the same record: of an emission its id and attempt, of others all of it.
-        digest: of what was posted, whatever its white space and order: the same identity with another digest is a
+        digest: of what was posted, whatever its white space and order: the same identity with another one is a
             conflict.
         statements: how many it makes.
     """
@@ -57,14 +57,7 @@ class TakenRecord(NamedTuple):
 
 
 class RefusedLine(NamedTuple):
-    """Why a line is not valid.
-
-    Attributes:
-        line: its number, from 1.
-        reason: of the closed list of dead letters.
-        path: JSONPath of the member, `$` for the record.
-        expected, got: in words; `got` is shortened.
-    """
+    """Why a line is not valid: its number from 1, the reason of a dead letter, the member's JSONPath, two sentences."""
 
     line: int
     reason: str
@@ -83,13 +76,8 @@ def read_body(
 ) -> list[TakenRecord] | list[RefusedLine]:
     """The records of a body, or every line that is none.
 
-    Args:
-        body: as it was posted.
-        media_type: its Content-Type. JSON Lines by name are read line by line; anything else is one record, or JSON
-            Lines where it is no single JSON value.
-        topic: the logical name of an input topic.
-        now: the present time in Unix milliseconds, for an emission without `emitted_at`.
-        headers: of the Kafka records.
+    JSON Lines by their media type are read line by line; anything else is one record, or JSON Lines where it is no
+    single JSON value. `now` (Unix ms) is for an emission without `emitted_at`; the Kafka records get the headers.
     """
     taken: list[TakenRecord] = []
     refused: list[RefusedLine] = []

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from ...codecs.decode import decode_json
+from ...codecs.decode import decode_json, decode_review
 from ...codecs.errors import Fault, schema_fault
 from ...codecs.identifiers import IDENTIFIER_PATTERN, parse_span_key, span_key
 from ...codecs.records import Identifier
@@ -36,10 +36,7 @@ MOST_HELD: Final = 20
 class LeaseWord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One word on `review-leases`, key `emission_id#span-key`.
 
-    Attributes:
-        emission_id, span_key: of the assertion.
-        holder: who asks.
-        seconds: for how long from the broker's time on, at most `LONGEST_SECONDS`; 0 gives it back.
+    `holder` asks for `seconds` from the broker's time on, at most `MAX_LEASE_SECONDS`; 0 gives the lease back.
     """
 
     emission_id: Identifier
@@ -60,12 +57,8 @@ class Lease(NamedTuple):
 
 
 def lease_after(current: Lease | None, word: LeaseWord, at: int) -> Lease | None:
-    """The lease after a word.
-
-    Args:
-        current: before it.
-        word: the next one of this key, in the order of offsets.
-        at: the broker's time of the word, Unix ms.
+    """The lease after a word that came at the broker's time `at` (Unix ms); words of a key come in the order of
+    offsets.
     """
     if current is not None and current.is_live(at) and current.holder != word.holder:
         return current  # somebody was first
@@ -110,18 +103,6 @@ class ReviewRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     attempt: int = 0
 
 
-class Wanted(NamedTuple):
-    """A decision that may be sent.
-
-    Attributes:
-        key: of the assertion.
-        record: the review.
-    """
-
-    key: str
-    record: dict[str, Any]
-
-
 class OpenRequest(NamedTuple):
     """A request for review as the rules look at it.
 
@@ -145,13 +126,10 @@ _asked = msgspec.json.Decoder(ReviewRequest)
 
 def read_review_request(body: bytes) -> ReviewRequest | RefusedLine:
     """What a body asks for, or why it is none."""
-    from ...codecs.decode import decode_json
-
-    found = decode_json(body, _asked)
-    if isinstance(found, Fault):
-        return refusal_of(1, found)
-    fault = _fault_of(found)
-    return found if fault is None else refusal_of(1, fault)
+    asked = decode_json(body, _asked)
+    if not isinstance(asked, Fault):
+        asked = _fault_of(asked) or asked
+    return refusal_of(1, asked) if isinstance(asked, Fault) else asked
 
 
 def _fault_of(asked: ReviewRequest) -> Fault | None:
@@ -168,17 +146,11 @@ def _fault_of(asked: ReviewRequest) -> Fault | None:
     return None
 
 
-def wanted(asked: ReviewRequest, reviewer: str, now: int, role: str | None) -> Wanted | RefusedLine:
-    """The review of a reviewer.
+def wanted(asked: ReviewRequest, reviewer: str, now: int, role: str | None) -> tuple[str, dict[str, Any]] | RefusedLine:
+    """The key of an assertion, and the record of a reviewer's decision about it.
 
-    Args:
-        asked: what is decided, and why.
-        reviewer: who is signed in.
-        now: Unix ms.
-        role: whose key signs; None where nothing is signed.
+    `now` is in Unix ms; `role` says whose key signs, None where nothing is signed.
     """
-    from ...codecs.decode import decode_review
-
     span: Any = asked.span
     if asked.span_key is not None:
         span = msgspec.to_builtins(parse_span_key(asked.span_key))
@@ -197,7 +169,7 @@ def wanted(asked: ReviewRequest, reviewer: str, now: int, role: str | None) -> W
     review = decode_review(msgspec.json.encode(record))
     if isinstance(review, Fault):
         return refusal_of(1, review)
-    return Wanted(f"{review.emission_id}#{span_key(review.span)}", record)
+    return f"{review.emission_id}#{span_key(review.span)}", record
 
 
 class NotDecided(NamedTuple):
@@ -216,15 +188,10 @@ def refused(
     *,
     needs_lease: bool,
 ) -> NotDecided | None:
-    """Why a reviewer may not decide this now; None where it may.
+    """Why a reviewer may not decide this now (Unix ms); None where it may.
 
-    Args:
-        asked: what is decided.
-        request: what was put up for review; None where nothing was.
-        lease: who holds it.
-        reviewer: who is signed in.
-        now: Unix ms.
-        needs_lease: people who read at the console claim a request first; programs need not.
+    `request` is what was put up for review, None where nothing was; `lease` says who holds it. People who read at the
+    console claim a request first (`needs_lease`); programs need not.
     """
     if asked.decision == "admit":
         if request is None:

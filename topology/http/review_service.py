@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final, NamedTuple
@@ -21,7 +21,7 @@ from ...codecs.times import format_time
 from ..kafka.input_records import Prepared, prepare
 from .auth_middleware import Principal
 from .queries import held_by, lease_of, request_of
-from .record_intake import Conflict, Intake, Outbox, Outcome, Stored
+from .record_intake import Conflict, Intake, Outbox, Stored
 from .request_bodies import RefusedLine, TakenRecord, refusal_body, refusal_of
 from .review_rules import (
     LEASE_SECONDS,
@@ -59,12 +59,9 @@ class Repeats:
         self._last: OrderedDict[str, tuple[str, int]] = OrderedDict()
 
     def decided_at(self, what: str, decision: str, now: int) -> int:
-        """When this was decided, Unix ms.
+        """When this was decided, Unix ms, as `now` is.
 
-        Args:
-            what: the assertion, its attempt, the reviewer, and the request that is decided.
-            decision: of the reviewer.
-            now: Unix ms.
+        `what` names the assertion, its attempt, the reviewer, and the request that is decided.
         """
         last, at = self._last.pop(what, ("", 0))
         if last != decision or not 0 <= now - at < 1000 * REPEAT_SECONDS:
@@ -95,11 +92,7 @@ class Claims:
     def begin(self, holder: str, key: str, until: int, now: int) -> tuple[int, frozenset[str]]:
         """A claim begins: its number, and the keys of the holder's other claims that began before it.
 
-        Args:
-            holder: who claims.
-            key: of the assertion.
-            until: when the claim ends if it is never seen, Unix ms.
-            now: Unix ms.
+        Where it is never seen, it ends at `until` (Unix ms, as `now` is).
         """
         self._known = {number: one for number, one in self._known.items() if one.until > now}
         others = frozenset(one.key for one in self._known.values() if one.holder == holder and one.key != key)
@@ -156,26 +149,24 @@ class ReviewService:
         made = wanted(asked, reviewer, now, self.role if self.signing is not None else None)
         if isinstance(made, RefusedLine):
             return made
-        request, lease = await self.of(made.key)
-        no = refused(asked, request, lease, reviewer, now, needs_lease=needs_lease)
-        if no is not None:
+        key, record = made
+        request, lease = await self.of(key)
+        if (no := refused(asked, request, lease, reviewer, now, needs_lease=needs_lease)) is not None:
             return no
-        what = f"{made.key} {asked.attempt} {reviewer} {request.due if request is not None else 0}"
+        what = f"{key} {asked.attempt} {reviewer} {request.due if request is not None else 0}"
         decided = self.repeats.decided_at(what, asked.decision, now)
-        record = {**made.record, "decided_at": format_time(decided)}
+        record["decided_at"] = format_time(decided)
         if request is not None and request.canonical_hash is not None and asked.attempt == request.attempt:
             record["canonical_hash"] = request.canonical_hash
         prepared = prepare(msgspec.json.encode(record), "reviews", now, self.signing)
         if isinstance(prepared, Fault):
             return refusal_of(1, prepared)
-        identity = f"reviews {made.key} {asked.attempt} {reviewer} {asked.decision} {decided}".encode()
-        return TakenRecord(made.key, prepared, identity, sha256(identity).digest())
+        identity = f"reviews {key} {asked.attempt} {reviewer} {asked.decision} {decided}".encode()
+        return TakenRecord(key, prepared, identity, sha256(identity).digest())
 
-    async def claim(
-        self, emission_id: str, span_key: str, holder: str, seconds: int = LEASE_SECONDS
-    ) -> Lease | NotDecided | None:
+    async def claim(self, key: str, holder: str, seconds: int = LEASE_SECONDS) -> Lease | NotDecided | None:
         """Asks for a lease and waits until it can be read who has it; 0 seconds give it back (None)."""
-        key = key_of(emission_id, span_key)
+        emission_id, _, span_key = key.partition("#")
         word = LeaseWord(emission_id=emission_id, span_key=span_key, holder=holder, seconds=seconds)
         if seconds <= 0:
             before, _ = await self._claimed(key, holder)
@@ -224,28 +215,23 @@ class ReviewService:
             await asyncio.sleep(0.05)
         return NotDecided(503, "the claim has not come back from the broker yet: look again in a moment"), False
 
-    async def send(self, records: Sequence[TakenRecord]) -> Outcome:
-        """To Kafka."""
-        return await self.intake.take(records)
 
-
-def reviewing(desk: ReviewService) -> list[BaseRoute]:
+def reviewing(service: ReviewService) -> list[BaseRoute]:
     """The route for programs: the review goes at once, and is acknowledged when Kafka has it."""
 
     async def post(request: Request) -> Response:
         principal = principal_of(request)
         assert principal is not None, "the route asks for a scope"
-        asked = read_review_request(await request.body())
-        if isinstance(asked, RefusedLine):
-            return json_response(refusal_body([asked]), 422)
-        if (refusal := await not_ready(desk.sight)) is not None:
-            return refusal
-        made = await desk.prepared(asked, principal, needs_lease=False)
+        made = read_review_request(await request.body())
+        if isinstance(made, ReviewRequest):
+            if (refusal := await not_ready(service.sight)) is not None:
+                return refusal
+            made = await service.prepared(made, principal, needs_lease=False)
         if isinstance(made, RefusedLine):
             return json_response(refusal_body([made]), 422)
         if isinstance(made, NotDecided):
             return json_response({"error": made.why}, made.status)
-        outcome = await desk.send([made])
+        outcome = await service.intake.take([made])
         if isinstance(outcome, Stored):
             answer = {"ids": outcome.ids, "repeated": outcome.repeated, "reviewer": reviewer_of(principal)}
             return json_response(answer, 202)
@@ -253,4 +239,4 @@ def reviewing(desk: ReviewService) -> list[BaseRoute]:
             return json_response({"error": "it was decided otherwise before"}, 409)
         return not_taken(outcome)
 
-    return [route("/v1/reviews", post, scope="review", methods=["POST"], meter=desk.sight.meter)]
+    return [route("/v1/reviews", post, scope="review", methods=["POST"], meter=service.sight.meter)]

@@ -31,8 +31,6 @@ class Operation(NamedTuple):
     """One route as the document tells it.
 
     Attributes:
-        path, method: of HTTP; `{id}` is a parameter.
-        summary: in one line.
         scope: of the token; None: open.
         record: the struct that is posted.
         answers: by status, in one line each.
@@ -178,15 +176,7 @@ Ready = Callable[[], Awaitable[str]]
 
 
 class Parts(NamedTuple):
-    """What the routes are made of.
-
-    Attributes:
-        intake: the way to Kafka.
-        meter: counts.
-        ready: whether the service can take and answer.
-        now: the time in Unix ms.
-        reader: of bodies.
-    """
+    """What the routes are made of; `ready` gives an empty text or what the service waits for, `now` Unix ms."""
 
     intake: Intake
     meter: ServiceMetrics
@@ -196,7 +186,7 @@ class Parts(NamedTuple):
 
 
 def routes(parts: Parts, more: Sequence[BaseRoute] = ()) -> Starlette:
-    """The application inside the gate."""
+    """The application behind the middleware."""
     openapi = openapi_document()
 
     async def healthy(_: Request) -> Response:
@@ -291,7 +281,7 @@ def posting(parts: Parts, topic: str) -> Handler:
 
 
 def _free(_: int) -> None:
-    """For routes without a gate."""
+    """For routes without the middleware."""
 
 
 async def _take(parts: Parts, topic: str, taken: Sequence[TakenRecord]) -> Response:

@@ -96,13 +96,7 @@ def run_service(settings: Settings, service: Service) -> None:
 
 
 async def run(settings: Settings, service: Service, stop: asyncio.Event | None = None) -> None:
-    """As `run_service`, in an event loop that runs already.
-
-    Args:
-        settings: of the process.
-        service: what is served.
-        stop: ends the service once it is set; None: SIGINT and SIGTERM do.
-    """
+    """As `run_service`, in an event loop that runs already, until `stop` is set (None: until SIGTERM or SIGINT)."""
     door = service.door
     service.check()
     signing, key = signing_of(settings), session_key(service.session_key)
@@ -115,9 +109,9 @@ async def run(settings: Settings, service: Service, stop: asyncio.Event | None =
     # What programs post, and what people decide: neither fails or waits with the other.
     intake, decisions = Intake(emitter, seconds=ACK_SECONDS), Intake(emitter, seconds=ACK_SECONDS)
     readers = Readers(service.view)
-    hub = VerdictBroadcaster(readers)
-    meter = ServiceMetrics(lambda: intake.held + decisions.held, lambda: hub.count)
-    sight = Sight(readers, hub, meter, now_ms, Quota(MAX_STREAMS, STREAMS_OF_ONE))
+    broadcaster = VerdictBroadcaster(readers)
+    meter = ServiceMetrics(lambda: intake.held + decisions.held, lambda: broadcaster.count)
+    sight = Sight(readers, broadcaster, meter, now_ms, Quota(MAX_STREAMS, STREAMS_OF_ONE))
 
     async def ready() -> str:
         for one in (intake, decisions):
@@ -136,27 +130,29 @@ async def run(settings: Settings, service: Service, stop: asyncio.Event | None =
         is_secure=is_secure(door),
     )
     outbox = Outbox(decisions.take, file=service.view.with_name(service.view.name + ".unsent"))
-    desk = ReviewService(sight, decisions, outbox, signing, service.role, now_ms)
-    walks = LedgerJobs(settings)
-    site = console(Console(desk, sessions, tokens, service.verifiers, people, walks, service.audit, LaneTips(settings)))
-    more = [*reading(sight, streams="verdicts" in TOPICS), *reviewing(desk), *site]
+    reviews = ReviewService(sight, decisions, outbox, signing, service.role, now_ms)
+    jobs = LedgerJobs(settings)
+    site = console(
+        Console(reviews, sessions, tokens, service.verifiers, people, jobs, service.audit, LaneTips(settings))
+    )
+    more = [*reading(sight, streams="verdicts" in TOPICS), *reviewing(reviews), *site]
     reader = BodyReader()
     reader.start()
-    gate = AuthMiddleware(routes(Parts(intake, meter, ready, reader=reader), more), door, meter, sessions.of)
-    following = Following(settings, service.view, ServiceView, hub.wake)
+    application = AuthMiddleware(routes(Parts(intake, meter, ready, reader=reader), more), door, meter, sessions.of)
+    following = Following(settings, service.view, ServiceView, broadcaster.wake)
     log.info("the service serves HTTP", host=door.host, port=door.port, tls=door.certificate is not None)
     work: list[asyncio.Task[object]] = [
         asyncio.create_task(intake.run(), name="intake"),
         asyncio.create_task(decisions.run(), name="decisions"),
         asyncio.create_task(following.run(), name="view-follows"),
-        asyncio.create_task(hub.run(), name="hub"),
-        asyncio.create_task(served(gate, door, MAX_CONNECTIONS, MAX_CONNECTIONS // 2), name="serves"),
+        asyncio.create_task(broadcaster.run(), name="broadcaster"),
+        asyncio.create_task(served(application, door, MAX_CONNECTIONS, MAX_CONNECTIONS // 2), name="serves"),
     ]
     earlier = asyncio.create_task(outbox.restore(), name="decisions-of-earlier-processes")
     try:
         await until_stopped(work, stop, outbox.close)
     finally:
-        walks.close()
+        jobs.close()
         reader.close()
         earlier.cancel()
         await asyncio.gather(earlier, return_exceptions=True)

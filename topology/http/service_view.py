@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partialmethod
+from collections.abc import Callable, Mapping, Sequence
 from heapq import merge
 from itertools import islice
 from typing import Any, ClassVar, Final, NamedTuple, cast, get_args
@@ -26,8 +25,8 @@ from ...codecs.records import Effect, Identifier, RequestEnd, Status
 from ...codecs.times import parse_time
 from ..engine.folds import folds
 from ..kafka.topics import TOPICS
-from .adapter_view import UnfitRecord, grounded_entry
-from .kept_view import PARTITIONS, Arrived, KeptView
+from .adapter_view import UnfitRecord, grounded_entry, strings
+from .kept_view import PARTITIONS, Arrived, KeptView, about_of
 from .review_rules import Lease, key_of, lease_after, read_word
 
 STATUSES: Final = frozenset({"pending", *get_args(Status)} - {"renewed"})
@@ -74,31 +73,18 @@ _verdicts = msgspec.json.Decoder(Verdicts)
 
 
 def read_verdicts(key: bytes | None, value: bytes | None) -> ReadVerdicts | None:
-    """The record of an emission; None where it is none, or says more than it may.
-
-    Args:
-        key: of the Kafka record: the emission id.
-        value: of it.
-    """
+    """The record of an emission; None where it is none, or says more than it may. `key` is the Kafka record's."""
     found = decode_json(value, _verdicts)
     if isinstance(found, Fault):
         return None
     record = decode_any(value or b"")
-    if key != found.emission_id.encode() or not all(_fits(one) for one in _strings(record)):
+    try:
+        fits = all(_fits(text) for _, text in strings(record))
+    except UnfitRecord:  # nested too deeply
+        return None
+    if key != found.emission_id.encode() or not fits:
         return None
     return ReadVerdicts(found, record, (parse_time(found.decided_at) if found.decided_at else None) or 0)
-
-
-def _strings(value: Any) -> Iterator[str]:
-    todo: list[Any] = [value]  # no recursion: each string would pass through every level that it stands in
-    while todo:
-        one = todo.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, list):
-            todo += cast("list[Any]", one)
-        elif isinstance(one, dict):
-            todo += [part for member in cast("dict[str, Any]", one).items() for part in member]
 
 
 def _fits(text: str) -> bool:
@@ -107,11 +93,10 @@ def _fits(text: str) -> bool:
 
 
 class Filter(NamedTuple):
-    """Which verdicts somebody wants to hear of; an empty part lets all through.
+    """Which verdicts a stream is asked for; an empty part lets all through.
 
-    Attributes:
-        emitters: names of systems.
-        statuses, effects: one assertion of the newest attempt has to have one of each.
+    `emitters` are names of systems. One assertion of the newest attempt has to have one of `statuses` and one of
+    `effects`.
     """
 
     emitters: frozenset[str] = frozenset()
@@ -120,10 +105,8 @@ class Filter(NamedTuple):
 
     def unknown(self) -> tuple[str, str] | None:
         """The name of a part and a value of it that no verdict can have; None where every value can occur."""
-        for name, values, known in (("status", self.statuses, STATUSES), ("effect", self.effects, EFFECTS)):
-            for value in sorted(values - known):
-                return name, value
-        return None
+        parts = (("status", self.statuses - STATUSES), ("effect", self.effects - EFFECTS))
+        return next(((name, value) for name, values in parts for value in sorted(values)), None)
 
     def takes(self, verdicts: Verdicts) -> bool:
         """Whether the record is wanted."""
@@ -146,12 +129,7 @@ def position_text(offsets: Sequence[int]) -> str:
 
 
 def parse_position(text: str | None, partitions: int) -> list[int] | None:
-    """The position that an event's id names; None where it is none of these topics.
-
-    Args:
-        text: what a client gives back as Last-Event-ID.
-        partitions: of the topic.
-    """
+    """The position that an event's id (Last-Event-ID) names; None where it is none of a topic of so many partitions."""
     if not text or len(text) > 20 * partitions or not re.fullmatch(r"[0-9]{1,18}(\.[0-9]{1,18})*", text):
         return None
     offsets = [int(one) for one in text.split(".")]
@@ -278,34 +256,35 @@ class ServiceView(KeptView):
     tails: ClassVar[Mapping[str, int]] = dict.fromkeys(CHECKPOINTS, 64)
 
     def prune(self, now: int) -> int:
-        """Drops what the topics drop as well, and verdicts that were replaced long ago."""
+        """Drops what the topics drop as well, and verdicts that were replaced long ago; `now` is in Unix ms."""
+        old, month = now - EMISSIONS_KEPT, now - VERDICTS_KEPT
         with self._transaction():
-            done = self._db.execute(
-                "DELETE FROM verdicts WHERE id IN"
-                " (SELECT id FROM verdicts WHERE at < ? AND (NOT newest OR at < ?) LIMIT ?)",
-                (now - SUPERSEDED_KEPT, now - VERDICTS_KEPT, AT_ONCE),
-            ).rowcount
-            done += self._db.execute(
-                "DELETE FROM emissions WHERE (emission_id, attempt) IN"
-                " (SELECT emission_id, attempt FROM emissions WHERE at < ? LIMIT ?)",
-                (now - EMISSIONS_KEPT, AT_ONCE),
-            ).rowcount
-            for table, kept in (
-                ("observations", EMISSIONS_KEPT),
-                ("decisions", VERDICTS_KEPT),
-                ("reviews", VERDICTS_KEPT),
-            ):
-                done += self._db.execute(f"DELETE FROM {table} WHERE at < ?", (now - kept,)).rowcount
-            done += self._db.execute("DELETE FROM requests WHERE at < ?", (now - VERDICTS_KEPT,)).rowcount
-            done += self._db.execute("DELETE FROM leases WHERE until < ?", (now - DAY,)).rowcount
-        return done
+            return sum(
+                self._db.execute(f"DELETE FROM {what}", arguments).rowcount
+                for what, arguments in (
+                    (
+                        "verdicts WHERE id IN"
+                        " (SELECT id FROM verdicts WHERE at < ? AND (NOT newest OR at < ?) LIMIT ?)",
+                        (now - SUPERSEDED_KEPT, month, AT_ONCE),
+                    ),
+                    (
+                        "emissions WHERE (emission_id, attempt) IN"
+                        " (SELECT emission_id, attempt FROM emissions WHERE at < ? LIMIT ?)",
+                        (old, AT_ONCE),
+                    ),
+                    ("observations WHERE at < ?", (old,)),
+                    ("decisions WHERE at < ?", (month,)),
+                    ("reviews WHERE at < ?", (month,)),
+                    ("requests WHERE at < ?", (month,)),
+                    ("leases WHERE until < ?", (now - DAY,)),
+                )
+            )
 
     def _store(self, topic: str, partition: int, record: Arrived) -> None:
-        taken = getattr(self, _TAKES[topic])(partition, record)
-        if not taken:
+        if not self._takes[topic](self, topic, partition, record):
             self.refuse(topic, partition, record, "it is none of its topic's")
 
-    def _emission(self, partition: int, record: Arrived) -> bool:
+    def _emission(self, _topic: str, partition: int, record: Arrived) -> bool:
         """The first one of an id and attempt is what lanes decide about."""
         emission = decode_emission(record.value)
         if isinstance(emission, Fault) or record.key != emission.emission_id.encode():
@@ -319,7 +298,7 @@ class ServiceView(KeptView):
         )
         return True
 
-    def _observation(self, partition: int, record: Arrived) -> bool:
+    def _observation(self, _topic: str, partition: int, record: Arrived) -> bool:
         found = decode_observation(record.value)
         if isinstance(found, Fault) or record.key != found.subject.emission_id.encode():
             return True  # a dead letter
@@ -329,7 +308,7 @@ class ServiceView(KeptView):
         )
         return True
 
-    def _review(self, partition: int, record: Arrived) -> bool:
+    def _review(self, _topic: str, partition: int, record: Arrived) -> bool:
         found = decode_review(record.value)
         if isinstance(found, Fault) or record.key != found.emission_id.encode():
             return True  # a dead letter
@@ -342,7 +321,7 @@ class ServiceView(KeptView):
         )
         return True
 
-    def _decision(self, topic: str, record: Arrived) -> bool:
+    def _decision(self, topic: str, _partition: int, record: Arrived) -> bool:
         """The last word on an assertion; a newer one than the request's ends the request."""
         key = (record.key or b"").decode(errors="replace")
         if record.value is None:
@@ -361,13 +340,7 @@ class ServiceView(KeptView):
         )
         return True
 
-    def _admitted(self, partition: int, record: Arrived) -> bool:
-        return self._decision("admitted", record)
-
-    def _inadmissible(self, partition: int, record: Arrived) -> bool:
-        return self._decision("inadmissible", record)
-
-    def _request(self, partition: int, record: Arrived) -> bool:
+    def _request(self, _topic: str, _partition: int, record: Arrived) -> bool:
         """A request, or the record that ends it. A newer attempt on `emissions` ends none: the lane may refuse it."""
         key = (record.key or b"").decode(errors="replace")
         if record.value is None:
@@ -390,7 +363,7 @@ class ServiceView(KeptView):
         )
         return True
 
-    def _lease(self, partition: int, record: Arrived) -> bool:
+    def _lease(self, _topic: str, _partition: int, record: Arrived) -> bool:
         word = read_word(record.key, record.value)
         if word is None:
             return record.value is None
@@ -403,7 +376,7 @@ class ServiceView(KeptView):
             self._db.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?)", (key, *lease))
         return True
 
-    def _verdict(self, partition: int, record: Arrived) -> bool:
+    def _verdict(self, _topic: str, partition: int, record: Arrived) -> bool:
         if record.value is None:
             self._db.execute(
                 "DELETE FROM verdicts WHERE emission_id=?", ((record.key or b"").decode(errors="replace"),)
@@ -423,7 +396,7 @@ class ServiceView(KeptView):
         )
         return True
 
-    def _attestation(self, partition: int, record: Arrived) -> bool:
+    def _attestation(self, _topic: str, _partition: int, record: Arrived) -> bool:
         """A validator's word on a claim; each validator's newest one stands, and the same one counts once."""
         try:
             entry = grounded_entry(record.value)
@@ -447,39 +420,34 @@ class ServiceView(KeptView):
         db.execute("INSERT INTO claim_words(rowid, words) VALUES (?, ?)", (added.lastrowid, entry.words))
         return True
 
-    def _checkpoint(self, ledger: str, partition: int, record: Arrived) -> bool:
+    def _checkpoint(self, topic: str, partition: int, record: Arrived) -> bool:
         """The newest checkpoint of a lane, as it stands: who signed it is looked at when it is shown."""
         try:
             checkpoint = parse_checkpoint(parse_note(record.value or b"").text)
         except DoesNotHoldError:
             return False
-        if checkpoint.lane != partition or ledger_named_by(checkpoint.origin) != ledger:
+        if checkpoint.lane != partition or ledger_named_by(checkpoint.origin) != CHECKPOINTS[topic]:
             return False
         self._db.execute(
             "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?)",
-            (ledger, partition, record.timestamp, record.value),
+            (CHECKPOINTS[topic], partition, record.timestamp, record.value),
         )
         return True
 
-    _checkpoint_of_lane = partialmethod(_checkpoint, "ledger")
-    _checkpoint_of_bind = partialmethod(_checkpoint, "bind-ledger")
-    _checkpoint_of_frame = partialmethod(_checkpoint, "frame-ledger")
+    _takes: ClassVar[dict[str, Callable[[ServiceView, str, int, Arrived], bool]]] = {
+        "emissions": _emission,
+        "observations": _observation,
+        "reviews": _review,
+        "verdicts": _verdict,
+        "admitted": _decision,
+        "inadmissible": _decision,
+        "review-requests": _request,
+        "review-leases": _lease,
+        "grounded": _attestation,
+        **dict.fromkeys(CHECKPOINTS, _checkpoint),
+    }
 
 
-_TAKES: Final = {
-    "emissions": "_emission",
-    "observations": "_observation",
-    "reviews": "_review",
-    "verdicts": "_verdict",
-    "admitted": "_admitted",
-    "inadmissible": "_inadmissible",
-    "review-requests": "_request",
-    "review-leases": "_lease",
-    "grounded": "_attestation",
-    "checkpoints": "_checkpoint_of_lane",
-    "bind-checkpoints": "_checkpoint_of_bind",
-    "frame-checkpoints": "_checkpoint_of_frame",
-}
 ENDED: Final = get_args(RequestEnd)
 
 
@@ -487,6 +455,16 @@ def ledger_named_by(origin: str) -> str:
     """The logical name of the ledger that a checkpoint's origin names, behind whatever prefix its topics have."""
     name = origin.rpartition("/")[0]
     return max(filter(name.endswith, CHECKPOINTS.values()), key=len, default="")
+
+
+def members_of(value: object) -> dict[str, Any]:
+    """The members of an object in a record of any writer; none where it is no object."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def items_of(value: object) -> list[Any]:
+    """The items of a list in such a record; none where it is no list."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def one_line(record: bytes) -> bytes:
@@ -585,32 +563,20 @@ def _decided(db: sqlite3.Connection, emission_id: str) -> dict[str, dict[str, An
 
 
 class Standing(NamedTuple):
-    """How far the view is.
+    """How far the view is: what its writer told, and behind which offset of each partition of `verdicts`."""
 
-    Attributes:
-        caught_up_at: up to when it holds all that the topics hold, Unix ms; None before it first did.
-        progress: how much of them has been read, before that.
-        offsets: of each partition of `verdicts`, the offset behind what is in the view.
-        policy: the document in force; empty where it is not known.
-    """
-
-    caught_up_at: int | None
-    progress: float
+    about: dict[str, str]
     offsets: list[int]
-    policy: str
 
 
 def standing_of(db: sqlite3.Connection) -> Standing:
     """How far the view is."""
-    about = dict(db.execute("SELECT name, value FROM about"))
-    at = about.get("caught_up_at")
+    about = about_of(db)
     offsets = [0] * int(about.get(f"{PARTITIONS}verdicts", "0"))
     for partition, offset in db.execute("SELECT partition, next_offset FROM positions WHERE topic='verdicts'"):
         if partition < len(offsets):
             offsets[partition] = offset
-    return Standing(
-        None if at is None else int(at), float(about.get("progress", "0")), offsets, about.get("policy", "")
-    )
+    return Standing(about, offsets)
 
 
 class Change(NamedTuple):
@@ -634,13 +600,8 @@ def changes_after(db: sqlite3.Connection, id_: int, limit: int) -> list[Change]:
 def changes_from(db: sqlite3.Connection, offsets: Sequence[int], until: int, limit: int) -> list[Change]:
     """The next records at or behind a position, in the order in which they came into the view; none at the end.
 
-    By the index of partition and offset, which holds the ids as well: the rest of the view is not read.
-
-    Args:
-        db: of the view.
-        offsets: of each partition the offset to go on at.
-        until: up to this id only.
-        limit: so many at the most, and not more than `PAGE_BYTES` of records but for one.
+    By the index of partition and offset, which holds the ids as well: the rest of the view is not read. At most `limit`
+    records up to the id `until`, and not more than `PAGE_BYTES` of them but for one.
     """
     places = [
         db.execute(

@@ -1,18 +1,19 @@
 """How people sign in at the console: the session's cookie, and OpenID Connect at an identity provider (OIDC Core 1.0).
 
 A session is a cookie with a MAC of the service's: a replica knows what another one has signed in, since they share the
-key, and keep nothing. The code flow goes with PKCE, state and nonce; what a sign-in has to remember until the browser
+key, and keep nothing.
+
+The code flow goes with PKCE, state and nonce; what a sign-in has to remember until the browser
 comes back stands in such a cookie too. The provider is the one that the operator names: its metadata and keys are
 fetched from it alone, without following redirects, in little time and of little size. An ID token counts where a key of
-the provider has signed it by an algorithm with public keys, for us, for this sign-in, and it has not ended. What its
-claims allow is said by the operator's rules.
+the provider has signed it by an algorithm with public keys, for us, for this sign-in, and it has not ended. The rules
+of the operator say what its claims allow.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hmac
-import ipaddress
 import os
 import secrets
 from base64 import b64encode, urlsafe_b64decode, urlsafe_b64encode
@@ -20,14 +21,14 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 from urllib.parse import quote, urlsplit
 
 import httpx2
 import msgspec
 import structlog
-from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
-from authlib.oauth2.rfc7636 import create_s256_code_challenge
+from authlib.oauth2 import rfc7636
+from authlib.oauth2.rfc6749 import parameters
 from authlib.oidc.core import CodeIDToken
 from joserfc import jwt
 from joserfc.errors import JoseError
@@ -36,17 +37,16 @@ from joserfc.jwk import KeySet
 from ...codecs.errors import UsageError
 from ..settings.files import open_plain
 from .auth_middleware import SCOPES, Principal
+from .http_server import is_loopback
 
 ANYBODY = "*"
 
 
 class Rule(NamedTuple):
-    """Whoever has this value in this claim may do so much.
+    """What a person with this value in this claim may do.
 
-    Attributes:
-        claim: its name, such as `groups`; dots go into objects (`realm_access.roles`).
-        value: of the claim, or one of its list; `*` for any.
-        scopes: that it gives.
+    `claim` is a name such as `groups`; dots go into objects (`realm_access.roles`). `value` is of the claim, or one of
+    its list; `*` for any.
     """
 
     claim: str
@@ -85,13 +85,13 @@ def scopes_allowed(rules: Sequence[Rule], claims: Mapping[str, Any]) -> frozense
 
 def _values(claims: Mapping[str, Any], name: str) -> list[str]:
     """The texts of a claim; a boolean as JSON writes it."""
-    found: Any = claims.get(name)
-    if found is None:
-        found = claims
+    value: object = claims.get(name)
+    if value is None:
+        value = claims
         for part in name.split("."):
-            found = found.get(part) if isinstance(found, dict) else None
-    listed: list[Any] = found if isinstance(found, list) else [found]
-    return [one if isinstance(one, str) else str(one).lower() for one in listed if isinstance(one, str | bool)]
+            value = cast("Mapping[str, object]", value).get(part) if isinstance(value, Mapping) else None
+    listed = cast("list[object]", value) if isinstance(value, list) else [value]
+    return [text if isinstance(text, str) else str(text).lower() for text in listed if isinstance(text, str | bool)]
 
 
 COOKIE: Final = "sluice-session"
@@ -112,11 +112,9 @@ def name_of(cookie: str, *, is_secure: bool) -> str:
 
 
 class Seal:
-    """Text that a browser keeps and cannot change: its bytes, and a MAC over them.
+    """Text that a browser keeps and cannot change: its bytes, and a MAC with a key of 32 bytes over them.
 
-    Args:
-        key: of the MAC, 32 bytes.
-        purpose: what is sealed; a seal of another purpose is none.
+    A seal of another purpose is none.
     """
 
     def __init__(self, key: bytes, purpose: str) -> None:
@@ -259,23 +257,18 @@ REST_SECONDS: Final = 3.0
 """So long a provider that did not answer is not asked again."""
 PROVIDER_REQUESTS: Final = 8
 ALGORITHMS: Final = (
-    "RS256",
-    "RS384",
-    "RS512",
-    "PS256",
-    "PS384",
-    "PS512",
-    "ES256",
-    "ES384",
-    "ES512",
-    "EdDSA",
-    "Ed25519",
+    *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    *("ES256", "ES384", "ES512", "EdDSA", "Ed25519"),
 )
-"""With public keys. A symmetric one, or none, would let whoever knows the client's secret, or nobody, sign."""
+"""With public keys. A symmetric one, or none, would let a client that knows the client's secret sign, or any client."""
 
 _PLAIN: Final = {"accept": "application/json", "accept-encoding": "identity"}
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+_grant_uri = cast("Callable[..., str]", parameters.prepare_grant_uri)
+_code_challenge = cast("Callable[[str], str]", rfc7636.create_s256_code_challenge)
 
 
 class Provider(NamedTuple):
@@ -326,23 +319,14 @@ class Provider(NamedTuple):
 
 
 class Begun(NamedTuple):
-    """A sign-in that goes to the provider.
-
-    Attributes:
-        url: there.
-        kept: the cookie's value, which the browser brings back.
-    """
+    """A sign-in that goes to the provider: the URL there, and the cookie's value, which the browser brings back."""
 
     url: str
     kept: str
 
 
 class SignInError(Exception):
-    """Nobody was signed in; `str()` says why in one sentence, for the person.
-
-    Attributes:
-        status: of HTTP.
-    """
+    """No person was signed in; `str()` says why in one sentence, for the person; `status` is of HTTP."""
 
     def __init__(self, why: str, status: int = 403) -> None:
         super().__init__(why)
@@ -362,13 +346,7 @@ class _Remembered(msgspec.Struct, frozen=True, array_like=True):
 
 
 class OidcClient:
-    """Signs people in at one provider.
-
-    Args:
-        provider: as the operator names it.
-        seal: the service's MAC.
-        now: Unix ms.
-    """
+    """Signs people in at one provider; `seal` is the service's MAC, `now` gives Unix ms."""
 
     def __init__(self, provider: Provider, seal: Seal, now: Callable[[], int]) -> None:
         self.provider = provider
@@ -386,7 +364,7 @@ class OidcClient:
         """
         metadata = await self._known()
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
-        url = prepare_grant_uri(
+        url = _grant_uri(
             metadata["authorization_endpoint"],
             self.provider.client_id,
             "code",
@@ -394,21 +372,17 @@ class OidcClient:
             scope=self.provider.asked,
             state=state,
             nonce=nonce,
-            code_challenge=create_s256_code_challenge(verifier),
+            code_challenge=_code_challenge(verifier),
             code_challenge_method="S256",
         )
         kept = msgspec.json.encode(_Remembered(state, nonce, verifier, self._now() + 1000 * SIGN_IN_SECONDS))
         return Begun(url, self._seal.sealed(kept))
 
     async def end(self, kept: str, query: Mapping[str, str]) -> Principal:
-        """Who comes back from the provider.
-
-        Args:
-            kept: the cookie's value.
-            query: of the request.
+        """The person who comes back from the provider with this query; `kept` is the cookie's value.
 
         Raises:
-            SignInError: nobody.
+            SignInError: nobody is signed in.
         """
         remembered = self._remembered(kept)
         if remembered is None or not hmac.compare_digest(query.get("state", "").encode(), remembered.state.encode()):
@@ -548,9 +522,7 @@ class OidcClient:
                     if len(body) > MAX_ANSWER:
                         raise ValueError("the answer is too large")
                 status = answer.status_code
-            found = msgspec.json.decode(body)
-            if not isinstance(found, dict):
-                raise ValueError("the answer is no JSON object")
+            found = msgspec.json.decode(body, type=dict[str, Any])
         except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, OSError, ValueError, msgspec.MsgspecError) as error:
             log.warning("the identity provider does not answer", url=url, why=str(error)[:200] or type(error).__name__)
             raise SignInError(AWAY, 503) from None
@@ -563,11 +535,9 @@ class OidcClient:
 
 
 def is_safe(url: str, like: str = "") -> bool:
-    """Whether secrets may go to a URL: over TLS, or to this machine; the latter from an issuer there only.
+    """Returns whether secrets may go to a URL: over TLS, or to this machine.
 
-    Args:
-        url: what is looked at.
-        like: the issuer; empty: none.
+    Of an address that an issuer names (`like`), the latter counts only where the issuer is on this machine.
     """
     try:
         parts = urlsplit(url)
@@ -579,18 +549,10 @@ def is_safe(url: str, like: str = "") -> bool:
         return False
     if parts.scheme == "https":
         return True
-    return parts.scheme == "http" and _is_loopback(host) and (not like or like.startswith("http://"))
+    return parts.scheme == "http" and is_loopback(host) and (not like or like.startswith("http://"))
 
 
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _signs(key: Any) -> bool:
-    """Whether a key of the provider's may sign tokens: public, and not for encryption."""
-    return isinstance(key, dict) and key.get("kty") in ("RSA", "EC", "OKP") and key.get("use", "sig") == "sig"
+def _signs(key: object) -> bool:
+    """Returns whether a key of the provider's may sign tokens: public, and not for encryption."""
+    members = cast("dict[str, object]", key) if isinstance(key, dict) else {}
+    return members.get("kty") in ("RSA", "EC", "OKP") and members.get("use", "sig") == "sig"

@@ -11,7 +11,7 @@ import hmac
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -173,7 +173,7 @@ def described(token: Token, now: int) -> dict[str, object]:
 
 
 @contextmanager
-def _changing(path: Path) -> Iterator[list[Token]]:
+def _changing(path: Path) -> Generator[list[Token], None, None]:
     """The file's tokens to be changed; written to a new file of its owner's alone, which then takes its place."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

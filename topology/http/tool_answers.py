@@ -217,19 +217,14 @@ def ground(
     now: int,
     rules: AttestationDomain = _PLAIN,
 ) -> GroundedAnswer:
-    """Attestations that match a query within a consensus domain, and what they come to, claim by claim.
+    """Attestations that match a query (words, or a claim hash) within a consensus domain, and what they come to by
+    claim.
 
-    Args:
-        db: reads the view.
-        query: words to be found, or a claim hash.
-        domain: of the policy's registry.
-        limit: attestations of a page, 1 to `MAX_LIMIT`.
-        cursor: where the last page said to go on.
-        now: Unix ms.
-        rules: the domain's, by the policy, or the asker's stricter ones.
+    A page has `limit` attestations, from the cursor on; `now` is in Unix ms. The rules are the domain's, by the policy,
+    or the asker's stricter ones.
 
     Raises:
-        Badly: the cursor is not of this query.
+        QuestionError: the cursor is not of this query.
     """
     trace = Trace()
     echoed = _echo(query, trace)
@@ -334,16 +329,11 @@ def _summary(db: sqlite3.Connection, domain: int, claim: str, rules: Attestation
 def check(db: sqlite3.Connection, text: str, kind: Kind, limit: int, cursor: str | None, now: int) -> AssertionAnswer:
     """What is admitted about a text: the same assertion, and apart from it what has similar words.
 
-    Args:
-        db: reads the view.
-        text: the assertion as it was made; found again whatever it looks alike to.
-        kind: of assertion; a denial of a text is another one than its assertion.
-        limit: matches of a page, and near matches at the most.
-        cursor: where the last page said to go on.
-        now: Unix ms; what is no more valid then is not there.
+    It is found again whatever it looks alike to; a denial of a text is another one than its assertion. A page has
+    `limit` matches; what is not valid any more at `now` (Unix ms) is not there.
 
     Raises:
-        Badly: the text holds a lone surrogate, or the cursor is not of this question.
+        QuestionError: the text holds a lone surrogate, or the cursor is not of this question.
     """
     hashed = assertion_hash(text, kind)
     start = start_of(cursor, text, kind)
@@ -488,7 +478,7 @@ def asked(kind: type[A], arguments: dict[str, Any] | None) -> A:
     """The arguments of a call.
 
     Raises:
-        Badly: they are not what the tool takes; the sentence names the first that is not.
+        QuestionError: they are not what the tool takes; the sentence names the first that is not.
     """
     try:
         found = msgspec.convert(arguments or {}, kind)

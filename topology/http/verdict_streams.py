@@ -8,7 +8,7 @@ has, and goes on there, at whichever replica.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +24,7 @@ from starlette.types import Receive, Scope, Send
 
 from ...codecs.errors import SluiceError, UnreachableError
 from .auth_middleware import STILL, Quota, ServiceMetrics
-from .kept_view import Readers
+from .kept_view import Readers, demand_current
 from .routes import json_response, principal_of, route
 from .service_view import (
     SDK_DONE,
@@ -66,10 +66,7 @@ verdicts_of_record = msgspec.json.Decoder(Verdicts).decode
 class Notice:
     """A record on its way to listeners, all of whom are given the same one.
 
-    Attributes:
-        change: as it came.
-        verdicts: what it says.
-        position: the id of the event among all verdicts, with this one heard.
+    `position` is the id of the event among all verdicts, with this one heard.
     """
 
     change: Change
@@ -83,12 +80,9 @@ class Notice:
 
 
 class Listener:
-    """One stream. `next_notices` gives None once the stream was ended.
+    """One stream, which is told of the records that it wants. `next_notices` gives None once the stream was ended.
 
     Invariant: `byte_count` is that of the records that wait in the queue.
-
-    Args:
-        wants: whether it is to be told of a record.
     """
 
     def __init__(self, wants: Callable[[Notice], bool]) -> None:
@@ -139,7 +133,7 @@ class VerdictBroadcaster:
     Attributes:
         at: the id of the last record that was told.
         offsets: of each partition of `verdicts`, the offset behind what was told.
-        count: how many listen.
+        count: of listeners.
     """
 
     def __init__(self, readers: Readers) -> None:
@@ -212,14 +206,8 @@ class VerdictBroadcaster:
     @asynccontextmanager
     async def listening(
         self, wants: Callable[[Notice], bool], *, emission_id: str = "", emitters: Collection[str] = ()
-    ) -> AsyncIterator[Listener]:
-        """Listens from now on.
-
-        Args:
-            wants: whether the listener is to be told of a record.
-            emission_id: it wants no record of another emission; empty: of any.
-            emitters: it wants no record of other emitters; empty: of any.
-        """
+    ) -> AsyncGenerator[Listener, None]:
+        """Listens from now on: to records that it wants, of one emission or of some emitters where they are given."""
         listener = Listener(wants)
         if emission_id:
             places, names = self._by_emission, [emission_id]
@@ -241,8 +229,6 @@ class VerdictBroadcaster:
 
 
 BEAT_SECONDS: Final = 15.0
-STALE_SECONDS: Final = 60.0
-"""As the adapter: so old may the last moment be at which the view was known to be complete."""
 LOOK_SECONDS: Final = 2.0
 """So often a stream looks whether whoever reads it still may."""
 MAX_STREAMS: Final = 2000
@@ -261,18 +247,10 @@ _STREAM: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
 class Sight(NamedTuple):
-    """What the reading routes look at.
-
-    Attributes:
-        readers: of the view.
-        hub: tells of what comes.
-        meter: counts.
-        now: the time in Unix ms.
-        streams: how many may be open; None: as many as anybody likes.
-    """
+    """What the reading routes look at; `now` is in Unix ms, `streams` says how many may be open, None: any number."""
 
     readers: Readers
-    hub: VerdictBroadcaster
+    broadcaster: VerdictBroadcaster
     meter: ServiceMetrics
     now: Callable[[], int]
     streams: Quota | None = None
@@ -280,13 +258,10 @@ class Sight(NamedTuple):
     async def why_not(self) -> str:
         """Why the view cannot be answered from; an empty text where it can."""
         try:
-            standing = await self.readers.ask(standing_of)
+            demand_current((await self.readers.ask(standing_of)).about, self.now())
         except UnreachableError as error:
             return error.what
-        if standing.caught_up_at is None:
-            return f"the view is still being read from the broker ({standing.progress:.0%})"
-        silent = (self.now() - standing.caught_up_at) / 1000
-        return f"the view has not kept up with the broker for {silent:.0f} s" if silent > STALE_SECONDS else ""
+        return ""
 
 
 def reading(sight: Sight, *, streams: bool = True) -> list[BaseRoute]:
@@ -313,10 +288,10 @@ def reading(sight: Sight, *, streams: bool = True) -> list[BaseRoute]:
             return json_response({"error": f"there is no such format (expected {SDK}, or none)"}, 422)
         last = request.headers.get("last-event-id", "")
         after = int(last) if last.isascii() and last.isdecimal() and len(last) < 19 else -1
-        turn = _StreamRequest(sight, request)
+        asked = _StreamRequest(sight, request)
         if wanted == SDK:
-            return turn.streaming(_sdk(turn, emission_id, after), {"x-vercel-ai-ui-message-stream": "v1"})
-        return turn.streaming(_emission(turn, emission_id, after))
+            return asked.streaming(_sdk(asked, emission_id, after), {"x-vercel-ai-ui-message-stream": "v1"})
+        return asked.streaming(_emission(asked, emission_id, after))
 
     async def all_streams(request: Request) -> Response:
         if (refusal := await not_ready(sight)) is not None:
@@ -332,12 +307,12 @@ def reading(sight: Sight, *, streams: bool = True) -> list[BaseRoute]:
         if (never := wants.unknown()) is not None:
             name, value = never
             return json_response({"error": f"no verdict has this {name}", "got": value[:80]}, 422)
-        if sight.hub.at < 0:
+        if sight.broadcaster.at < 0:
             return json_response({"error": "the view has not been read yet; ask again in a moment"}, 503, _SOON)
         standing = await sight.readers.ask(standing_of)
         since = parse_position(request.headers.get("last-event-id"), len(standing.offsets))
-        turn = _StreamRequest(sight, request)
-        return turn.streaming(_all(turn, wants, since))
+        asked = _StreamRequest(sight, request)
+        return asked.streaming(_all(asked, wants, since))
 
     one = route("/v1/emissions/{id:path}", one_emission, scope="read", meter=sight.meter)
     if not streams:
@@ -371,19 +346,14 @@ def _unknown() -> Response:
 
 
 class _StreamRequest:
-    """One request for a stream.
-
-    Args:
-        sight: what it looks at.
-        request: who asks.
-    """
+    """One request for a stream."""
 
     def __init__(self, sight: Sight, request: Request) -> None:
         self.sight = sight
         principal = principal_of(request)
         self._who = "" if principal is None else principal.id
         self._is_head = request.method == "HEAD"
-        self._still: Callable[[], bool] = request.scope.get(STILL, _always)
+        self._still: Callable[[], bool] = request.scope.get(STILL, lambda: True)
         self._next = monotonic() + LOOK_SECONDS
 
     def may_go_on(self) -> bool:
@@ -396,18 +366,14 @@ class _StreamRequest:
 
     def streaming(self, body: AsyncIterator[bytes], headers: dict[str, str] | None = None) -> Response:
         """The answer, or a refusal where too many streams are open; to HEAD its headers alone."""
+        given = {**_STREAM, **(headers or {})}
         if self._is_head:
-            return Response(media_type=EVENT_STREAM, headers={**_STREAM, **(headers or {})})
-        streams = self.sight.streams
-        if streams is not None and not streams.take(self._who):
+            return Response(media_type=EVENT_STREAM, headers=given)
+        streams = self.sight.streams or Quota(MAX_STREAMS, MAX_STREAMS)
+        if not streams.take(self._who):
             what = "as many streams are open as there may be: close one, or come again"
             return json_response({"error": what}, 429, {"retry-after": "5"})
-        done = (lambda: None) if streams is None else (lambda: streams.give(self._who))
-        return _Stream(_until_the_view_fails(body), done, {**_STREAM, **(headers or {})})
-
-
-def _always() -> bool:
-    return True
+        return _Stream(_until_the_view_fails(body), lambda: streams.give(self._who), given)
 
 
 class _Stream(StreamingResponse):
@@ -433,15 +399,15 @@ async def _until_the_view_fails(body: AsyncIterator[bytes]) -> AsyncIterator[byt
         log.info("a stream ends: the view cannot be read", error=str(error))
 
 
-async def _records(turn: _StreamRequest, emission_id: str, after: int) -> AsyncIterator[Change | None]:
+async def _records(asked: _StreamRequest, emission_id: str, after: int) -> AsyncIterator[Change | None]:
     """The newest record of an emission, if it is behind `after`, and each further one; None as a beat."""
-    sight = turn.sight
-    async with sight.hub.listening(lambda _: True, emission_id=emission_id) as listener:
+    sight = asked.sight
+    async with sight.broadcaster.listening(lambda _: True, emission_id=emission_id) as listener:
         current = await sight.readers.ask(lambda db: verdicts_of(db, emission_id))
         if current is not None and current[0] > after:
             after = current[0]
             yield Change(0, 0, current[0], emission_id, msgspec.json.encode(current[1]))
-        async for notices in _notices(turn, listener):
+        async for notices in _notices(asked, listener):
             if not notices:
                 yield None
             for notice in notices:
@@ -450,10 +416,10 @@ async def _records(turn: _StreamRequest, emission_id: str, after: int) -> AsyncI
                     yield notice.change
 
 
-async def _notices(turn: _StreamRequest, listener: Listener) -> AsyncIterator[list[Notice]]:
+async def _notices(asked: _StreamRequest, listener: Listener) -> AsyncIterator[list[Notice]]:
     """What a listener hears until it is let go, or may hear no more, in order; nothing as a beat."""
     beaten = monotonic()
-    while turn.may_go_on():
+    while asked.may_go_on():
         try:
             notices = await listener.next_notices(min(BEAT_SECONDS, LOOK_SECONDS))
         except TimeoutError:
@@ -463,22 +429,22 @@ async def _notices(turn: _StreamRequest, listener: Listener) -> AsyncIterator[li
             continue
         if notices is None:
             return
-        if not turn.may_go_on():
+        if not asked.may_go_on():
             return
         yield notices
         beaten = monotonic()
 
 
-async def _emission(turn: _StreamRequest, emission_id: str, after: int) -> AsyncIterator[bytes]:
+async def _emission(asked: _StreamRequest, emission_id: str, after: int) -> AsyncIterator[bytes]:
     yield beat("")
-    async for change in _records(turn, emission_id, after):
+    async for change in _records(asked, emission_id, after):
         yield beat("") if change is None else event("verdicts", change.record, str(change.offset))
 
 
-async def _sdk(turn: _StreamRequest, emission_id: str, after: int) -> AsyncIterator[bytes]:
+async def _sdk(asked: _StreamRequest, emission_id: str, after: int) -> AsyncIterator[bytes]:
     """Until the emission is settled: then a message of the AI SDK is at its end."""
     yield sdk_start(emission_id)
-    async for change in _records(turn, emission_id, after):
+    async for change in _records(asked, emission_id, after):
         if change is None:
             yield beat("")
             continue
@@ -492,37 +458,37 @@ async def _sdk(turn: _StreamRequest, emission_id: str, after: int) -> AsyncItera
     yield SDK_DONE
 
 
-async def _all(turn: _StreamRequest, wants: Filter, since: list[int] | None) -> AsyncIterator[bytes]:
+async def _all(asked: _StreamRequest, wants: Filter, since: list[int] | None) -> AsyncIterator[bytes]:
     """From the position on, else from now on. A beat moves the id on past what was filtered out."""
-    hub = turn.sight.hub
+    broadcaster = asked.sight.broadcaster
 
     def wanted(notice: Notice) -> bool:
         change = notice.change
         passed = since is not None and change.partition < len(since) and change.offset < since[change.partition]
         return not passed and wants.takes(notice.verdicts)
 
-    async with hub.listening(wanted, emitters=wants.emitters) as listener:
-        until = hub.at
-        yield beat("" if since is not None else hub.position)
+    async with broadcaster.listening(wanted, emitters=wants.emitters) as listener:
+        until = broadcaster.at
+        yield beat("" if since is not None else broadcaster.position)
         if since is not None:
-            async for chunk in _missed(turn, wants, since, until):
+            async for chunk in _missed(asked, wants, since, until):
                 yield chunk
-        async for notices in _notices(turn, listener):
+        async for notices in _notices(asked, listener):
             if notices:
                 yield b"".join(notice.event for notice in notices)
             else:  # where nothing waits, all that was told has been heard
-                yield beat(hub.position if listener.queue.empty() else "")
+                yield beat(broadcaster.position if listener.queue.empty() else "")
 
 
-async def _missed(turn: _StreamRequest, wants: Filter, since: list[int], until: int) -> AsyncIterator[bytes]:
-    """What came behind a position, up to where the hub was when the stream began.
+async def _missed(asked: _StreamRequest, wants: Filter, since: list[int], until: int) -> AsyncIterator[bytes]:
+    """What came behind a position, up to where the broadcaster was when the stream began.
 
     Raises:
         UnreachableError: the view cannot be read.
     """
     offsets = list(since)
-    while turn.may_go_on():
-        found = await turn.sight.readers.ask(lambda db: changes_from(db, offsets, until, CATCH_UP))
+    while asked.may_go_on():
+        found = await asked.sight.readers.ask(lambda db: changes_from(db, offsets, until, CATCH_UP))
         if not found:
             return
         for change in found:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
-from typing import Final
+from typing import Final, cast
 
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -52,16 +52,10 @@ class _Anew(Exception):
 
 
 class Following:
-    """Follows the broker into one view. `run` is its only task.
+    """Follows the broker into one view of a kind. `run` is its only task; it calls `taken` whenever something came into
+    it.
 
-    Args:
-        settings: the broker and the topics' prefix.
-        path: the view's file.
-        kind: of the view.
-        taken: told whenever something came into it.
-
-    Attributes:
-        refused: by topic, records that were not fit to be shown, in whichever view this process has kept.
+    `refused` counts by topic the records that were not fit to be shown, in every view that this process has kept.
     """
 
     def __init__(
@@ -168,7 +162,8 @@ async def _seek(
     known = await asyncio.to_thread(view.positions)
     if set(known) - set(places.values()):
         raise _Anew("there are fewer partitions than it was read from")
-    first, ends = await consumer.beginning_offsets(list(places)), await consumer.end_offsets(list(places))
+    first = cast("dict[TopicPartition, int]", await consumer.beginning_offsets(list(places)))
+    ends = cast("dict[TopicPartition, int]", await consumer.end_offsets(list(places)))
     ranges: dict[TopicPartition, _Range] = {}
     for partition, place in places.items():
         tail = view.tails.get(place[0])

@@ -720,7 +720,7 @@ class LaneConsumer(driver.Consumer):
         return True
 
     def verify_event_path(self, now: float, tp: TP) -> None:
-        """Nothing: liveness.py looks at the lanes' progress instead."""
+        """Nothing: lane_control.py looks at the lanes' progress instead."""
 
 
 class Transport(driver.Transport):

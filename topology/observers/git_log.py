@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ...streams.judging.checks import Check, Held
-from ...streams.judging.terms import Content, Presence, normalised, presence
+from ...streams.judging.facts import flat
+from ...streams.judging.terms import Content, Presence, presence
 from ...streams.judging.verify import Parser
 from .ask import BOUND, Ask, Finding, ObservationUnavailable, answer, where_from
 from .deciding import ON_CHANGES, ON_TREES, Confirming, Deciding, Located, locate, named_path
@@ -15,7 +16,7 @@ from .repository import PREFIX, Change, Commit, read_commits
 from .root_set import Site, View
 from .trees import CommitTree, Tree, TreePath
 
-_BETWEEN = normalised(f"x{APART}x").strip("x")
+_BETWEEN = flat(f"x{APART}x").strip("x")
 
 
 def words_of(ask: Ask, history: History, path: str | None) -> tuple[Presence, str | None]:
@@ -114,9 +115,9 @@ class _Words:
 
     def _holds(self, commit: Commit, changed: list[Change]) -> Presence:
         """Which words one commit holds, its changes included."""
-        pieces = [normalised(self._says(commit))]
+        pieces = [flat(self._says(commit))]
         for change in changed:
-            pieces += (*map(normalised, change.paths), change.text)
+            pieces += (*map(flat, change.paths), change.text)
         return presence(self.ask.terms.terms, Content(_BETWEEN.join(pieces), is_normal=True))
 
     def _changed(self, names: list[str]) -> Iterator[tuple[str, list[Change]]]:

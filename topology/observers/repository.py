@@ -10,8 +10,8 @@ from sys import getsizeof
 from typing import Final, NamedTuple
 
 from ...codecs.unicode_text import nfkc
+from ...streams.judging.facts import flat
 from ...streams.judging.prose_literals import SECOND, format_ns
-from ...streams.judging.terms import normalised
 from .ask import Budget, ObservationUnavailable
 from .file_contents import APART, Piece, text_of
 from .git import OBJECT_NAME, Git, Object, Objects, demand_true
@@ -282,7 +282,7 @@ def unquote(path: bytes) -> bytes:
 def _change(names: list[bytes], content: list[bytes]) -> Change:
     paths = tuple(dict.fromkeys(unquote(name).decode("utf-8", "surrogateescape") for name in names))
     text = text_of(Piece(b"\n".join(content), None))  # a NUL far behind the beginning makes a file binary, too
-    return Change(paths, "" if text is None else normalised(text.text.replace("\x1e", "\0")))
+    return Change(paths, "" if text is None else flat(text.text.replace("\x1e", "\0")))
 
 
 PREFIX: Final = re.compile(r"[0-9a-f]{7,64}")

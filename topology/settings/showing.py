@@ -50,13 +50,9 @@ class ShownBasis(NamedTuple):
 
 
 def basis_of(value: Mapping[str, Any]) -> ShownBasis:
-    """What a record on `admitted`, `inadmissible` or one of the requests tells; whatever its members are.
-
-    Args:
-        value: the record, parsed; a stranger may have written it.
-    """
+    """What a record on `admitted`, `inadmissible` or one of the requests tells; whatever its members are."""
     frame = value.get("_untrusted_text")
-    members = cast("Mapping[str, Any]", frame) if isinstance(frame, dict) else {}
+    members: Mapping[str, Any] = cast("Mapping[str, Any]", frame) if isinstance(frame, dict) else {}
     prose = members.get("assertion")
     rendered = _texts(members.get("rendered"))
     status, basis, reason = (_word(value, name) for name in ("status", "basis", "reason"))
@@ -273,9 +269,6 @@ def _readable(raw: bytes) -> str:
     return raw.decode("utf-8", "backslashreplace")
 
 
-# ---------------------------------------------------------------- what is left out
-
-
 def is_past(shown: Shown, now: int) -> bool:
     """Whether a record's `valid_until` is past; that instant itself is still valid."""
     until = shown.value.get("valid_until")
@@ -291,8 +284,6 @@ def what_holds(records: Iterable[Shown], now: int) -> list[Shown]:
         last[shown.key] = shown
     return [shown for shown in last.values() if shown.value.get("status") not in _CLOSING and not is_past(shown, now)]
 
-
-# ---------------------------------------------------------------- for terminals
 
 _COLUMNS = {
     "verdicts": ("emission", "attempt", "settled", "verdicts"),
@@ -333,16 +324,10 @@ def row(topic: str, shown: Shown, *, narrow: bool = False) -> list[str]:
     basis = basis_of(shown.value)
     # The closing words on `admitted` carry no text: then the key says which assertion it is.
     prose = escaped(basis.prose or _readable(shown.key or b""))
-    names = shown.value.get("classes")
-    classes = (str(name).removeprefix("substrate.") for name in (names if isinstance(names, list) else ()))
-    others = _cells(
-        [
-            shown.value.get("status"),
-            ", ".join(classes),
-            shown.value.get("reason"),
-            shown.value.get("valid_until"),
-        ]
-    )
+    value, names = shown.value, shown.value.get("classes")
+    listed = cast("list[Any]", names) if isinstance(names, list) else []
+    classes = ", ".join(str(name).removeprefix("substrate.") for name in listed)
+    others = _cells([value.get("status"), classes, value.get("reason"), value.get("valid_until")])
     if not narrow:
         return [checked_cell(basis), prose, *others]
     different = [cell for place, cell in enumerate(others) if cell and cell not in others[:place]]
@@ -352,7 +337,8 @@ def row(topic: str, shown: Shown, *, narrow: bool = False) -> list[str]:
 def _verdicts(shown: Shown) -> list[str]:
     """Of each assertion its status and reason, a line each."""
     value, said = shown.value, list[str]()
-    for one in value.get("assertions") or []:
+    assertions: list[Any] = value.get("assertions") or []
+    for one in assertions:
         words = (_at(one, name) for name in ("span_key", "status", "reason"))
         said.append(" ".join(escaped(str(word)) for word in words if word))
     first = _cells([value.get("emission_id"), value.get("attempt"), "yes" if value.get("settled") else "no"])

@@ -46,16 +46,7 @@ def _path(conversation: str) -> Path:
 
 
 def keep(conversation: str, generation: str, message: str) -> str | None:
-    """Keeps a message in the place of the one before.
-
-    Args:
-        conversation: names it.
-        generation: names the turn.
-        message: the text.
-
-    Returns:
-        One sentence where it cannot be kept.
-    """
+    """Keeps the last message of a conversation, of this generation (turn); returns one sentence where it cannot."""
     path = _path(conversation)
     data = msgspec.json.encode({"generation": generation, "message": message.encode("utf-8", "replace").decode()})
     if len(data) > MAX_KEPT:
@@ -77,12 +68,9 @@ def keep(conversation: str, generation: str, message: str) -> str | None:
 
 
 def taken(conversation: str, generation: str, *, wait: bool = True) -> str | None:
-    """The message that was kept last, if it is of this turn; it is kept no longer.
+    """Takes the message that was kept last of a conversation, if it is of this generation (turn; empty: of any).
 
-    Args:
-        conversation: names it.
-        generation: names the turn; empty takes the message of any.
-        wait: for a message that is not there yet, at most `WAITED_SECONDS`.
+    With `wait` a message that is not there yet is waited for, at most `WAITED_SECONDS`.
     """
     end = time.monotonic() + (WAITED_SECONDS if wait else 0)
     while (found := _read(_path(conversation))) is None or (generation and found[0] not in ("", generation)):
@@ -127,15 +115,7 @@ _ONLY: Final = re.compile(
 
 
 def keep_base(cwd: str, session: str) -> str | None:
-    """Keeps the tree of the checkout that a folder is in, unless that session has one.
-
-    Args:
-        cwd: the folder.
-        session: what the agent calls the session.
-
-    Returns:
-        One sentence where it cannot be kept.
-    """
+    """Keeps the tree of a folder's checkout, unless that session has one; one sentence where it cannot be kept."""
     if base_of(cwd, session) is not None:
         return None
     try:
@@ -183,12 +163,7 @@ def _git(cwd: str, index: str | None, *arguments: str, fails: bool = False) -> s
 
 
 def held_since(emission: Emission, base: str) -> Emission:
-    """The emission with the checks of what its assertions say was changed, against a kept tree.
-
-    Args:
-        emission: as a recorder made it.
-        base: the name of the tree.
-    """
+    """The emission with the checks of what its assertions say was changed, against the kept tree of this name."""
     return replace(emission, assertions=[_since(emission, one, base) for one in emission.assertions or ()])
 
 
@@ -207,12 +182,11 @@ def _since(emission: Emission, assertion: Assertion, base: str) -> Assertion:
 
 def _changes_in(text: str) -> Sequence[Check]:
     only = _ONLY.fullmatch(text.strip())
+    claimed = None if only is not None else claim(text)
+    written: Sequence[str] = () if claimed is None else claimed.checks
     if only is not None:
         written = [f"touched([{', '.join(re.findall(r'`([^`]+)`', only[1]))}])"]
-    else:
-        claimed = claim(text)
-        written = [] if claimed is None else claimed.checks
-    return [check for one in written if isinstance(check := parse_check(one), Check)]
+    return [check for check in map(parse_check, written) if isinstance(check, Check)]
 
 
 def _named(check: Check, base: str) -> Check:
@@ -250,7 +224,7 @@ class Agent(NamedTuple):
         settings: the file that its hooks stand in, relative to the project.
         transcript: the format of its sessions; None where it is not documented.
         asked: reads the hook's JSON. A text is one sentence about what is wrong with it; None asks for nothing.
-        held_up: the answer that holds the agent up, from the reason.
+        refusal: the answer that holds the agent up, without the reason.
         entries: what to add to the settings, by event, from the command and the seconds that it may take.
         versioned: its settings begin with `"version": 1`.
         afterwards: what its user has to do besides, in one sentence.
@@ -260,19 +234,18 @@ class Agent(NamedTuple):
     settings: Path
     transcript: Format | None
     asked: Callable[[dict[str, Any]], Asked | str | None]
-    held_up: Callable[[str], dict[str, str]]
+    refusal: dict[str, str]
     entries: Callable[[str, int], Mapping[str, Entry]]
     versioned: bool = False
     afterwards: str = ""
 
+    def held_up(self, reason: str) -> dict[str, str]:
+        """The answer that holds the agent up."""
+        return {**self.refusal, "reason": reason} if self.refusal else {"followup_message": reason}
+
 
 def text_of(members: Mapping[str, Any], name: str) -> str | None:
-    """A member that is a text and not blank.
-
-    Args:
-        members: of the hook's JSON.
-        name: of the member.
-    """
+    """A member of the hook's JSON that is a text and not blank."""
     found = members.get(name)
     return found if isinstance(found, str) and found.strip() else None
 
@@ -333,54 +306,34 @@ def _of_cursor(members: dict[str, Any]) -> Asked | str | None:
     return _GONE if cwd is None else Asked(message, None, cwd, active)
 
 
-def _group(command: str, seconds: int) -> Entry:
-    return {"hooks": [{"type": "command", "command": command, "timeout": seconds}]}
+def _group(command: str, seconds: int, **more: str) -> Entry:
+    return {"hooks": [{"type": "command", **more, "command": command, "timeout": seconds}]}
 
 
+def _at_stop(command: str, seconds: int) -> Mapping[str, Entry]:
+    return {"Stop": _group(command, seconds)}
+
+
+def _at_agent_end(command: str, seconds: int) -> Mapping[str, Entry]:
+    return {"AfterAgent": _group(command, seconds * 1000, name="sluice")}
+
+
+def _for_cursor(command: str, seconds: int) -> Mapping[str, Entry]:
+    stop: Entry = {"command": command, "timeout": seconds, "loop_limit": 1}
+    return {"afterAgentResponse": {"command": command}, "stop": stop}
+
+
+_BLOCK: Final = {"decision": "block"}
+_TRUST: Final = "Codex runs it once you have trusted it: see `/hooks` in Codex"
 AGENTS: Final[Mapping[str, Agent]] = {
-    one.name: one
-    for one in (
+    agent.name: agent
+    for agent in (
+        Agent("claude-code", Path(".claude", "settings.json"), "claude-code", _of_stop, _BLOCK, _at_stop),
+        Agent("codex", Path(".codex", "hooks.json"), "codex", _of_stop, _BLOCK, _at_stop, afterwards=_TRUST),
         Agent(
-            "claude-code",
-            Path(".claude", "settings.json"),
-            "claude-code",
-            _of_stop,
-            lambda reason: {"decision": "block", "reason": reason},
-            lambda command, seconds: {"Stop": _group(command, seconds)},
+            "gemini-cli", Path(".gemini", "settings.json"), None, _of_after_agent, {"decision": "deny"}, _at_agent_end
         ),
-        Agent(
-            "codex",
-            Path(".codex", "hooks.json"),
-            "codex",
-            _of_stop,
-            lambda reason: {"decision": "block", "reason": reason},
-            lambda command, seconds: {"Stop": _group(command, seconds)},
-            afterwards="Codex runs it once you have trusted it: see `/hooks` in Codex",
-        ),
-        Agent(
-            "gemini-cli",
-            Path(".gemini", "settings.json"),
-            None,
-            _of_after_agent,
-            lambda reason: {"decision": "deny", "reason": reason},
-            lambda command, seconds: {
-                "AfterAgent": {
-                    "hooks": [{"type": "command", "name": "sluice", "command": command, "timeout": seconds * 1000}]
-                }
-            },
-        ),
-        Agent(
-            "cursor",
-            Path(".cursor", "hooks.json"),
-            None,
-            _of_cursor,
-            lambda reason: {"followup_message": reason},
-            lambda command, seconds: {
-                "afterAgentResponse": {"command": command},
-                "stop": {"command": command, "timeout": seconds, "loop_limit": 1},
-            },
-            versioned=True,
-        ),
+        Agent("cursor", Path(".cursor", "hooks.json"), None, _of_cursor, {}, _for_cursor, versioned=True),
     )
 }
 """The agents, by their names."""

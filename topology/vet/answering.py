@@ -368,11 +368,7 @@ class Outcome(NamedTuple):
 
 
 def rules_of(contradicted: object, unsupported: object, late: object) -> Rules:
-    """Rules of a configuration.
-
-    Raises:
-        UsageError: one is no action.
-    """
+    """Rules of a configuration. UsageError: one is no action."""
     return Rules(_action("contradicted", contradicted), _action("unsupported", unsupported), _action("late", late))
 
 

@@ -128,8 +128,8 @@ def _entries(settings: Any, event: str, agent: Agent, path: Path) -> list[Any]:
 def _commands(entries: list[Any]) -> list[str]:
     """The commands of an event: in groups, or one by one as Cursor has them."""
     objects = [cast("dict[str, Any]", one) for one in entries if isinstance(one, dict)]
-    inner = [hooks for one in objects if isinstance(hooks := one.get("hooks"), list)]
-    objects += [cast("dict[str, Any]", hook) for hooks in inner for hook in hooks if isinstance(hook, dict)]
+    inner = [cast("list[Any]", hooks) for one in objects if isinstance(hooks := one.get("hooks"), list)]
+    objects += [cast("dict[str, Any]", hook) for several in inner for hook in several if isinstance(hook, dict)]
     return [command for one in objects if isinstance(command := one.get("command"), str)]
 
 

@@ -100,8 +100,6 @@ class SluiceGuardrail(CustomGuardrail):
             budget=float(budget),
         )
 
-    # ------------------------------------------------------------ in a program
-
     def vetted(self, response: Any, messages: Sequence[Any] = ()) -> Any:
         """The response of `litellm.completion`, as its reader may see it; the same object, rewritten where it must be.
 
@@ -160,8 +158,6 @@ class SluiceGuardrail(CustomGuardrail):
         async for chunk in again(whole):
             yield chunk
 
-    # ------------------------------------------------------------ as LiteLLM calls it
-
     async def async_post_call_success_hook(self, data: dict[str, Any], user_api_key_dict: Any, response: Any) -> Any:
         """See LiteLLM: of the proxy, for answers that are not streamed."""
         began = time.time()
@@ -187,8 +183,6 @@ class SluiceGuardrail(CustomGuardrail):
         if not self.should_run_guardrail(data=request_data, event_type=GuardrailEventHooks.post_call):
             return None
         return await self.avetted(response, _messages(request_data))
-
-    # ------------------------------------------------------------
 
     def _replies(self, response: Any) -> list[Reply]:
         """The answers of a response.

@@ -10,21 +10,11 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from io import BufferedReader
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ...codecs.errors import UsageError
-from ...record import (
-    Event,
-    MemorySink,
-    Message,
-    Problem,
-    Reading,
-    Recorded,
-    Recorder,
-    ToolMap,
-)
+from ...record import Event, MemorySink, Message, Problem, Reading, Recorded, Recorder, ToolMap
 from ...record.transcripts import TranscriptError, detect
 from ...record.workspaces import checkout_around
 from ..observers.nameable_files import repositories_of
@@ -82,7 +72,6 @@ def turns_of(
     cwd: str | None = None,
     chosen: Callable[[int], bool] = lambda number: True,
     last: bool = False,
-    emitter: str = EMITTER,
     tools: ToolMap | None = None,
     at_hand: AtHand | None = None,
 ) -> Iterator[Turn | Problem | Reading]:
@@ -96,13 +85,12 @@ def turns_of(
         cwd: where calls were made that do not say it themselves.
         chosen: whether a turn is wanted, by its number from 1, among those that say something.
         last: the last of these alone.
-        emitter: the name of the emitting system.
         tools: which call looked where; the defaults where it is left out.
         at_hand: the checkout, for the kinds of evidence that the agent's calls did not give (`annotating`); without it
             a statement has what the calls give it, and nothing else.
     """
     sink = MemorySink()
-    recorder = Recorder(emitter, sink, tools, root)
+    recorder = Recorder(EMITTER, sink, tools, root)
     if at_hand is not None:
         recorder.annotator = Widening(recorder.annotator, at_hand)
     for one in recorder.recording(conversation, events, cwd=cwd, chosen=chosen, last=last):
@@ -120,16 +108,13 @@ def of_events(
     *,
     conversation: str,
     cwd: str | None = None,
-    every: bool = False,
     message: str | None = None,
-    emitter: str = EMITTER,
     tools: ToolMap | None = None,
     at_hand: AtHand | None = None,
 ) -> Source:
-    """The emissions of a session at once: those of the last turn that says something, or of all. As `turns_of`, and:
+    """The emissions of a session's last turn that says something, at once. Arguments are those of `turns_of`.
 
     Args:
-        every: all turns, not the last alone.
         message: the last turn's text, where it is known better than from the transcript, which may lag.
     """
 
@@ -140,41 +125,32 @@ def of_events(
         if message is not None:
             yield Message(text=message, at=None)
 
-    emissions: list[Recorded] = []
+    turns: list[Turn] = []
     problems: list[Problem] = []
-    left_out: list[str] = []
     reading = Reading()
     for one in turns_of(
         with_message(),
         root,
         conversation=conversation,
         cwd=cwd,
-        last=not every and message is None,
-        emitter=emitter,
+        last=message is None,
         tools=tools,
         at_hand=at_hand,
     ):
         if isinstance(one, Problem):
             problems.append(one)
         elif isinstance(one, Turn):
-            emissions += one.emissions
-            left_out += one.left_out
+            turns.append(one)
         else:
             reading = one
-    return Source(emissions, problems, reading, left_out)
+    emissions = [emission for turn in turns for emission in turn.emissions]
+    return Source(emissions, problems, reading, [sentence for turn in turns for sentence in turn.left_out])
 
 
-def of_answer(text: str, at_hand: AtHand, *, conversation: str = "answer", emitter: str = EMITTER) -> Source:
-    """The emissions of an answer in Markdown, with proposed annotations beside its own.
-
-    Args:
-        text: the Markdown.
-        at_hand: the checkout.
-        conversation: names the answer.
-        emitter: the name of the emitting system.
-    """
+def of_answer(text: str, at_hand: AtHand, *, conversation: str = "answer") -> Source:
+    """The emissions of an answer: `text` in Markdown, annotated by itself and from `at_hand`, as this conversation."""
     sink = MemorySink()
-    recorder = Recorder(emitter, sink, root=at_hand.folder)
+    recorder = Recorder(EMITTER, sink, root=at_hand.folder)
     recorder.annotator = Proposing(at_hand)
     with recorder.turn(conversation) as turn:
         turn.text(text)
@@ -201,7 +177,8 @@ def is_answer(path: str) -> bool:
     Of standard input only the beginning is known before it is read: every transcript begins with a bracket or a brace.
     """
     if path == STANDARD_INPUT:
-        begins = _BEGINNING.match(sys.stdin.buffer.peek(1)) if isinstance(sys.stdin.buffer, BufferedReader) else None
+        peek: Any = getattr(sys.stdin.buffer, "peek", None)
+        begins = None if peek is None else _BEGINNING.match(peek(1))
         return begins is not None and begins[1] not in b"[{"
     ending = Path(path).suffix.lower()
     if ending in MARKDOWN:
@@ -239,11 +216,8 @@ def checkout_of(here: Path) -> str:
 
 
 def roots_around(here: Path) -> str:
-    """The roots for a folder where none are set: its checkout, and the folders in which the checkout's repository
-    keeps its own: of a linked work tree, a submodule, or a clone that borrows objects.
-
-    Returns:
-        As the setting `root` has them.
+    """The roots for a folder where none are set, as the setting `root` has them: its checkout, and the folders in which
+    the checkout's repository keeps its own: of a linked work tree, a submodule, or a clone that borrows objects.
     """
     top = checkout_of(here)
     return SEPARATOR.join((top, *(f"{name}={path}" for name, path in repositories_of(top).items())))

@@ -26,7 +26,6 @@ UNANNOTATED: Final = "unannotated"
 IN_PART: Final = "admitted in part"
 """What readers are told instead of `admitted` where the checks cover only a part of the sentence."""
 
-
 SESSION: Final = "session"
 """Stands for the emitter's own session, in the place of a substrate-class."""
 SESSION_REASONS: Final = ("session-failed", "session-only", "narrower-run", "stale-run", "no-run")
@@ -34,12 +33,7 @@ _INNER_CODE: Final = str.maketrans({"`": "'", "«": "‹", "»": "›"})
 
 
 def session_line(session: Session, reason: str) -> str:
-    """What a session shows of a statement about a result, in one sentence.
-
-    Args:
-        session: as the recorder wrote it.
-        reason: that the fold gives.
-    """
+    """What a session shows of a statement about a result, in one sentence, by the reason that the fold gives."""
     kind = session.kind.replace("-", " ")
     if reason == "no-run":
         return f"the session shows no {kind} run"
@@ -52,9 +46,8 @@ def session_line(session: Session, reason: str) -> str:
     if reason == "narrower-run":
         return f"{came_to}, and was of less than this says"
     if reason == "session-only":
-        later = session.runs_after and (
-            session.counts is not None and session.counts.failed + session.counts.errors > 0
-        )
+        has_failed = session.counts is not None and session.counts.failed + session.counts.errors > 0
+        later = has_failed and session.runs_after
         return f"{came_to}, and something else was run after it" if later else f"{came_to}; only the session shows it"
     return came_to
 
@@ -174,7 +167,7 @@ class Verdict(NamedTuple):
     @property
     def unchecked(self) -> list[str]:
         """The words that an admission does not cover."""
-        spans = (self.record or {}).get("unchecked", []) if self.in_part else []
+        spans: list[tuple[int, int]] = (self.record or {}).get("unchecked", []) if self.in_part else []
         return [self.text[start:end] for start, end in spans]
 
     def form(self) -> dict[str, Any]:
@@ -231,12 +224,7 @@ def one_line(text: str) -> str:
 
 
 def quoted(text: str, most: int | None = None) -> str:
-    """Words of a stranger between « and », on one line; no mark in them ends the quotation.
-
-    Args:
-        text: the words.
-        most: characters of them that are shown.
-    """
+    """A stranger's words between « and », on one line, at most `most` of them; no mark in them ends the quotation."""
     return f"«{_within(text, most)}»"
 
 
@@ -310,12 +298,7 @@ def headings(verdicts: Sequence[Verdict]) -> Iterator[tuple[str, Sequence[Verdic
 
 
 def table(verdicts: Sequence[Verdict], *, briefly: bool = False) -> Table:
-    """Every statement, in the order of the answer.
-
-    Args:
-        verdicts: of one turn or answer.
-        briefly: of what is admitted wholly, the statement alone.
-    """
+    """Every statement of a turn or answer, in its order; `briefly`: of what is admitted wholly, the statement alone."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -446,12 +429,7 @@ ul { margin: .25rem 0; padding-left: 1.25rem; color: #444; font-size: .9rem; ove
 
 
 def page(verdicts: Sequence[Verdict], title: str) -> str:
-    """The page.
-
-    Args:
-        verdicts: in the order of the answer.
-        title: what was vetted; escaped here.
-    """
+    """The verdicts as an HTML page; `title` says what was vetted."""
     body = "\n".join(
         (f"<h2>{escape(above)}</h2>\n" if above else "") + "\n".join(map(_statement, several))
         for above, several in headings(verdicts)

@@ -7,7 +7,7 @@ import posixpath
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -86,12 +86,7 @@ class ProposedChecks:
         return claimed is None or not claimed.whole
 
     def attached(self, emission: Emission, record: dict[str, Any]) -> Emission:
-        """The emission with the proposals for its assertions, unsigned.
-
-        Args:
-            emission: as it was read.
-            record: the same as JSON.
-        """
+        """The emission with the proposals for its assertions, unsigned. `record` is the same emission as JSON."""
         digest = emission_digest(record)
         asked = [self._asked(emission, assertion, digest) for assertion in emission.assertions or ()]
         return replace(emission, assertions=asked)
@@ -104,9 +99,7 @@ class ProposedChecks:
         if proposal is None:
             return assertion
         said = assertion_text(emission, assertion)
-        checks = [
-            self._at_home(check, said) for text in proposal.checks if isinstance(check := parse_check(text), Check)
-        ]
+        checks = [self._at_home(check, said) for check in map(parse_check, proposal.checks) if isinstance(check, Check)]
         looks = assertion.annotations
         if checks and not assertion.checks:
             # What has neither an id nor a time is no call: it is where `vet` itself would look.
@@ -129,13 +122,7 @@ class ProposedChecks:
         return replace(check, named=named)
 
     def sign(self, proposed: Sequence[tuple[Assertion, dict[str, Any]]], record: dict[str, Any], origin: str) -> None:
-        """Writes the proposals of an emission into the record that is decided, signed for it.
-
-        Args:
-            proposed: its assertions that have one, each with its member of the record.
-            record: the emission as JSON; its assertions are changed.
-            origin: the deployment's name.
-        """
+        """Signs what was proposed for assertions, for this origin, and writes it into their members of `record`."""
         digest = emission_digest(record)
         for assertion, member in proposed:
             said = {**msgspec.to_builtins(assertion.proposal), "digest": digest}
@@ -157,11 +144,9 @@ ALONE: Final = (
     "commit", "changed", "introduced", "removed", "last_changed", "modified", "peer", "absent", "missing", "count",
 )  # fmt: skip
 """Checks that one kind of evidence alone can decide (docs/checks.md)."""
-VETTING_POLICY: Final = msgspec.structs.replace(
+VETTING_POLICY: Final = replace(
     DEFAULT_POLICY,
-    admissibility=msgspec.structs.replace(
-        DEFAULT_POLICY.admissibility, k_by_check=dict.fromkeys(ALONE, FloorOfCheck(internal=1))
-    ),
+    admissibility=replace(DEFAULT_POLICY.admissibility, k_by_check=dict.fromkeys(ALONE, FloorOfCheck(internal=1))),
 )
 """The reference policy, but for the checks that only one kind of evidence can decide."""
 _DECIDED: Final = ("admitted", "inadmissible")
@@ -172,12 +157,12 @@ NOT_ANNOTATED: Final = "nothing that was looked at bears on it"
 _encode = msgspec.json.Encoder().encode
 
 
-def settling(policy: Policy) -> Policy:
-    """A policy as vetting uses it: nothing is discarded without a word, and everything settles a second behind the
-    last look."""
-    return msgspec.structs.replace(
+def settling(policy: Policy, horizon: int = SETTLING_MS) -> Policy:
+    """A policy as vetting uses it: nothing is discarded without a word, and everything settles `horizon` ms behind the
+    first look."""
+    return replace(
         policy,
-        admissibility=msgspec.structs.replace(policy.admissibility, horizon=SETTLING_MS, max_unseen=0),
+        admissibility=replace(policy.admissibility, horizon=horizon, max_unseen=0),
         disposition=dict.fromkeys(policy.disposition, _SHOWN),
     )
 
@@ -195,7 +180,7 @@ class Vetter:
         proposed: asks for checks and signs them; without it an assertion has its own, or those that observers read.
         until: when all looks have to be done, on the clock of `time.monotonic`, where the user set a time: what is late
             is not looked at, alone. Without it nothing is bounded but the work of each look.
-        since: the name of the kept tree that what was changed is held against (`session_base`).
+        since: the name of the kept tree that what was changed is held against (`agents.base_of`).
     """
 
     def __init__(
@@ -210,7 +195,7 @@ class Vetter:
         proposed: ProposedChecks | None = None,
         since: str | None = None,
     ) -> None:
-        self._settings = msgspec.structs.replace(settings, emission_bytes=sys.maxsize, public_roots=EVERY_ROOT)
+        self._settings = replace(settings, emission_bytes=sys.maxsize, public_roots=EVERY_ROOT)
         self._roots, self._instruments, self._until = roots, instruments, until
         self._policy = policy if proposed is None else proposed.listed(policy)
         self._proposed, self._clock, self._stopped, self._base = proposed, clock, stopped, since
@@ -228,9 +213,8 @@ class Vetter:
         """
         emission = decode_emission(recorded.value)
         if isinstance(emission, Fault):
-            return [
-                Verdict(recorded.key, None, "", UNSETTLED, f"{emission.reason}: {emission.detail}", [], [], [], None)
-            ]
+            failure = f"{emission.reason}: {emission.detail}"
+            return [Verdict(recorded.key, None, "", UNSETTLED, failure, [], [], [], None)]
         if self._base is not None:
             emission = held_since(emission, self._base)
         if self._proposed is not None:
@@ -247,15 +231,8 @@ class Vetter:
         ]
 
     def _looked(self, emission: Emission) -> list[Observation]:
-        return look(
-            emission,
-            self._settings,
-            self._roots,
-            self._clock,
-            self._stopped,
-            self._instruments,
-            until=self._until,
-        )
+        settings, roots, until = self._settings, self._roots, self._until
+        return look(emission, settings, roots, self._clock, self._stopped, self._instruments, until=until)
 
     def _folded(
         self, recorded: Recorded, emission: Emission, began: int, seen: Sequence[Observation]
@@ -274,11 +251,7 @@ class Vetter:
             self._proposed.sign(proposed, value, self._policy.origin)
         end = max([began, *(parse_time(one.observed_at) or 0 for one in seen)])
         horizon = SETTLING_MS + end - began
-        policy = settling(self._policy)
-        policy = msgspec.structs.replace(
-            policy, admissibility=msgspec.structs.replace(policy.admissibility, horizon=horizon)
-        )
-        filtering = FoldFilter(policy, self._secrets)
+        filtering = FoldFilter(settling(self._policy, horizon), self._secrets)
         observations = [_encode(written(one, self._signing)) for one in seen]
         outputs = chain(
             filtering.together(began, "emissions", [_encode(value)]),
@@ -321,8 +294,9 @@ def _with_proposals(emission: Emission, record: dict[str, Any]) -> list[tuple[As
 def _no_later(emission: dict[str, Any], now: int) -> None:
     """Takes away the times of annotations that are still to come: the clock of whoever recorded them ran ahead."""
     for assertion in emission.get("assertions", ()):
-        provenance = assertion.get("provenance") or []
-        for annotation in provenance if isinstance(provenance, list) else [provenance]:
+        provenance: Any = assertion.get("provenance") or []
+        annotations = cast("list[Any]", provenance) if isinstance(provenance, list) else [provenance]
+        for annotation in annotations:
             at = parse_time(annotation.get("ts", 0))
             if at is None or at > now:
                 del annotation["ts"]
@@ -332,7 +306,7 @@ def _parts(emission: Emission) -> Iterator[Emission]:
     """An emission in parts that one look may take: it goes to a bounded number of places, in a bounded time."""
     assertions = emission.assertions or []
     for start in range(0, len(assertions), ASSERTIONS_A_LOOK):
-        yield msgspec.structs.replace(emission, assertions=assertions[start : start + ASSERTIONS_A_LOOK])
+        yield replace(emission, assertions=assertions[start : start + ASSERTIONS_A_LOOK])
 
 
 def _blocks(observations: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
@@ -374,14 +348,11 @@ def _verdict(
         missing.append(Missing("", f"{count} of {record['k']} kinds of evidence bear it out"))
     rendered = record["_untrusted_text"].get("rendered", [])
     reason = str(record.get("reason", ""))
-    if seen and all(one.outcome == "unavailable" for one in seen) and any(map(_was_cut_off, seen)):
+    if seen and all(
+        one.outcome == "unavailable" and BOUND in str((one.detail or {}).get("reason", "")) for one in seen
+    ):
         reason = NOT_LOOKED_AT
     return Verdict(emission.emission_id, span, text, status, reason, rendered, places(seen), missing, record)
-
-
-def _was_cut_off(one: Observation) -> bool:
-    """Whether a bound ended a look."""
-    return BOUND in str((one.detail or {}).get("reason", ""))
 
 
 def places(seen: Sequence[Observation]) -> list[Place]:

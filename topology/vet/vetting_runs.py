@@ -192,11 +192,13 @@ def told(
 
 
 def _named(name: str, one: Turn | Problem | Reading) -> Told | Unread | ReadFile:
-    if isinstance(one, Reading):
-        return ReadFile(name, one)
-    if isinstance(one, Problem):
-        return Unread(name, one.line, one.sentence, one.nothing_read)
-    return Told(name, one.number, one.emissions, one.left_out)
+    match one:
+        case Reading():
+            return ReadFile(name, one)
+        case Problem():
+            return Unread(name, one.line, one.sentence, one.nothing_read)
+        case Turn():
+            return Told(name, one.number, one.emissions, one.left_out)
 
 
 def vetted(
@@ -242,12 +244,7 @@ def _asked(said: Sequence[Told | Unread | ReadFile], proposed: ProposedChecks, p
 
 
 def processes_for(job: Job, available: int | None = None) -> int:
-    """How many processes a job is worth.
-
-    Args:
-        job: what is to be vetted.
-        available: processors; those that this process may use, where it is left out.
-    """
+    """How many processes a job is worth, of `available` processors (else those that this process may use)."""
     if job.last or job.proposer is not None or not all(Path(named.name).is_file() for named in job.files):
         return 1  # a pipe can be read once; a proposer is told of everything at once
     processors = len(os.sched_getaffinity(0)) if available is None else available
@@ -318,10 +315,7 @@ class Running:
             one.close()
 
     def results(self, read: Read = _nothing) -> Iterator[Vetted | Unread | ReadFile | Asked]:
-        """The verdicts, turn by turn, and what could not be read.
-
-        Args:
-            read: told how many more bytes were read.
+        """The verdicts, turn by turn, and what could not be read; `read` is told how many more bytes were read.
 
         Raises:
             UsageError: a file cannot be opened.
@@ -366,17 +360,11 @@ class Running:
 
 
 def _received(end: Connection) -> tuple[str, Any]:
-    """What a process says next.
-
-    Raises:
-        UnreachableError: it came to its end.
-    """
     try:
         return end.recv()
     except (EOFError, OSError):
-        raise UnreachableError(
-            "a process that judges came to its end", hint="is there memory enough? --last judges less"
-        ) from None
+        hint = "is there memory enough? --last judges less"
+        raise UnreachableError("a process that judges came to its end", hint=hint) from None
 
 
 def _widen(end: Connection) -> None:
@@ -386,7 +374,6 @@ def _widen(end: Connection) -> None:
 
 
 def _work(job: Job, rank: int, claims: Claims, to: Connection) -> None:
-    """One of the processes."""
     unread = 0
 
     def read(size: int) -> None:

@@ -21,8 +21,7 @@ from sluice.codecs.errors import UnreachableError, UsageError
 from sluice.codecs.records import Emission
 from sluice.record import MemorySink, Message, Recorded, Recorder, ToolCall
 from sluice.record.adapters import otel, otel_processor
-from sluice.record.adapters.otel import events_of, read_otlp, record_otlp, span_processor
-from sluice.record.adapters.otel_spans import GenAiSpan, Trace
+from sluice.record.adapters.otel import GenAiSpan, Trace, events_of, read_otlp, record_otlp, span_processor
 
 SOURCE = "     1\tMAX_RETRIES = 5\n"
 ANSWER = "The number of `MAX_RETRIES` is 5."
@@ -310,7 +309,7 @@ def test_a_result_is_its_text(value: Any, result: str | None) -> None:
 
 
 def test_more_spans_than_are_kept_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sluice.record.adapters.otel_spans.MAX_SPANS", 1)
+    monkeypatch.setattr("sluice.record.adapters.otel.MAX_SPANS", 1)
     trace = trace_of(chat("One."), chat("Two."))
     assert (texts(trace), trace.left_out) == (["One."], 1)
 

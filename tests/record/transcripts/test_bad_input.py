@@ -23,7 +23,6 @@ from sluice.record.transcripts import (
     open_transcript,
     transcript_lines,
 )
-from sluice.record.transcripts import transcript_lines as call_matching
 from sluice.record.transcripts.foreign_json import MAX_LINE, Unreadable, arguments, decode, moment
 from sluice.record.transcripts.transcript_lines import MAX_PROBLEMS, lines_of
 
@@ -161,7 +160,7 @@ def test_a_long_session_is_read_in_the_memory_of_one_turn() -> None:
 
 
 def test_results_that_wait_for_their_calls_are_held_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(call_matching, "MAX_LINE", 100)
+    monkeypatch.setattr(transcript_lines, "MAX_LINE", 100)
     blocks = [{"type": "tool_result", "tool_use_id": f"c{number}", "content": "x" * 40} for number in range(4)]
     lines: list[dict[str, Any]] = [{"type": "user", "message": {"content": [block]}} for block in blocks]
     calls = [{"type": "tool_use", "id": f"c{number}", "name": "Read"} for number in range(4)]
@@ -172,7 +171,7 @@ def test_results_that_wait_for_their_calls_are_held_up_to_a_bound(monkeypatch: p
 
 
 def test_results_that_found_their_calls_no_longer_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(call_matching, "MAX_LINE", 100)
+    monkeypatch.setattr(transcript_lines, "MAX_LINE", 100)
     lines: list[dict[str, Any]] = [json.loads(GOOD)]
     for call_ids, size in ((["c1"], 90), (["c2"], 90), (["c3", "c4"], 45)):
         for call_id in call_ids:
@@ -185,7 +184,7 @@ def test_results_that_found_their_calls_no_longer_count(monkeypatch: pytest.Monk
 
 
 def test_only_the_last_calls_without_a_result_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(call_matching, "_MAX_LATE", 1)
+    monkeypatch.setattr(transcript_lines, "_MAX_LATE", 1)
     blocks = [{"type": "tool_use", "id": call_id, "name": "Read"} for call_id in ("c1", "c2")]
     lines: list[dict[str, Any]] = [
         {"type": "assistant", "message": {"id": "m", "content": blocks}},

@@ -145,7 +145,7 @@ def test_a_stream_whose_first_line_is_longer_than_the_head(
     data = (DATA / name).read_bytes()
     if format in ("openhands", "swe-agent"):
         data = json.dumps(json.loads(data)).encode()  # the whole document in one line
-        monkeypatch.setattr(transcript_lines, "MAX_LINE", 400)
+        monkeypatch.setattr(transcript_lines, "MAX_LINE", 1_400)
     monkeypatch.setattr(opening, "_HEAD", 300)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
     assert list(open_transcript("-")) == list(open_transcript(DATA / name))

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.record.transcripts import splitting
+from sluice.record.transcripts import transcript_lines
 from sluice.record.transcripts.foreign_json import MAX_LINE
-from sluice.record.transcripts.splitting import elements
+from sluice.record.transcripts.transcript_lines import elements
 
 LISTS = frozenset({b"trajectory"})
 VALUES = st.recursive(
@@ -85,6 +85,6 @@ def test_what_is_no_document_or_is_cut_gives_something_that_is_no_json(data: byt
 
 def test_an_element_that_is_too_long_is_cut_to_the_bound_and_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert MAX_LINE == 64 * 1024 * 1024
-    monkeypatch.setattr(splitting, "MAX_LINE", 20)
+    monkeypatch.setattr(transcript_lines, "MAX_LINE", 20)
     pieces = [b'[{"a": "', b"x" * 15, b"y" * 15, b'"}, {"b": 1}]']
     assert [(len(each), each[:1]) for _, each in elements(pieces, LISTS, objects=False)] == [(21, b"{"), (8, b"{")]

@@ -1,4 +1,4 @@
-"""Evidence that waits is bounded, and each record of it costs the same however many wait (waiting.py)."""
+"""Evidence that waits is bounded, and each record of it costs the same however many wait (state.py)."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_room_is_given_back_when_waiting_ends(new_lane: Any, *, python_alone: bo
 @sides
 def test_a_lane_keeps_no_more_bytes_than_its_budget(new_lane: Any, *, python_alone: bool) -> None:
     """Each listed observer has an equal share, the others together one; so one name fills nobody else's."""
-    size = state.cost(msgspec.json.encode(seen(10)[1]))
+    size = state.waiting_cost(msgspec.json.encode(seen(10)[1]))
     with sided(python_alone):
         lane = new_lane(policy_of(observers=("alice",), max_waiting_bytes=size * 20), T)
         flood = lane.block(T + 1, [seen(10 + number, f"e-{number:02}") for number in range(30)])

@@ -1,6 +1,6 @@
 """Where several observers are needed [S §11.3]: what is kept is enough, beside an oracle that keeps everything.
 
-The oracle is the definition of witnesses.py, by brute force: every choice of evidence, every instant.
+The oracle is the definition of emission_state.py, by brute force: every choice of evidence, every instant.
 """
 
 from __future__ import annotations

@@ -305,16 +305,12 @@ def test_a_lone_surrogate_is_mistyped(field: str):
         "uri": f'"evidence":[{{"uri":{bad}}}]',
     }.get(field, f'"{field}":{bad}')
 
-    output = Lane().one(encoded()[:-1] + b"," + written.encode() + b"}")
-
-    assert reason(output) == "mistyped"
+    assert reason(Lane().one(encoded()[:-1] + b"," + written.encode() + b"}")) == "mistyped"
 
 
 def test_a_member_that_is_named_twice_is_mistyped():
     """Two parsers would read two attestations."""
-    output = Lane().one(encoded()[:-1] + b',"verdict":"FALSE"}')
-
-    assert reason(output) == "mistyped"
+    assert reason(Lane().one(encoded()[:-1] + b',"verdict":"FALSE"}')) == "mistyped"
 
 
 @pytest.mark.parametrize(

@@ -82,18 +82,14 @@ def test_two_words_of_one_time_are_one():
 def test_a_word_from_the_future_is_refused_and_blocks_nobody():
     """It would never be overtaken; and what is refused is no newest word. Signed or not."""
     for policy in (SIGNED, DEFAULT_POLICY):
-        lane = Lane(policy)
-
-        assert fates(lane, word(3_600_000), word(0)) == ["clock-skew", "grounded"]
+        assert fates(Lane(policy), word(3_600_000), word(0)) == ["clock-skew", "grounded"]
 
 
 def test_what_is_refused_for_anything_is_no_newest_word():
     """A stranger in a validator's name, a wrong key, a claim of another lane, markup: none of them moves the mark."""
     lane = Lane(SIGNED)
     stranger = word(0) | {"verdict": "FALSE"}
-    markup = word(0, rationale="a <b>bold</b> claim")
-
-    assert fates(lane, stranger, markup) == ["unauthorised-validator", "mistyped"]
+    assert fates(lane, stranger, word(0, rationale="a <b>bold</b> claim")) == ["unauthorised-validator", "mistyped"]
     assert reason(lane.one(word(0), key=b"another")) == "misrouted"
     assert fates(lane, word(-1)) == ["grounded"]
 

@@ -74,9 +74,7 @@ def test_the_output_names_a_validator_in_one_spelling():
 
 def test_a_signature_is_for_what_was_said():
     """Another verdict under it does not hold."""
-    signed = sign(ANN, "attestations", word())
-
-    assert fate(listing(), signed | {"verdict": "FALSE"}) == "unauthorised-validator"
+    assert fate(listing(), sign(ANN, "attestations", word()) | {"verdict": "FALSE"}) == "unauthorised-validator"
 
 
 def test_what_was_signed_for_another_topic_does_not_hold():

@@ -8,8 +8,7 @@ import jsonschema
 import pytest
 from checked_programs import under_pure
 
-from sluice.streams.checker import RULES, SITES, Finding, Report, Source, check
-from sluice.streams.checker.formats import as_json, as_sarif
+from sluice.streams.checker import RULES, SITES, Finding, Report, Source, as_json, as_sarif, check
 
 PLACE = {
     "type": "object",
@@ -168,5 +167,4 @@ def test_json_explains_each_finding(report: Report):
 
 def test_text_is_one_line_and_hides_nothing():
     """What no reader sees is shown as an escape, a line end as a space."""
-    one = Finding("a\u202e.py", 3, 4, "coercion", "two\nlines")
-    assert one.text() == "a\\u202e.py:3:4: coercion two lines"
+    assert Finding("a\u202e.py", 3, 4, "coercion", "two\nlines").text() == "a\\u202e.py:3:4: coercion two lines"

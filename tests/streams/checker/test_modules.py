@@ -143,8 +143,7 @@ def test_the_library_is_known_under_any_import(head: str):
 
 def test_a_library_of_the_same_names_is_another_one():
     """What comes from elsewhere means nothing here."""
-    text = 'from mylib import agent, Grounded\n@agent\ndef f(x: str) -> Grounded[str]:\n    return "x"\n'
-    assert found(m=text) == []
+    assert found(m='from mylib import agent, Grounded\n@agent\ndef f(x: str) -> Grounded[str]:\n    return "x"\n') == []
 
 
 def test_the_names_may_be_handed_on_by_a_module_of_the_program():

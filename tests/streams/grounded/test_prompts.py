@@ -21,8 +21,7 @@ def test_a_prompt_inherits_the_sources_of_its_arguments() -> None:
     value = summarise(fetch("a"), question=fetch("b"))
 
     assert plain(value) == "text of a, in short"
-    made = PromptTransform(prompt_name="summarise", model="some-model-1")
-    assert value.sources() == [retrieval(), retrieval(), made]
+    assert value.sources() == [retrieval(), retrieval(), PromptTransform(prompt_name="summarise", model="some-model-1")]
 
 
 def test_a_prompt_takes_sources_out_of_containers() -> None:

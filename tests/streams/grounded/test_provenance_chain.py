@@ -132,9 +132,7 @@ def test_a_chain_that_deepens_stays_within_bounds() -> None:
     for _ in range(1000):
         value = value + "b"
 
-    made = emission("em-1", "bot", value, emitted_at=AT)
-
-    assert isinstance(decode_emission(msgspec.json.encode(made)), Emission)
+    assert isinstance(decode_emission(msgspec.json.encode(emission("em-1", "bot", value, emitted_at=AT))), Emission)
     assert depth(list(value.chain)) <= MAX_DEPTH
     assert value.retrievals() == [ONE]
 

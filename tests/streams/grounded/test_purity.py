@@ -163,8 +163,7 @@ def test_what_a_tool_with_a_plain_result_is_given_is_on_record() -> None:
         assert (type(lookup(doc)), is_polite([doc])) == (str, True)
         return doc
 
-    rules = [one.rule for one in asks("a").chain if isinstance(one, Discard)]
-    assert rules == ["argument", "argument"]
+    assert [one.rule for one in asks("a").chain if isinstance(one, Discard)] == ["argument", "argument"]
 
 
 @pytest.mark.parametrize("act", [store, passages, same, lambda _: lookup("plain")])

@@ -199,9 +199,7 @@ def test_it_is_not_hashable() -> None:
 
 def test_what_is_shown_of_it_is_not_its_value() -> None:
     """`repr` goes into logs, where no chain goes."""
-    shown = repr(grounded("secret", "a.md", 0.5))
-
-    assert shown == "<Grounded str, ProvenanceChain[retrieval], confidence 0.5>"
+    assert repr(grounded("secret", "a.md", 0.5)) == "<Grounded str, ProvenanceChain[retrieval], confidence 0.5>"
 
 
 @pytest.mark.parametrize(

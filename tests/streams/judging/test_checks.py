@@ -110,14 +110,8 @@ def test_there_are_many_ways_to_write_one_check(text: str, form: str):
         ("calls(f, g, pth=a.py)", "calls takes 2 arguments; its keys are: argument, path, in, lines"),
         ("line(a.py, 3, x, path=b.py)", "line takes 3 arguments; its keys are: in, lines"),
         ("contains(x, path=a, path=b)", "path is given twice"),
-        (
-            "equals(N, `30`)",
-            "value in back-ticks may be a text or what it means: write it without, or as a string",
-        ),
-        (
-            'equals(N, `"a"`)',
-            "value in back-ticks may be a text or what it means: write it without, or as a string",
-        ),
+        ("equals(N, `30`)", "value in back-ticks may be a text or what it means: write it without, or as a string"),
+        ('equals(N, `"a"`)', "value in back-ticks may be a text or what it means: write it without, or as a string"),
         ("equals(N, a b)", "value is a number, a constant, a list or a text: write a text as a string"),
         ("contains(don't)", "where a quote ends is not clear: write it as a string"),
         ('contains(x = "a, b")', "where a quote ends is not clear: write it as a string"),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from judged_programs import assert_each, held
 
-from sluice.streams.judging.checks import Check, Held, Source, parse_check
-from sluice.streams.judging.verify import parse_code, verify_code
+from sluice.streams.judging.checks import Held, Source
+from sluice.streams.judging.verify import parse_code
 
 SERVER = """\
 // Package server serves. const Ghost = 1
@@ -97,17 +98,6 @@ func both() (int, error) {
 """
 
 
-def held(check: str, text: str = SERVER, path: str = "internal/server/server.go") -> Held:
-    """What a check on a file comes to."""
-    parsed = parse_check(check)
-    assert isinstance(parsed, Check), parsed
-    source = Source(path, text, lines=parsed.lines)
-    code = parse_code(source)
-    assert code is not None
-    assert not code.problem
-    return verify_code(parsed, code, source)
-
-
 def test_the_sample_has_no_errors() -> None:
     """What is false below is false in a file that parses."""
     code = parse_code(Source("a.go", SERVER))
@@ -116,102 +106,63 @@ def test_the_sample_has_no_errors() -> None:
 
 
 @pytest.mark.parametrize(
-    ("check", "expected"),
+    ("expected", "checks"),
     [
-        ("defines(New, function)", True),
-        ("defines(New, method)", None),
-        ("defines(New, type)", False),
-        ("defines(Server.Start, method)", True),
-        ('defines("(*Server).Start", method)', True),
-        ('defines("*Server.Start")', True),
-        ('defines("(*Server).Start()")', True),
-        ("defines(server.New)", True),
-        ("defines(server.Server.Stop)", True),
-        ("defines(Pool.Start)", True),
-        ("defines(Server.Start, function)", None),
-        ("defines(Config, type)", True),
-        ("defines(Config, function)", False),
-        ("defines(Runner.Run, method)", True),
-        ("defines(Config.Timeout)", True),
-        ("defines(Config.Timeout, variable)", None),
-        ("defines(Config.Retry)", True),
-        ("defines(ID, type)", True),
-        ("defines(MaxConns, constant)", True),
-        ("defines(MaxConns, variable)", None),
-        ("defines(Region, constant)", True),
-        ("defines(Level, variable)", True),
-        ("defines(Green, constant)", True),
-        ("defines(handler, function)", True),
-        ("defines(Ghost)", None),
-        ("defines(Phantom)", False),
-        ("defines(depth)", None),
-        ("defines(yaml)", None),
-        ("defines(Config.Missing)", False),
-        ("defines(Config.Stop)", None),
-        ("defines(Start, in=Pool)", None),  # the type is in another file
-        ("equals(MaxConns, 100)", True),
-        ("equals(server.MaxConns, 100)", True),
-        ("equals(MaxConns, 101)", False),
-        ("equals(server.Name, api)", True),
-        ("equals(Name, api)", None),  # the constant, or the field of Config
-        ('equals(Region, "eu\\\\west")', True),
-        ("equals(KB, 1024)", True),
-        ("equals(Octal, 493)", True),
-        ("equals(Octal, 755)", False),
-        ("equals(Hex, 255)", True),
-        ("equals(Big, 1000000)", True),
-        ("equals(Debug, false)", True),
-        ("equals(Level, 3)", True),
-        ("equals(Hosts, [a, b])", True),
-        ("members(Hosts, [b, a])", True),
-        ("members(Hosts, [a])", False),
-        ("equals(Nothing, null)", True),
-        ("equals(limits.small, 1)", True),
-        ("equals(limits.small, 2)", False),
-        ("members(limits, [small])", True),
-        ("compare(MaxConns, <, 101)", True),
-        ("compare(MaxConns, >=, 101)", False),
-        ("calls(New, fmt.Println)", True),
-        ("calls(New, listen)", False),
-        ("calls(Server.Start, Server.listen)", None),  # defined in another file, if at all
-        ("calls(New, inHelper)", None),
-        ("calls(New, background)", None),
-        ("calls(New, phantom)", False),
-        ("uses(Server.Start, Level)", True),
-        ("uses(Server.Stop, Level)", None),
-        ("uses(Server.Stop, MaxConns)", None),
-        ("uses(Server.Stop, Phantom)", False),
-        ("imports(fmt)", True),
-        ("imports(gopkg.in/yaml.v3)", True),
-        ("imports(github.com/lib/pq)", True),
-        ("imports(yaml)", None),
-        ("imports(os)", None),  # the letters stand in `Hosts`
-        ("imports(encoding/json)", None),
-        ("imports(encoding/xml)", False),
-        ('returns(both, "1, nil")', True),
-        ("returns(New, s)", True),
-        ('returns(Server.Stop, "s.conn.Close()")', True),
-        ('when(Server.Start, "err != nil", "return 0, err")', True),
-        ('unless(Server.Start, "err != nil", "return 1, nil")', True),
-        ('unless(Server.Start, "err == nil", "return 0, err")', True),
-        ('before(Server.Start, "defaults.Timeout = 6", "changed++")', True),
-        ('before(Server.Start, "changed++", "defaults.Timeout = 6")', False),
-        ("parameter(New, size, type=int)", True),
-        ("parameter(New, size, type=string)", False),
-        ("parameter(New, other)", False),
-        ("parameter(Server.Start, s)", None),
-        ("result(Server.Stop, error)", True),
-        ("result(Server.Stop, bool)", False),
-        ('result(Server.Start, "(int, error)")', True),
-        ("field(Config, Kind, type=string)", True),
-        ("field(Config, Other)", None),  # what is embedded may have it
-        ("extends(Config, Retry)", True),
-        ("extends(Config, Phantom)", None),
+        (
+            True,
+            r"""
+            defines(New, function)                defines(Server.Start, method)
+            defines("(*Server).Start", method)    defines("*Server.Start")              defines("(*Server).Start()")
+            defines(server.New)                   defines(server.Server.Stop)           defines(Pool.Start)
+            defines(Config, type)                 defines(Runner.Run, method)           defines(Config.Timeout)
+            defines(Config.Retry)                 defines(ID, type)                     defines(MaxConns, constant)
+            defines(Region, constant)             defines(Level, variable)              defines(Green, constant)
+            defines(handler, function)            equals(MaxConns, 100)                 equals(server.MaxConns, 100)
+            equals(server.Name, api)              equals(Region, "eu\\west")            equals(KB, 1024)
+            equals(Octal, 493)                    equals(Hex, 255)                      equals(Big, 1000000)
+            equals(Debug, false)                  equals(Level, 3)                      equals(Hosts, [a, b])
+            members(Hosts, [b, a])                equals(Nothing, null)                 equals(limits.small, 1)
+            members(limits, [small])              compare(MaxConns, <, 101)             calls(New, fmt.Println)
+            uses(Server.Start, Level)             imports(fmt)                          imports(gopkg.in/yaml.v3)
+            imports(github.com/lib/pq)            returns(both, "1, nil")               returns(New, s)
+            returns(Server.Stop, "s.conn.Close()")
+            when(Server.Start, "err != nil", "return 0, err")
+            unless(Server.Start, "err != nil", "return 1, nil")
+            unless(Server.Start, "err == nil", "return 0, err")
+            before(Server.Start, "defaults.Timeout = 6", "changed++")                   parameter(New, size, type=int)
+            result(Server.Stop, error)            result(Server.Start, "(int, error)")
+            field(Config, Kind, type=string)      extends(Config, Retry)
+            """,
+        ),
+        (
+            False,
+            r"""
+            defines(New, type)                    defines(Config, function)             defines(Phantom)
+            defines(Config.Missing)               equals(MaxConns, 101)                 equals(Octal, 755)
+            members(Hosts, [a])                   equals(limits.small, 2)               compare(MaxConns, >=, 101)
+            calls(New, listen)                    calls(New, phantom)                   uses(Server.Stop, Phantom)
+            imports(encoding/xml)                 before(Server.Start, "changed++", "defaults.Timeout = 6")
+            parameter(New, size, type=string)     parameter(New, other)                 result(Server.Stop, bool)
+            """,
+        ),
+        (
+            None,
+            r"""
+            defines(New, method)                  defines(Server.Start, function)
+            defines(Config.Timeout, variable)     defines(MaxConns, variable)           defines(Ghost)
+            defines(depth)                        defines(yaml)                         defines(Config.Stop)
+            defines(Start, in=Pool)               equals(Name, api)
+            calls(Server.Start, Server.listen)    calls(New, inHelper)                  calls(New, background)
+            uses(Server.Stop, Level)              uses(Server.Stop, MaxConns)           imports(yaml)
+            imports(os)                           imports(encoding/json)                parameter(Server.Start, s)
+            field(Config, Other)                  extends(Config, Phantom)
+            """,
+        ),
     ],
 )
-def test_go(check: str, expected: bool | None) -> None:
+def test_go(expected: bool | None, checks: str) -> None:
     """What is written is true, what is excluded is false, and the rest is undecided."""
-    assert held(check).holds is expected
+    assert_each(expected, checks, SERVER, "internal/server/server.go")
 
 
 @pytest.mark.parametrize(
@@ -231,7 +182,8 @@ def test_go(check: str, expected: bool | None) -> None:
 )
 def test_go_values_that_stay_undecided(check: str, reason: str) -> None:
     """Durations, iota, zero values and what is assigned later are not literals of that name."""
-    assert held(check) == held(check)._replace(holds=None, reason=reason)
+    answer = held(check, SERVER, "internal/server/server.go")
+    assert (answer.holds, answer.reason) == (None, reason)
 
 
 @pytest.mark.parametrize(

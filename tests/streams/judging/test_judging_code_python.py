@@ -7,30 +7,11 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from judged_programs import decided, held
 
-from sluice.streams.judging.checks import Check, Held, Source, parse_check
+from sluice.streams.judging.checks import Source
 from sluice.streams.judging.index import FileIndex
-from sluice.streams.judging.verify import Parsing, code_extents, parse_code, symbol_kinds, verify_content
-
-
-def held(check: str, text: str, path: str = "src/net/a.py", *, whole: bool = True) -> Held:
-    """What a check on a file comes to."""
-    parsed = parse_check(check)
-    assert isinstance(parsed, Check), parsed
-    return verify_content(parsed, Source(path, text, whole=whole), Parsing())
-
-
-def decided(rows: str) -> list[tuple[str, str, bool | None]]:
-    """The rows of a table: a program, and under it its checks, each behind what it comes to (`+`, `-`, `?`)."""
-    found: list[tuple[str, str, bool | None]] = []
-    for block in rows.strip("\n").split("\n\n"):
-        lines = block.split("\n")
-        program = "\n".join(line for line in lines if not line.startswith(("+ ", "- ", "? ")))
-        for line in lines:
-            if line.startswith(("+ ", "- ", "? ")):
-                found.append((program + "\n", line[2:], {"+": True, "-": False, "?": None}[line[0]]))
-    return found
-
+from sluice.streams.judging.verify import code_extents, parse_code, symbol_kinds
 
 CALLS = '''
 class C:

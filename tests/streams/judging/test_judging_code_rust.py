@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from judged_programs import assert_each, held
 
-from sluice.streams.judging.checks import Check, Held, Source, parse_check
-from sluice.streams.judging.verify import parse_code, verify_code
+from sluice.streams.judging.checks import Source
+from sluice.streams.judging.verify import parse_code
 
 WORKER = """\
 //! const GHOST: u32 = 1;
@@ -78,17 +79,6 @@ mod tests {
 """
 
 
-def held(check: str, text: str = WORKER, path: str = "src/worker.rs") -> Held:
-    """What a check on a file comes to."""
-    parsed = parse_check(check)
-    assert isinstance(parsed, Check), parsed
-    source = Source(path, text, lines=parsed.lines)
-    code = parse_code(source)
-    assert code is not None
-    assert not code.problem
-    return verify_code(parsed, code, source)
-
-
 def test_the_sample_has_no_errors() -> None:
     """What is false below is false in a file that parses."""
     code = parse_code(Source("a.rs", WORKER))
@@ -97,96 +87,59 @@ def test_the_sample_has_no_errors() -> None:
 
 
 @pytest.mark.parametrize(
-    ("check", "expected"),
+    ("expected", "checks"),
     [
-        ("defines(Worker, type)", True),
-        ("defines(Worker, function)", False),
-        ("defines(Worker::new, method)", True),
-        ("defines(Worker.new, function)", True),
-        ("defines(Worker.get, method)", True),
-        ("defines(Worker.get, function)", None),
-        ("defines(Worker.run, method)", True),
-        ("defines(worker::Worker)", True),
-        ("defines(crate::worker::Worker)", True),
-        ("defines(Run.run, method)", True),
-        ("defines(State.Busy)", True),
-        ("defines(State, type)", True),
-        ("defines(Worker.size)", True),
-        ("defines(Id, type)", True),
-        ("defines(MAX, constant)", True),
-        ("defines(MAX, variable)", None),
-        ("defines(COUNTER, variable)", True),
-        ("defines(COUNTER, constant)", None),
-        ("defines(tests.works, function)", True),
-        ("defines(shout)", True),
-        ("defines(shout, function)", None),
-        ("defines(codec)", True),
-        ("defines(TABLE)", None),
-        ("defines(GHOST)", None),
-        ("defines(Phantom)", False),
-        ("defines(local)", None),
-        ("defines(HashMap)", None),
-        ("defines(Worker.missing)", False),
-        ("defines(State.get)", None),
-        ("equals(MAX, 1000)", True),
-        ("equals(MAX, 1001)", False),
-        ("equals(worker::MAX, 1000)", True),
-        ("equals(HEX, 1000)", True),
-        ('equals(NAME, "a\\tb")', True),
-        ('equals(RAW, "a\\"b")', True),
-        ("equals(LIST, [1, 2])", True),
-        ("members(LIST, [2, 1])", True),
-        ("members(LIST, [2])", False),
-        ("equals(TUPLE, [1, true])", True),
-        ("equals(NEG, -1500)", True),
-        ("equals(SIZE, 10240)", True),
-        ("equals(GREETING, hi)", True),
-        ("equals(Worker::DEPTH, 4)", True),
-        ("equals(Run::LIMIT, 5)", True),
-        ("compare(MAX, >, 999)", True),
-        ("compare(MAX, >, 1000)", False),
-        ("members(State, [Idle, Busy, Done])", True),
-        ("members(State, [Idle, Busy])", False),
-        ("calls(Worker::new, maybe)", None),
-        ("calls(Worker::new, lazily)", None),
-        ("calls(Worker::new, dead)", None),
-        ("calls(Worker::new, Pool::create)", True),
-        ("calls(Worker::new, missing)", False),
-        ("calls(Worker::get, hidden)", None),
-        ("calls(Worker::get, phantom)", False),
-        ("calls(Run::twice, Run::run)", True),
-        ("calls(Run::run, phantom)", None),  # it has no body
-        ("uses(Worker::new, Pool)", True),
-        ("uses(Worker::get, Phantom)", False),
-        ("imports(std::collections)", True),
-        ("imports(std)", True),
-        ("imports(std::collections::HashMap)", True),
-        ("imports(std::collections::BTreeMap)", True),
-        ("imports(crate::wire)", True),
-        ("imports(serde)", True),
-        ("imports(codec)", None),
-        ("imports(std::io)", None),  # the letters stand in `Duration`
-        ("imports(tokio)", False),
-        ("returns(Worker::get, self.size)", True),
-        ('returns(Worker::step, "self.wait()")', None),
-        ('returns(Worker::step, "self.wait().await")', True),
-        ('returns(Worker::new, "Self { size: 1, inner }")', None),  # `?` and a macro may return before
-        ("extends(Worker, Run)", None),  # for some types that it is made with
-        ("extends(Worker, Debug)", None),
-        ("extends(Worker, Phantom)", None),
-        ("parameter(Worker::new, inner, type=T)", True),
-        ("parameter(Worker::get, self)", True),
-        ("parameter(Worker::get, depth)", False),
-        ("result(Worker::get, usize)", True),
-        ("result(Worker::get, bool)", False),
-        ("field(Worker, size, type=usize)", True),
-        ("field(Worker, size, type=u8)", False),
-        ("field(State, at)", None),
+        (
+            True,
+            r"""
+            defines(Worker, type)                 defines(Worker::new, method)          defines(Worker.new, function)
+            defines(Worker.get, method)           defines(Worker.run, method)           defines(worker::Worker)
+            defines(crate::worker::Worker)        defines(Run.run, method)              defines(State.Busy)
+            defines(State, type)                  defines(Worker.size)                  defines(Id, type)
+            defines(MAX, constant)                defines(COUNTER, variable)            defines(tests.works, function)
+            defines(shout)                        defines(codec)                        equals(MAX, 1000)
+            equals(worker::MAX, 1000)             equals(HEX, 1000)                     equals(NAME, "a\tb")
+            equals(RAW, "a\"b")                   equals(LIST, [1, 2])                  members(LIST, [2, 1])
+            equals(TUPLE, [1, true])              equals(NEG, -1500)                    equals(SIZE, 10240)
+            equals(GREETING, hi)                  equals(Worker::DEPTH, 4)              equals(Run::LIMIT, 5)
+            compare(MAX, >, 999)                  members(State, [Idle, Busy, Done])
+            calls(Worker::new, Pool::create)      calls(Run::twice, Run::run)           uses(Worker::new, Pool)
+            imports(std::collections)             imports(std)
+            imports(std::collections::HashMap)    imports(std::collections::BTreeMap)   imports(crate::wire)
+            imports(serde)                        returns(Worker::get, self.size)
+            returns(Worker::step, "self.wait().await")
+            parameter(Worker::new, inner, type=T)                                       parameter(Worker::get, self)
+            result(Worker::get, usize)            field(Worker, size, type=usize)
+            """,
+        ),
+        (
+            False,
+            r"""
+            defines(Worker, function)             defines(Phantom)                      defines(Worker.missing)
+            equals(MAX, 1001)                     members(LIST, [2])                    compare(MAX, >, 1000)
+            members(State, [Idle, Busy])          calls(Worker::new, missing)           calls(Worker::get, phantom)
+            uses(Worker::get, Phantom)            imports(tokio)                        parameter(Worker::get, depth)
+            result(Worker::get, bool)             field(Worker, size, type=u8)
+            """,
+        ),
+        (
+            None,
+            r"""
+            defines(Worker.get, function)         defines(MAX, variable)                defines(COUNTER, constant)
+            defines(shout, function)              defines(TABLE)                        defines(GHOST)
+            defines(local)                        defines(HashMap)                      defines(State.get)
+            calls(Worker::new, maybe)             calls(Worker::new, lazily)            calls(Worker::new, dead)
+            calls(Worker::get, hidden)            calls(Run::run, phantom)              imports(codec)
+            imports(std::io)                      returns(Worker::step, "self.wait()")
+            returns(Worker::new, "Self { size: 1, inner }")                             extends(Worker, Run)
+            extends(Worker, Debug)                extends(Worker, Phantom)              field(State, at)
+            """,
+        ),
     ],
 )
-def test_rust(check: str, expected: bool | None) -> None:
+def test_rust(expected: bool | None, checks: str) -> None:
     """What is written is true, what is excluded is false, and the rest is undecided."""
-    assert held(check).holds is expected
+    assert_each(expected, checks, WORKER, "src/worker.rs")
 
 
 @pytest.mark.parametrize(
@@ -207,7 +160,7 @@ def test_rust(check: str, expected: bool | None) -> None:
 )
 def test_rust_values_that_stay_undecided(check: str, reason: str) -> None:
     """Bytes, durations, items under `cfg` and what macros make are not literals of that name."""
-    answer = held(check)
+    answer = held(check, WORKER, "src/worker.rs")
     assert (answer.holds, answer.reason) == (None, reason)
 
 
@@ -221,7 +174,7 @@ def test_rust_values_that_stay_undecided(check: str, reason: str) -> None:
 )
 def test_conditions_of_the_compiler_are_told(check: str, under: str) -> None:
     """What stands under `cfg` narrows, and says so."""
-    answer = held(check)
+    answer = held(check, WORKER, "src/worker.rs")
     assert (answer.holds, answer.under, answer.narrowed) == (True, (under,), True)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from judged_programs import assert_each, held
 
-from sluice.streams.judging.checks import Check, Held, Source, parse_check
-from sluice.streams.judging.verify import parse_code, verify_code
+from sluice.streams.judging.checks import Source
+from sluice.streams.judging.verify import parse_code
 
 STORE = """\
 // const ghost = 1; function phantom() {}
@@ -109,17 +110,6 @@ export function isA(x: unknown): x is A { return true; }
 let typed: number = 5;
 @Sealed() export class Marked { @Input() port: number = 1; level: number = 2; @Get() load() {} }
 """
-
-
-def held(check: str, text: str = STORE, path: str = "web/store.js") -> Held:
-    """What a check on a file comes to."""
-    parsed = parse_check(check)
-    assert isinstance(parsed, Check), parsed
-    source = Source(path, text, lines=parsed.lines)
-    code = parse_code(source)
-    assert code is not None
-    assert not code.problem
-    return verify_code(parsed, code, source)
 
 
 @pytest.mark.parametrize(("text", "path"), [(STORE, "a.jsx"), (STORE, "a.mjs"), (TYPES, "a.ts"), (TYPES, "a.tsx")])
@@ -258,13 +248,6 @@ def test_javascript(expected: bool | None, checks: str) -> None:
 def test_typescript(expected: bool | None, checks: str) -> None:
     """TypeScript's types, enumerations, overloads and defaults; what is only declared is not defined."""
     assert_each(expected, checks, TYPES, "web/shape.ts")
-
-
-def assert_each(expected: bool | None, checks: str, text: str, path: str) -> None:
-    """That each check of a table, two spaces apart, comes to what is expected."""
-    rows = [check.strip() for line in checks.splitlines() for check in line.split("  ") if check.strip()]
-    answers = {check: held(check, text, path).holds for check in rows}
-    assert answers == dict.fromkeys(rows, expected)
 
 
 METHODS = "class D { g() {} } class C extends D { g() {} f() { %s } }"

@@ -13,7 +13,7 @@ from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.ledger_statements import FORMAT, Adoption, write_adoption
 from sluice.codecs.notes import Signer
 from sluice.streams.policy.keys import Key
-from sluice.streams.policy.policy import DEFAULT_POLICY, CheckpointKeys, Policy, PolicyKeys, refusal
+from sluice.streams.policy.policy import DEFAULT_POLICY, CheckpointKeys, Policy, PolicyKeys, adoption_refusal
 from sluice.topology.engine.folds import Adjudicate, Bind, FrameAttestations
 
 T = 1_800_000_000_000
@@ -37,8 +37,8 @@ def adoption(signer: Signer | None, topic: str = "emissions", origin: str = "slu
 
 def test_where_the_policy_lists_no_key_whoever_writes_policies_adopts():
     """As whoever may write there may write a policy."""
-    assert refusal(adoption(None), DEFAULT_POLICY, T) == ""
-    assert refusal(adoption(STRANGER), DEFAULT_POLICY, T) == ""
+    assert adoption_refusal(adoption(None), DEFAULT_POLICY, T) == ""
+    assert adoption_refusal(adoption(STRANGER), DEFAULT_POLICY, T) == ""
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ def test_where_the_policy_lists_no_key_whoever_writes_policies_adopts():
 )
 def test_where_it_lists_keys_one_of_them_signs(event: Event, policy: Policy, got: str):
     """In its time, for this deployment."""
-    assert refusal(adoption(OPERATOR), with_key(), T) == ""
-    assert got in refusal(event, policy, T)
+    assert adoption_refusal(adoption(OPERATOR), with_key(), T) == ""
+    assert got in adoption_refusal(event, policy, T)
 
 
 def test_whoever_signs_policies_adopts():
@@ -64,9 +64,9 @@ def test_whoever_signs_policies_adopts():
     public = base64.b64encode(STRANGER.verifier.public_key).decode()
     policy = replace(with_key(), policies=PolicyKeys(keys={"policy-maker": [Key(public_key=public)]}))
 
-    assert refusal(adoption(STRANGER), policy, T) == ""
-    assert "a key of [policies.keys], got one that does not hold" in refusal(adoption(OPERATOR), policy, T)
-    assert "a key of [policies.keys], got none" in refusal(adoption(None), policy, T)
+    assert adoption_refusal(adoption(STRANGER), policy, T) == ""
+    assert "a key of [policies.keys], got one that does not hold" in adoption_refusal(adoption(OPERATOR), policy, T)
+    assert "a key of [policies.keys], got none" in adoption_refusal(adoption(None), policy, T)
 
 
 def test_a_signed_adoption_cannot_be_turned_to_a_later_topic():
@@ -74,7 +74,7 @@ def test_a_signed_adoption_cannot_be_turned_to_a_later_topic():
     event = adoption(OPERATOR)
     turned = replace(event, value=(event.value or b"").replace(NEW.encode(), b"C" * 22))
 
-    assert "does not hold" in refusal(turned, with_key(), T)
+    assert "does not hold" in adoption_refusal(turned, with_key(), T)
 
 
 FOLDS = [Adjudicate(), Bind(), FrameAttestations()]

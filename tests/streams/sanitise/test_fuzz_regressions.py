@@ -245,8 +245,7 @@ def test_a_sixth_quote_is_a_finding(monkeypatch):
 @given(st.sampled_from(grammar.KINDS[:3]), st.text(st.characters(codec="utf-8")))
 def test_a_seed_stands_for_its_text(kind, text):
     """What goes into a seed is what the target gets."""
-    payload = grammar.subject_of(grammar.seed(kind, text)).payload
-    assert payload == (text.encode() if kind == "octets" else text)
+    assert grammar.subject_of(grammar.seed(kind, text)).payload == (text.encode() if kind == "octets" else text)
 
 
 @given(st.lists(st.integers(min_value=0), max_size=200))

@@ -85,8 +85,7 @@ def test_taking_over_is_recording(first, second, third, most):
         patched.setattr(_trace, "LONG_NAME", 0)
         trace = recorded(first, Trace())
         trace.take_over(recorded(second, Trace()))
-        whole = recorded([*first, *second, *third], Trace())
-        assert recorded(third, trace).meta() == whole.meta()
+        assert recorded(third, trace).meta() == recorded([*first, *second, *third], Trace()).meta()
 
 
 @given(WORK)

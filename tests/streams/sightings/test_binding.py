@@ -19,7 +19,7 @@ from sluice.codecs.decode import decode_observation
 from sluice.codecs.errors import DoesNotHoldError, Fault
 from sluice.codecs.partition import PARTITIONERS
 from sluice.streams.adjudication.fold import event_for
-from sluice.streams.adjudication.state import cost
+from sluice.streams.adjudication.state import waiting_cost
 from sluice.streams.adjudication.versions import fold_version
 from sluice.streams.judging.checks import parse_check
 from sluice.streams.judging.claim_forms import checks_of
@@ -627,7 +627,7 @@ def test_an_id_that_everybody_cites_is_no_flood():
 @pytest.mark.parametrize(("record", "share"), [(seen_before, 4), (citation, 2)])
 def test_a_lane_holds_no_more_bytes_than_its_budget(record: Any, share: int):
     """Half for citations; of the other half a share for each listed observer, and one for all others."""
-    size = cost(msgspec.json.encode(record(name="n-10")[1]))
+    size = waiting_cost(msgspec.json.encode(record(name="n-10")[1]))
     lane = bounded(max_waiting_bytes=share * 10 * size)
 
     outputs = lane.block(T, [record(name=f"n-{number}") for number in range(10, 35)])

@@ -20,7 +20,7 @@ from commands import Done, run_each
 
 from sluice.codecs.errors import UsageError
 from sluice.topology.audit.divergences import Divergence
-from sluice.topology.audit.report import Report, Verdict
+from sluice.topology.audit.report import AuditVerdict, Report
 from sluice.topology.audit.report_page import page
 from sluice.topology.cli import main
 
@@ -297,7 +297,7 @@ def test_the_page_follows_light_and_dark(folder: Path, tmp_path: Path):
 def test_everything_on_the_page_is_escaped(folder: Path):
     """Wherever it comes from."""
     nasty: Any = "<b onload='x'>&\"\u202e\x1b"
-    verdict = Verdict(integrity="broken", completeness="broken", shown_until=None, why=nasty)
+    verdict = AuditVerdict(integrity="broken", completeness="broken", shown_until=None, why=nasty)
     found = Divergence(kind="policy", lane=0, place=nasty, expected=nasty, got=nasty, sentence=nasty)
     report = Report(
         where=nasty,

@@ -110,6 +110,13 @@ def checkpoints(
     return Checkpoints(signer, NAME, 0, tips or Tips(2), every, reader(lambda: values(log)), trust=trust, **options)
 
 
+def checkpointed(every: float = 0.001, log: Log | None = None, **options: Any) -> World:
+    """A world whose lane writes checkpoints; the options are those of `checkpoints`."""
+    world = World(log)
+    world.make(checkpoints=checkpoints(world.log, every, **options))
+    return world
+
+
 def demand_all_hold(log: Log) -> None:
     """The committed checkpoints chain and grow, and each is what the ledger was at that moment."""
     blocks, previous, size = log.blocks, NO_CHECKPOINT, 0
@@ -135,9 +142,7 @@ def _folded(outputs: Sequence[Output]) -> list[Output]:
 class TestWhenTheyCome:
     async def test_news_is_covered(self):
         """By an empty block at the time of the one before, and by a checkpoint in its transaction."""
-        world = World()
-        world.make(checkpoints=checkpoints(world.log))
-        async with world.running():
+        async with checkpointed().running() as world:
             await world.until(lambda: len(committed(world.log)) == 1)
             world.inputs.send("emissions", b"a")
             await world.until(lambda: len(committed(world.log)) == 2)
@@ -159,9 +164,7 @@ class TestWhenTheyCome:
         monkeypatch.setattr(checkpointing, "kept_for", kept_for)
         kept = Retentions(Settings(checkpoint_interval=0.001), ("admitted", "grounded", "verdicts"))
         following = asyncio.create_task(kept.follow())
-        world = World()
-        world.make(checkpoints=checkpoints(world.log, retentions=kept, outputs=("grounded", "verdicts", "admitted")))
-        async with world.running():
+        async with checkpointed(retentions=kept, outputs=("grounded", "verdicts", "admitted")).running() as world:
             await world.until(lambda: committed(world.log))
             await world.until(lambda: kept.of(["admitted"]) == [("admitted", 7)])
             world.inputs.send("emissions", b"a")
@@ -175,26 +178,20 @@ class TestWhenTheyCome:
     async def test_a_broker_that_does_not_say_it_holds_no_lane_up(self, monkeypatch: pytest.MonkeyPatch):
         """Its checkpoints record none."""
         monkeypatch.setattr(checkpointing, "FIRST_SECONDS", 0.01)
-        world = World()
-        world.make(checkpoints=checkpoints(world.log, retentions=Retentions(Settings(), ()), outputs=("admitted",)))
-        async with world.running():
+        async with checkpointed(retentions=Retentions(Settings(), ()), outputs=("admitted",)).running() as world:
             await world.until(lambda: committed(world.log))
 
         assert committed(world.log)[0].retentions == []
 
     async def test_an_idle_lane_writes_nothing(self):
         """A checkpoint is no news itself."""
-        world = World()
-        world.make(checkpoints=checkpoints(world.log))
-        async with world.running():
+        async with checkpointed().running() as world:
             await world.until(lambda: committed(world.log))
             await asyncio.sleep(0.05)
             assert len(world.log.records) == 2
 
         assert len(world.log.records) == 2
-        again = World(world.log, world.inputs)
-        again.make(checkpoints=checkpoints(world.log))
-        async with again.running():
+        async with World(world.log, world.inputs, checkpoints=checkpoints(world.log)).running() as again:
             await again.until(lambda: again.lane.status.phase == "running")
             await asyncio.sleep(0.02)
 
@@ -202,9 +199,7 @@ class TestWhenTheyCome:
 
     async def test_under_load_they_come_all_the_same(self):
         """A lane that always has something to do does not put them off."""
-        world = World()
-        world.make(checkpoints=checkpoints(world.log, 0.02))
-        async with world.running():
+        async with checkpointed(0.02).running() as world:
             for number in range(60):
                 world.inputs.send("emissions", b"%d" % number)
                 await world.until(lambda number=number: len(world.log.values) > number)
@@ -247,8 +242,7 @@ class TestWhenTheyCome:
 
     async def test_a_block_with_outputs_bears_none(self):
         """What a block writes no header names yet; the next empty one will do."""
-        world = World()
-        world.make(checkpoints=checkpoints(world.log))
+        world = checkpointed()
         fold = world.fold.fold
 
         def speaks_once(state: Any, block: Block) -> list[Output]:
@@ -265,8 +259,7 @@ class TestWhenTheyCome:
     async def test_a_gap_comes_first(self, monkeypatch: pytest.MonkeyPatch):
         """The block that bears a checkpoint holds nothing, so it must not pass over what retention has deleted."""
         monkeypatch.setattr(module, "SOON_SECONDS", 0.0)
-        world = World()
-        async with world.running():
+        async with World().running() as world:
             await world.until(lambda: world.log.records)
         world.inputs.logs["emissions"] += [b"lost", b"kept"]
         world.inputs.first["emissions"] = 1
@@ -291,9 +284,7 @@ class TestWhenTheyCome:
 class TestTheEnd:
     async def test_a_lane_that_ends_in_order_leaves_no_news(self):
         """A last checkpoint, however long the interval."""
-        world = World()
-        world.make(checkpoints=checkpoints(world.log, 3600))
-        async with world.running():
+        async with checkpointed(3600).running() as world:
             world.inputs.send("emissions", b"a")
             await world.until(lambda: world.log.values)
 
@@ -303,9 +294,7 @@ class TestTheEnd:
     async def test_it_is_dropped_rather_than_late(self, monkeypatch: pytest.MonkeyPatch):
         """A broker that does not answer keeps no lane from ending."""
         monkeypatch.setattr(lane_module, "LAST_SECONDS", 0.05)
-        world = World()
-        world.make(checkpoints=checkpoints(world.log, 3600))
-        async with world.running():
+        async with checkpointed(3600).running() as world:
             await world.until(lambda: world.log.records)
             world.ledger.gate.clear()
             world.lane.stop()
@@ -316,9 +305,7 @@ class TestTheEnd:
     @pytest.mark.parametrize("error", [FencedError("somebody else"), TooLargeError("checkpoints", 1, 9)])
     async def test_a_failure_at_the_end_is_no_failure_of_the_lane(self, error: Exception):
         """The next owner begins from the ledger, and covers what is not."""
-        world = World()
-        world.make(checkpoints=checkpoints(world.log, 3600))
-        async with world.running():
+        async with checkpointed(3600).running() as world:
             await world.until(lambda: world.log.records)
             world.ledger.fail_before.append(error)
 
@@ -326,9 +313,7 @@ class TestTheEnd:
 
     async def test_a_lane_that_leaves_in_a_rebalance_writes_none(self):
         """It may be somebody else's by now."""
-        world = World()
-        world.make(checkpoints=checkpoints(world.log, 3600))
-        async with world.running():
+        async with checkpointed(3600).running() as world:
             await world.until(lambda: world.log.records)
             world.lane.suspend()
 
@@ -427,9 +412,7 @@ async def test_whatever_happens_the_checkpoints_hold(steps: list[str], turns: li
 
 async def test_a_commit_that_failed_is_no_previous():
     """The next checkpoint names the last one that stands."""
-    world = World()
-    world.make(checkpoints=checkpoints(world.log))
-    async with world.running():
+    async with checkpointed().running() as world:
         await world.until(lambda: committed(world.log))
         world.ledger.fail_before += [KafkaConnectionError(), KafkaConnectionError(), KafkaConnectionError()]
         world.inputs.send("emissions", b"a")
@@ -443,9 +426,7 @@ async def test_a_commit_that_failed_is_no_previous():
 
 
 async def _run(log: Log, *sent: bytes) -> World:
-    world = World(log)
-    world.make(checkpoints=checkpoints(log))
-    async with world.running():
+    async with World(log, checkpoints=checkpoints(log)).running() as world:
         await world.until(lambda: committed(log))
         for value in sent:
             world.inputs.send("emissions", value)

@@ -21,9 +21,9 @@ from sluice.codecs import merkle
 from sluice.codecs.blocks import Output, leaf_data, read_statement, statement, statement_hash, unseal
 from sluice.codecs.errors import DoesNotHoldError
 from sluice.codecs.notes import Checkpoint, Head, Signer, leaf_of, parse_checkpoint, parse_note
-from sluice.topology.audit.proofs import Place, Proof, make_leaf, parse_proof, render, verify
+from sluice.topology.audit.proofs import BlockPlace, Proof, make_leaf, parse_proof, render, verify
 from sluice.topology.audit.proving import prove, prove_consistency
-from sluice.topology.engine.stored_topics import FolderLogs
+from sluice.topology.engine.export_files import FolderLogs
 
 KEYS = [SIGNER.verifier]
 
@@ -383,7 +383,7 @@ def proof_of(data: bytes, lane: CheckpointedLane, after: bytes) -> bytes:
             path=[],
             block=statement(blocks[2]).decode(),
             next=after.decode(),
-            log=Place(3, 4, [one.hex() for one in merkle.inclusion_proof(leaves, 3)]),
+            log=BlockPlace(3, 4, [one.hex() for one in merkle.inclusion_proof(leaves, 3)]),
             checkpoint=SIGNER.sign(signed.text()),
         )
     )

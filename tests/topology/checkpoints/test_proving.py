@@ -15,7 +15,7 @@ from sluice.codecs.errors import DoesNotHoldError, UsageError
 from sluice.codecs.notes import Checkpoint, Signer
 from sluice.topology.audit.proofs import ConsistencyProof, ConsistencyShown, Proof, RecordShown, verify
 from sluice.topology.audit.proving import prove, prove_consistency
-from sluice.topology.engine.stored_topics import FolderLogs, Stored, file_name, write_record
+from sluice.topology.engine.export_files import FolderLogs, Stored, file_name, framed
 
 
 @pytest.fixture(scope="module")
@@ -242,8 +242,7 @@ def rewritten(lane: CheckpointedLane, folder: Path, blocks: list[bytes]) -> Fold
     """An export of the lane with other blocks in its ledger."""
     lane.export(folder)
     with open(folder / file_name("ledger", lane.lane), "wb") as file:
-        for at, data in enumerate(blocks):
-            write_record(file, Stored(at, 0, None, data, []))
+        file.writelines(framed([Stored(at, 0, None, data, []) for at, data in enumerate(blocks)]))
     return FolderLogs(folder)
 
 

@@ -12,8 +12,7 @@ from click.testing import CliRunner
 
 from sluice.codecs import compiled_core as codecs
 from sluice.streams.adjudication import fold_layout as fold
-from sluice.topology.cli import main
-from sluice.topology.cli.version import version_line
+from sluice.topology.cli import main, version_line
 
 VERSION = metadata.version("sluice-verdicts")
 

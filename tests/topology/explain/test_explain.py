@@ -48,9 +48,9 @@ from sluice.streams.policy.policy import (
     Reviewers,
 )
 from sluice.topology.audit.explanation import Explanation
+from sluice.topology.engine.export_files import FolderLogs
 from sluice.topology.engine.folds import partitioner_of
 from sluice.topology.engine.replay import linked_blocks
-from sluice.topology.engine.stored_topics import FolderLogs
 
 CODE, GIT, GREP = "code.read", "git.log", "grep"
 EVIDENCE = [observation_after(S, CODE), observation_after(S, GIT)]

@@ -36,7 +36,7 @@ from sluice.streams.policy.policy import DEFAULT_POLICY, Floor, PerEffect, Polic
 from sluice.topology.audit import what_if as what_if_compare
 from sluice.topology.audit.what_if import Comparison, Decided, Row, what_if
 from sluice.topology.audit.what_if_view import COLUMNS, lines, report, write_csv
-from sluice.topology.engine.stored_topics import FolderLogs
+from sluice.topology.engine.export_files import FolderLogs
 
 CODE, GIT, GREP = "code.read", "git.log", "grep"
 EVIDENCE = [observation_after(S, CODE), observation_after(S, GIT)]

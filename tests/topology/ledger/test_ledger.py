@@ -16,7 +16,7 @@ from sluice.codecs.blocks import Output
 from sluice.codecs.ledger_statements import Claim, write_claim
 from sluice.codecs.partition import PARTITIONERS
 from sluice.topology.engine.folds import Adjudicate, Bind
-from sluice.topology.engine.ledger import KafkaLedger, ledger_of
+from sluice.topology.engine.ledger import KafkaLedger
 from sluice.topology.kafka.connect import open_consumer
 from sluice.topology.kafka.membership import Member
 from sluice.topology.kafka.transactions import BATCH_BYTES, Written
@@ -134,7 +134,7 @@ async def test_what_another_lane_reads_goes_where_its_key_belongs(settings: Sett
 
 async def test_every_fold_has_a_ledger_of_its_own(settings: Settings):
     """What one lane writes no other one takes for its past."""
-    adjudicate, bind = (ledger_of(settings, fold, 2) for fold in (Adjudicate(), Bind()))
+    adjudicate, bind = (KafkaLedger(settings, 2, fold.ledger, fold.name) for fold in (Adjudicate(), Bind()))
     await bind.open()
     try:
         await bind.write(b"of bind", [])
@@ -150,7 +150,9 @@ def test_no_two_ledgers_have_one_transactional_id(settings: Settings):
     """A lane would fence another one else. Workers of another application have the same ones: they fence each other."""
     renamed = replace(settings, app_id="other")
     names = {
-        ledger_of(one, fold, 2, "ID")._producer._id for fold in (Adjudicate(), Bind()) for one in (settings, renamed)
+        KafkaLedger(one, 2, fold.ledger, fold.name, "ID")._producer._id
+        for fold in (Adjudicate(), Bind())
+        for one in (settings, renamed)
     }
 
     assert names == {"sluice-ID-adjudicate-2", "sluice-ID-bind-2"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import json
 import os
 import tempfile
@@ -18,19 +17,18 @@ from search import examples
 
 from sluice.codecs.errors import DoesNotHoldError, UsageError
 from sluice.topology.engine import export_files
-from sluice.topology.engine.export_files import MANIFEST, Writing, read_batches
-from sluice.topology.engine.stored_topics import (
+from sluice.topology.engine.export_files import (
     AUDITED,
+    MANIFEST,
     Cut,
     FolderLogs,
     Range,
     Stored,
-    export,
+    Writing,
     file_name,
-    open_logs,
-    read_records,
-    write_record,
+    read_batches,
 )
+from sluice.topology.engine.stored_topics import export, open_logs
 from sluice.topology.settings.settings import Settings
 
 BLOBS = st.none() | st.binary(max_size=40)
@@ -70,18 +68,6 @@ class Memory:
 async def read(logs: FolderLogs, topic: str, lane: int, start: int | None = None) -> list[Stored]:
     """All records of a partition."""
     return [record async for record in logs.records(topic, lane, start)]
-
-
-@given(RECORDS)
-def test_what_is_written_is_read(records: list[Stored]):
-    """Every part of every record, in order."""
-    file = io.BytesIO()
-    file.name = "memory"
-    for record in records:
-        write_record(file, record)
-    file.seek(0)
-
-    assert list(read_records(file)) == records
 
 
 @given(RECORDS, st.integers(1, 60))

@@ -16,8 +16,8 @@ from scripted_lane import ToyFold
 from sluice.codecs.blocks import Event, Output, seal, unseal
 from sluice.codecs.errors import DoesNotHoldError, LaterVersionError
 from sluice.topology.engine.chain import BlockBuilder
+from sluice.topology.engine.export_files import FolderLogs
 from sluice.topology.engine.replay import FoldedBlock, Followed, Linked, Restored, beginning, blocks_of, follow, replay
-from sluice.topology.engine.stored_topics import FolderLogs
 
 Ledger = list[tuple[int, bytes]]
 

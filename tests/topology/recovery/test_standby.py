@@ -18,7 +18,7 @@ from sluice.topology.engine.app import create_app, supervised
 from sluice.topology.engine.chain import ChainHead
 from sluice.topology.engine.folds import Adjudicate, Bind
 from sluice.topology.engine.interfaces import Fold
-from sluice.topology.engine.ledger import ledger_of
+from sluice.topology.engine.ledger import KafkaLedger
 from sluice.topology.engine.replay import Restored
 from sluice.topology.engine.restore import Standby, Standbys, Start
 from sluice.topology.kafka.topics import create_topics
@@ -32,7 +32,7 @@ class Owner:
 
     def __init__(self, settings: Settings, fold: Fold | None = None) -> None:
         self.fold, self.settings = fold or Adjudicate(), settings
-        self.ledger, self.tip = ledger_of(settings, self.fold, 1), ChainHead()
+        self.ledger, self.tip = KafkaLedger(settings, 1, self.fold.ledger, self.fold.name), ChainHead()
         self.state: Any = self.fold.new(1, settings.partitions)
 
     async def close(self, outputs: str | None = None) -> None:

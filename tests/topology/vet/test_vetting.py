@@ -34,10 +34,10 @@ def instruments(repo: Path) -> Iterator[ObserverRegistry]:
         yield made
 
 
-def session(tmp_path: Path, repo: Path, *answers: str, every: bool = False, at: str = "") -> Source:
+def session(tmp_path: Path, repo: Path, *answers: str, at: str = "") -> Source:
     path = tmp_path / "session.jsonl"
     path.write_text(claude_session(repo, *answers, at=at))
-    return of_events(open_transcript(path), str(repo), conversation="s", every=every)
+    return of_events(open_transcript(path), str(repo), conversation="s")
 
 
 def at_hand(repo: Path, instruments: ObserverRegistry, policy=VETTING_POLICY) -> AtHand:
@@ -125,12 +125,10 @@ def test_a_session_from_a_clock_that_runs_ahead_settles(tmp_path: Path, repo: Pa
     assert [one.status for one in verdicts] == ["admitted", "contradicted", "unannotated"]
 
 
-def test_the_last_turn_is_vetted_or_all_of_them(tmp_path: Path, repo: Path, instruments: ObserverRegistry):
-    """Calls of earlier turns count in either case."""
+def test_the_last_turn_is_vetted(tmp_path: Path, repo: Path, instruments: ObserverRegistry):
+    """Calls of earlier turns count."""
     last = vetted(session(tmp_path, repo, FALSE, TRUE), repo, instruments, ONE)
-    every = vetted(session(tmp_path, repo, FALSE, TRUE, every=True), repo, instruments, ONE)
     assert [one.status for one in last] == ["admitted"]
-    assert [one.status for one in every] == ["contradicted", "admitted"]
 
 
 def test_a_plain_answer_is_looked_for_where_it_points(repo: Path, instruments: ObserverRegistry):

@@ -30,7 +30,7 @@ def test_clocks_that_agree_write_blocks() -> None:
     fence = fence_of(0, 0, 0)
 
     assert not fence.doubts(0, after(5 * DAY))
-    assert fence.judge(after(5 * DAY)) == (False, {}, 0)
+    assert fence.evaluate(after(5 * DAY)) == (False, {}, 0)
 
 
 @pytest.mark.parametrize("wrong", [DAY, -DAY, SKEW + 1, -SKEW - 1])
@@ -40,7 +40,7 @@ def test_a_worker_that_differs_from_most_brokers_is_wrong(brokers: int, wrong: i
     fence = fence_of(*[0] * brokers)
 
     assert fence.doubts(0, after(1000, wrong))
-    assert fence.judge(after(1000, wrong)) == (True, {}, wrong)
+    assert fence.evaluate(after(1000, wrong)) == (True, {}, wrong)
 
 
 @pytest.mark.parametrize("wrong", [SKEW, -SKEW, 0])
@@ -54,12 +54,12 @@ def test_one_broker_against_the_rest_and_the_worker_is_wrong(brokers: int) -> No
     fence = fence_of(*[0] * (brokers - 1), DAY)
 
     assert fence.doubts(brokers - 1, after(1000))
-    assert fence.judge(after(1000)) == (False, {brokers - 1: -DAY}, -DAY)
+    assert fence.evaluate(after(1000)) == (False, {brokers - 1: -DAY}, -DAY)
 
 
 def test_a_worker_that_agrees_with_one_wrong_broker_is_wrong() -> None:
     """A virtual machine's host may give both the same wrong time."""
-    assert fence_of(0, 0, DAY).judge(after(1000, DAY)).worker
+    assert fence_of(0, 0, DAY).evaluate(after(1000, DAY)).worker
 
 
 def test_a_slow_answer_is_no_wrong_clock() -> None:
@@ -75,17 +75,17 @@ def test_nothing_is_held_against_a_broker_that_told_nothing() -> None:
     fence = ClockFence(SKEW)
 
     assert not fence.doubts(0, after(0, DAY))
-    assert not fence.judge(after(0, DAY)).worker
+    assert not fence.evaluate(after(0, DAY)).worker
 
 
 def test_a_machine_that_slept_is_believed_once_brokers_were_heard_anew() -> None:
     """The monotonic clock stood still, so every prediction is behind."""
     fence = fence_of(0, 0)
-    assert fence.judge(after(1000, DAY)).worker
+    assert fence.evaluate(after(1000, DAY)).worker
 
     fence.add_times(BrokerTime(node, T + 1000 + DAY, 1000, 1000) for node in (0, 1))
 
-    assert not fence.judge(after(1000, DAY)).worker
+    assert not fence.evaluate(after(1000, DAY)).worker
 
 
 def test_a_policy_that_takes_no_skew_of_emitters_does_not_stop_every_worker() -> None:
@@ -106,7 +106,7 @@ def test_whoever_writes_is_within_max_skew_of_half_the_brokers(
     near = sum(abs(wall - by) <= SKEW - took for by in brokers)
     far = sum(abs(wall - by) > SKEW + took for by in brokers)
 
-    worker = fence.judge(after(elapsed, wall)).worker
+    worker = fence.evaluate(after(elapsed, wall)).worker
 
     assert not (worker and 2 * near >= len(brokers))
     assert worker or 2 * far <= len(brokers)

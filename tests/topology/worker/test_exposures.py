@@ -36,7 +36,7 @@ def test_each_exposure_is_one_line_and_told_once():
     exposures = Exposures()
     with capture_logs() as lines:
         for policy in (DEFAULT_POLICY, DEFAULT_POLICY, OTHER):
-            exposures.apply(policy)
+            exposures.log_once(policy)
 
     assert told(lines, DEFAULT_POLICY) == [f"the policy's {at} {why}" for at, why in DEFAULT_POLICY.exposures()]
     assert len(told(lines, OTHER)) == len(OTHER.exposures()) == len(DEFAULT_POLICY.exposures()) - 1
@@ -47,7 +47,7 @@ def test_a_key_that_counts_for_nothing_is_told():
     false = Key(public_key="AA" * 21 + "A=", signed_by="BA" * 21 + "A=", signature="A" * 86 + "==")
     policy = replace(DEFAULT_POLICY, reviewers=Reviewers(keys={"ann": [false]}))
     with capture_logs() as lines:
-        Exposures().apply(policy)
+        Exposures().log_once(policy)
 
     assert told(lines, policy)[0].startswith(
         "the policy's reviewers.keys.ann lists a key as signed by one that did not"
@@ -56,7 +56,7 @@ def test_a_key_that_counts_for_nothing_is_told():
 
 def test_the_strict_profile_has_none():
     with capture_logs() as lines:
-        Exposures().apply(load_policy(policy_text("strict"), "strict"))
+        Exposures().log_once(load_policy(policy_text("strict"), "strict"))
 
     assert lines == []
 

@@ -273,8 +273,7 @@ async def _nothing(*_: Any) -> dict[Any, Any]:
 
 async def _behind_retention(**options: Any) -> World:
     """A lane that has read one record, of an input from which retention has since deleted four more."""
-    world = World()
-    async with world.running():
+    async with World().running() as world:
         world.inputs.send("emissions", b"a")
         await world.until(lambda: world.log.values)
     world.inputs.logs["emissions"] += [b"lost"] * 4 + [b"kept"]
@@ -334,8 +333,7 @@ class SlowLedger(ToyLedger):
 
 
 async def _in_the_middle_of_a_restore() -> tuple[World, SlowLedger]:
-    world = World()
-    async with world.running():
+    async with World().running() as world:
         for value in (b"a", b"b", b"c"):
             world.inputs.send("emissions", value)
             await world.until(lambda value=value: value in world.log.values)
@@ -392,12 +390,10 @@ async def test_quix_1131_two_workers_share_a_volume(tmp_path: Path, monkeypatch:
     neither waits for a file.
     """
     monkeypatch.chdir(tmp_path)
-    older = World()
-    async with older.running():
+    async with World().running() as older:
         older.inputs.send("emissions", b"a")
         await older.until(lambda: older.log.values)
-        younger = World(older.log, older.inputs)
-        async with younger.running():
+        async with World(older.log, older.inputs).running() as younger:
             younger.inputs.send("emissions", b"b")
             await younger.until(lambda: len(younger.log.values) == 2)
             older.lane.offer(fetched("emissions", 1, [b"b"], epoch=1))

@@ -79,9 +79,7 @@ class TestBlocks:
 
     async def test_an_idle_lane_adds_no_latency(self):
         """A record that comes alone is not made to wait for company."""
-        world = World()
-        world.make(max_block_wait=600.0)
-        async with world.running():
+        async with World(max_block_wait=600.0).running() as world:
             await world.until(lambda: world.log.records)
             began = asyncio.get_running_loop().time()
             world.inputs.send("emissions", b"a")
@@ -91,9 +89,7 @@ class TestBlocks:
 
     async def test_a_block_waits_for_what_the_broker_is_known_to_hold(self):
         """Behind a backlog a block stays open for the next fetch, at most for max_block_wait."""
-        world = World()
-        world.make(max_block_wait=0.2)
-        async with world.running():
+        async with World(max_block_wait=0.2).running() as world:
             await world.until(lambda: world.log.records)
             world.lane.answered("emissions", 100, 1, 1, 0)
             world.inputs.send("emissions", b"a")
@@ -105,9 +101,7 @@ class TestBlocks:
 
     async def test_what_an_open_transaction_hides_lags_and_is_not_waited_for(self):
         """It counts as not read, by offsets and by time; a block is not kept open for what cannot come."""
-        world = World()
-        world.make(max_block_wait=600.0)
-        async with world.running():
+        async with World(max_block_wait=600.0).running() as world:
             await world.until(lambda: world.log.records)
             world.inputs.send("emissions", b"a")
             await world.until(lambda: world.log.values == [b"a"])
@@ -121,8 +115,7 @@ class TestBlocks:
 
     async def test_what_is_due_is_told_also_while_the_lane_is_away(self):
         """The oldest of its timers, of the clock or of the watermark, until a block has handled it."""
-        world = World()
-        async with world.running():
+        async with World().running() as world:
             await world.until(lambda: world.log.records)
             assert world.lane.status.due is None
             world.inputs.send("emissions", b"@1500000", b"~1200000")
@@ -157,8 +150,7 @@ class TestBlocks:
     async def test_a_block_holds_what_is_folded_in_a_tenth_of_a_second(self):
         """What folds slowly comes in smaller blocks; the same records, in order."""
         values = [b"%d" % number for number in range(100)]
-        world = World()
-        async with world.running():
+        async with World().running() as world:
             await world.until(lambda: world.log.records)
             world.lane._block_sizer.folded(4000, 40.0)
             world.inputs.send("emissions", *values)
@@ -204,9 +196,7 @@ class TestBlocks:
         """Not only the last one."""
         told = list[Committed]()
         meter: Any = SimpleNamespace(committed=lambda fold, lane, block: told.append(block), restored=lambda *_: None)
-        world = World()
-        world.make(meter=meter)
-        async with world.running():
+        async with World(meter=meter).running() as world:
             world.inputs.send("emissions", *[b"x"] * (2 * MAX_EVENTS))
             await world.until(lambda: len(world.log.records) == 3)
 
@@ -353,8 +343,7 @@ class TestRecovery:
 
     async def test_a_bug_in_the_fold_ends_the_lane_with_its_error(self):
         """An error that comes back without a block in between is not retried for ever."""
-        world = World()
-        async with world.running():
+        async with World().running() as world:
             await world.until(lambda: world.log.records)
         world.fold.broken = True
         world.make()
@@ -367,8 +356,7 @@ class TestRecovery:
 
     async def test_the_policy_of_the_ledger_wins(self):
         """A worker with another file goes on under the policy that the ledger holds, and says so."""
-        world = World()
-        async with world.running():
+        async with World().running() as world:
             await world.until(lambda: world.log.records)
         world.make(policy=b"{}")
         with capture_logs() as lines:
@@ -390,8 +378,7 @@ class TestLoudStops:
         return str(stopped.value)
 
     async def _two_blocks(self) -> World:
-        world = World()
-        async with world.running():
+        async with World().running() as world:
             world.inputs.send("emissions", b"a", b"b")
             await world.until(lambda: len(world.log.values) == 2)
         return world
@@ -489,8 +476,7 @@ class TestLoudStops:
 class TestInputs:
     async def test_what_retention_has_deleted_is_a_recorded_gap(self):
         """The next block says what was not read, and the offsets still follow upon one another."""
-        world = World()
-        async with world.running():
+        async with World().running() as world:
             world.inputs.send("emissions", b"a")
             await world.until(lambda: len(world.log.values) == 1)
         world.inputs.logs["emissions"] += [b"lost"] * 4 + [b"kept"]
@@ -525,8 +511,7 @@ class TestInputs:
 
     async def test_a_batch_that_was_put_aside_stands_in_a_block(self):
         """Its event is one of the input's; the next block goes on behind it."""
-        world = World()
-        async with world.running():
+        async with World().running() as world:
             await world.until(lambda: world.lane.status.phase == "running")
             aside = quarantine(0, 0, 5, 1, "checksum", b"raw")
             epoch = world.lane.intake.epoch
@@ -540,8 +525,7 @@ class TestInputs:
 
     async def test_a_gap_is_recorded_before_too_many_timers_are_settled(self):
         """Any block passes over what was lost, so the first one says so; records wait until the timers are settled."""
-        world = World()
-        async with world.running():
+        async with World().running() as world:
             world.inputs.send("emissions", *(b"@%d" % (world.now + 10) for _ in range(MAX_TIMERS + 1)))
             await world.until(lambda: len(world.log.values) == MAX_TIMERS + 1)
         height, world.now = len(world.log.records), world.now + 20
@@ -620,8 +604,7 @@ class TestInputs:
 class TestRebalance:
     async def test_a_rebalance_while_it_seeks_loses_no_position(self):
         """What the ledger says holds on resuming, also where the seek was under way when the rebalance began."""
-        world = World()
-        async with world.running():
+        async with World().running() as world:
             await world.until(lambda: world.lane.status.phase == "running")
             world.inputs.send("emissions", b"a", b"b")
             await world.until(lambda: world.log.values == [b"a", b"b"])
@@ -696,8 +679,7 @@ class TestRebalance:
             mine = world.lane
             mine.suspend()
             await world.until(lambda: mine.status.phase == "suspended")
-            other = World(world.log, world.inputs)
-            async with other.running():
+            async with World(world.log, world.inputs).running():
                 world.inputs.send("emissions", b"b")
                 await world.until(lambda: len(world.log.values) == 2)
             world.lane = world.inputs.lane = mine
@@ -740,9 +722,7 @@ class TestIdentity:
     """The first block names the ledger and its application; no other application writes it, unless renamed."""
 
     async def _begun(self) -> World:
-        world = World()
-        world.make(identity=identity())
-        async with world.running():
+        async with World(identity=identity()).running() as world:
             world.inputs.send("emissions", b"a")
             await world.until(lambda: world.log.values == [b"a"])
         return world
@@ -817,9 +797,7 @@ class TestClaims:
 
     async def test_it_claims_and_then_reads(self):
         """Each take-over has a claim of its own; blocks name the newest."""
-        world = World()
-        world.make(claimant=self._claimant())
-        async with world.running():
+        async with World(claimant=self._claimant()).running() as world:
             world.inputs.send("emissions", b"a")
             await world.until(lambda: world.log.values)
             world.ledger.fail_before.append(KafkaConnectionError("gone"))
@@ -838,17 +816,14 @@ class TestClaims:
         def nobody() -> Member:
             raise NotAMemberError("silent")
 
-        world = World()
-        world.make(claimant=self._claimant(member=nobody))
-        async with world.running():
+        async with World(claimant=self._claimant(member=nobody)).running() as world:
             await world.until(lambda: world.lane.status.phase == "waiting")
 
         assert (world.ledger.opened, world.log.records) == (0, [])
 
     async def test_a_member_that_was_replaced_writes_nothing(self):
         """It waits like one that was fenced, and claims again once the group has given it the lane."""
-        world = World()
-        world.make(claimant=self._claimant())
+        world = World(claimant=self._claimant())
         world.ledger.refused = True
         async with world.running():
             await world.until(lambda: world.lane.status.phase == "waiting")
@@ -860,9 +835,7 @@ class TestClaims:
 
     async def test_a_lane_that_was_claimed_elsewhere_meanwhile_is_claimed_anew_at_once(self):
         """It would be fenced with its next block, although the group has given it the lane again."""
-        world = World()
-        world.make(claimant=self._claimant())
-        async with world.running():
+        async with World(claimant=self._claimant()).running() as world:
             await suspended_behind_a_block(world)
             world.ledger.foreign_claims = 1
             world.lane.resume()
@@ -907,9 +880,7 @@ class TestClaims:
                 raise NotAMemberError("silent")
             return now[0]
 
-        world = World()
-        world.make(claimant=self._claimant(member=member))
-        async with world.running():
+        async with World(claimant=self._claimant(member=member)).running() as world:
             await suspended_behind_a_block(world)
             world.ledger.foreign_claims = 1
             now[0] = later
@@ -920,9 +891,7 @@ class TestClaims:
 
     async def test_a_lane_that_stays_claims_nothing_anew(self):
         """Its producer was not fenced: it still is the owner."""
-        world = World()
-        world.make(claimant=self._claimant())
-        async with world.running():
+        async with World(claimant=self._claimant()).running() as world:
             await suspended_behind_a_block(world)
             world.lane.resume()
             world.inputs.send("emissions", b"b")
@@ -936,8 +905,7 @@ class TestNeverBelow:
 
     async def _held(self, values: int) -> World:
         """A lane that has held a block for each of these values, and whose ledger has lost the last two."""
-        world = World()
-        async with world.running():
+        async with World().running() as world:
             for number in range(values):
                 world.inputs.send("emissions", b"%d" % number)
                 await world.until(lambda: len(world.log.values) == number + 1)  # noqa: B023
@@ -981,8 +949,7 @@ class TestNeverBelow:
     async def test_what_came_back_is_gone_on_from(self, monkeypatch: pytest.MonkeyPatch):
         """Each look reads only what came since the last one; to wait is to get on."""
         monkeypatch.setattr(restoring, "AGAIN_SECONDS", 0.02)
-        world = World()
-        async with world.running():
+        async with World().running() as world:
             world.inputs.send("emissions", b"a")
             await world.until(lambda: world.log.values)
         held, gone = world.lane.held, world.log.records.pop()
@@ -1039,8 +1006,7 @@ async def test_a_lane_waits_until_few_others_are_taken_over():
 
 async def test_an_input_that_is_never_read_to_its_end_lags_from_the_take_over_on():
     """A transaction may have been open there before the first answer: a series that is missing raises no alarm."""
-    world = World()
-    async with world.running():
+    async with World().running() as world:
         await world.until(lambda: world.lane.status.phase == "running")
         await world.until(lambda: set(world.lane.status.read_to) == set(INPUTS))
         world.lane.answered("emissions", 0, world.now + 9_000, 1, 0, 2)
@@ -1051,9 +1017,7 @@ async def test_a_take_over_that_takes_long_holds_up_no_other(monkeypatch: pytest
     """A lane that is restored from the beginning takes minutes; its turn counts for a second."""
     monkeypatch.setattr(lane_control, "LATE_SECONDS", 0.05)
     monkeypatch.setattr(lane, "LATE_SECONDS", 0.05)
-    world = World()
-    world.make(take_overs=taken(monotonic()))
-    async with world.running():
+    async with World(take_overs=taken(monotonic())).running() as world:
         await world.until(lambda: world.lane.status.phase == "running")
 
 

@@ -26,11 +26,11 @@ from sluice.topology.audit.what_if import Comparison, what_if
 from sluice.topology.client.auditing import replay
 from sluice.topology.engine import worker
 from sluice.topology.engine.chain import ChainHead
+from sluice.topology.engine.export_files import FolderLogs
 from sluice.topology.engine.folds import FOLDS, Adjudicate, Bind, folds
-from sluice.topology.engine.ledger import ledger_of
+from sluice.topology.engine.ledger import KafkaLedger
 from sluice.topology.engine.replay import Restored
 from sluice.topology.engine.restore import Standby, Start, restore
-from sluice.topology.engine.stored_topics import FolderLogs
 from sluice.topology.engine.worker import Worker, demand_ledgers
 from sluice.topology.kafka.local_broker import EmbeddedBroker
 from sluice.topology.kafka.topics import create_topics
@@ -277,7 +277,7 @@ async def settings(request: pytest.FixtureRequest) -> AsyncIterator[Settings]:
     with EmbeddedBroker() as broker:
         settings = Settings(broker=broker.address, delivery="at-least-once")
         await create_topics(settings)
-        ledger = ledger_of(settings, Adjudicate(), 1)
+        ledger = KafkaLedger(settings, 1)
         await ledger.open()
         tip = ChainHead()
         for fold in (fold_version(), LATER):
