@@ -17,14 +17,14 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 
 from ...codecs.records import Kind, Locator, LookedAt, Outcome
-from ...streams.judging.checks import Check, Held, Unknown
+from ...streams.judging.checks import Check, Held, Unknown, opposite
 from ...streams.judging.claim_forms import Derived
 from ...streams.judging.coverage import NOTHING_CONFIRMED, Confirmed, Coverage, Proposed, Scope, cover, excused
 from ...streams.judging.terms import Presence, Terms
 from ...streams.judging.verify import NEGATIVE, AssertionChecks, Judged, checks_of_assertion, judged
 
 
-class CannotLook(Exception):
+class ObservationUnavailable(Exception):
     """The substrate could not be read, or a bound was reached; the message is the reason, for a person."""
 
 
@@ -52,13 +52,13 @@ class Budget:
         """Seconds left; infinite where the time is not bounded.
 
         Raises:
-            CannotLook: none are.
+            ObservationUnavailable: none are.
         """
         if self._seconds is None:
             return math.inf
         left = self._end - time.monotonic()
         if left <= 0:
-            raise CannotLook(f"the look took longer than {self._seconds:.3g} s, {BOUND} of time")
+            raise ObservationUnavailable(f"the look took longer than {self._seconds:.3g} s, {BOUND} of time")
         return left
 
     @property
@@ -77,11 +77,11 @@ class Budget:
         """Counts bytes that were read, and looks at the clock. A bound once reached stays reached.
 
         Raises:
-            CannotLook: either bound is reached.
+            ObservationUnavailable: either bound is reached.
         """
         self.spent += size
         if self.spent > self.bytes:
-            raise CannotLook(f"more than {self.bytes} bytes would have to be read, {BOUND} `look_bytes`")
+            raise ObservationUnavailable(f"more than {self.bytes} bytes would have to be read, {BOUND} `look_bytes`")
         self.remaining()
 
 
@@ -102,7 +102,7 @@ class Ask(msgspec.Struct, frozen=True):
         emitted: when the emission says that it was made, in Unix milliseconds.
         question: the checks that are to be decided.
         said: the assertion's text as it stands: what the spans of an observation count in.
-        wants_region: the text that is looked at is wanted as well, for a judge of the operator's (judges.py).
+        wants_region: the text that is looked at is wanted as well, for a judge of the operator's (interface.py).
         proposed: who proposed checks, and whether these are said to say all of the text; None without a proposal.
     """
 
@@ -129,15 +129,15 @@ class Ask(msgspec.Struct, frozen=True):
         """A member of the locator that must be text; None where it is not given.
 
         Raises:
-            CannotLook: it is something else, or holds a NUL: no such place can be.
+            ObservationUnavailable: it is something else, or holds a NUL: no such place can be.
         """
         value = self.locator.get(name)
         if value is None:
             return None
         if not isinstance(value, str) or not value:
-            raise CannotLook(f"the locator's {name} is no text")
+            raise ObservationUnavailable(f"the locator's {name} is no text")
         if "\0" in value:
-            raise CannotLook(f"the locator's {name} holds a NUL")
+            raise ObservationUnavailable(f"the locator's {name} holds a NUL")
         return value
 
 
@@ -169,7 +169,7 @@ class Finding(msgspec.Struct, frozen=True):
         judged: what the checks came to; None where none was held against anything.
         looked_at: where it looked, as far as that may be told.
         region: the text that was looked at, where `Ask.wants_region`; it never leaves the process.
-        opinion: what another judge than the built-in checks says (judges.py).
+        opinion: what another judge than the built-in checks says (interface.py).
     """
 
     outcome: Outcome
@@ -259,6 +259,16 @@ def decides(substrate_class: str, check: Check | Unknown) -> bool:
     return of_channel == (substrate_class == "substrate.do.sse-count")
 
 
+def decided(substrate_class: str, check: Check | Unknown, verify: Callable[[Check], Held]) -> Held:
+    """What a check comes to in `substrate_class`, `not` included; `verify` decides a check of that class without it."""
+    if isinstance(check, Unknown):
+        return UNKNOWN
+    if not decides(substrate_class, check):
+        return OTHER
+    held = verify(check)
+    return opposite(held) if check.negated else held
+
+
 def is_negative(check: Check | Unknown) -> bool:
     """Whether a check says that something is not so."""
     return isinstance(check, Check) and (check.negated or check.name in NEGATIVE)
@@ -320,10 +330,10 @@ def answer(
         confirming: says what the look adds to the sentence.
 
     Raises:
-        CannotLook: a parser is not installed, or the assertion says nothing that could be looked for.
+        ObservationUnavailable: a parser is not installed, or the assertion says nothing that could be looked for.
     """
     if any(held.reason == "no-grammar" for held in helds):
-        raise CannotLook("the parser of this language is not installed")
+        raise ObservationUnavailable("the parser of this language is not installed")
     question = ask.question
     checks = question.checks
     asks = confirming if any(held.holds for held in helds) else None
@@ -338,7 +348,7 @@ def answer(
         if missing:
             found = found._replace(reason="path-missing")
         elif words is not None and not words.found and not words.missing:
-            raise CannotLook("the assertion says nothing that could be looked for")
+            raise ObservationUnavailable("the assertion says nothing that could be looked for")
     shown = words if question.is_sentence and not found.verified else None
     looked_at = None if where is None else where(found)
     reason = found.reason

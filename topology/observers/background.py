@@ -13,15 +13,15 @@ from concurrent.futures import CancelledError
 from typing import Any, Final, TypeVar
 
 from ..settings.process import end_what_is_left
-from .ask import Budget, CannotLook
+from .ask import Budget, ObservationUnavailable
 
 T = TypeVar("T")
 
 STOP_SECONDS: Final = 5.0
-"""How long the end of all connections may take: longer than a server's process gets to end (mcp_stdio.py)."""
+"""How long the end of all connections may take: longer than a server's process gets to end (mcp_session.py)."""
 
 
-class TooSlow(CannotLook):
+class TooSlow(ObservationUnavailable):
     """A substrate did not answer within the look's time."""
 
 
@@ -39,7 +39,6 @@ class Background:
 
         Raises:
             TooSlow: the budget's time is over.
-            CannotLook: everything was closed.
         """
         seconds = budget.remaining()
         future = asyncio.run_coroutine_threadsafe(_within(make, seconds), self._started())
@@ -49,7 +48,7 @@ class Background:
             future.cancel()
             raise TooSlow("the substrate did not answer in time") from None
         except CancelledError:
-            raise CannotLook("the observer is ending") from None
+            raise ObservationUnavailable("the observer is ending") from None
 
     def start(self, make: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Lets a coroutine run on its own."""
@@ -59,7 +58,7 @@ class Background:
         """Lets a coroutine that ends something run, for as long as an end may take."""
         try:
             asyncio.run_coroutine_threadsafe(make(), self._started()).result(STOP_SECONDS)
-        except (TimeoutError, CancelledError, CannotLook):
+        except (TimeoutError, CancelledError, ObservationUnavailable):
             pass  # `close` cancels what is left
 
     def close(self) -> None:
@@ -82,7 +81,7 @@ class Background:
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._closed:
-                raise CannotLook("the observer is ending")
+                raise ObservationUnavailable("the observer is ending")
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(target=self._loop.run_forever, name="sluice-reach", daemon=True)

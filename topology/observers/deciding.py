@@ -12,16 +12,18 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
+from ...codecs.json_text import is_array
 from ...streams.judging.checks import TABLE, Check, Held, Source, Unknown, opposite
 from ...streams.judging.coverage import Confirmed
 from ...streams.judging.facts import NOT_FOUND, NOT_WHOLE, flat, verify_only_in, verify_tree
 from ...streams.judging.prose_literals import SYMBOLIC
 from ...streams.judging.verify import Parser, symbol_kinds, verify_content
-from .ask import OTHER, UNKNOWN, Ask, Budget, CannotLook, Missing, dated, decides
+from .ask import OTHER, UNKNOWN, Ask, Budget, Missing, ObservationUnavailable, dated, decides
 from .file_contents import APART, Everything, File, text_of
 from .history import Changes
 from .nameable_files import is_copy
-from .trees import UNTRACKED, Place, Tree
+from .root_set import Site, View
+from .trees import UNTRACKED, Tree, TreePath
 
 LAST: Final = 10**9
 """A line behind the end of any file."""
@@ -54,7 +56,6 @@ class Located(NamedTuple):
         """What a check came to, undecided where the region does not hold what decides it.
 
         Args:
-            check: the check.
             held: what it came to; its `lines` and `path` are kept.
             path: the file or folder that the check speaks of; None for all files.
             file: in which it was decided; None where it was none, or several.
@@ -125,21 +126,23 @@ def lines_of(locator: dict[str, Any]) -> tuple[int, int] | None:
     `offset` is the first line and `limit` how many there are, as [S §4] names them.
 
     Raises:
-        CannotLook: it names lines that no file has, or names them twice.
+        ObservationUnavailable: it names lines that no file has, or names them twice.
     """
     value = locator.get("lines")
     if "offset" in locator or "limit" in locator:
         first, many = locator.get("offset", 1), locator.get("limit", LAST)
         if value is not None or type(first) is not int or type(many) is not int or first < 1 or many < 1:
-            raise CannotLook("the locator's offset and limit are not a first line and a number of lines, from 1")
+            raise ObservationUnavailable(
+                "the locator's offset and limit are not a first line and a number of lines, from 1"
+            )
         return first, first + many - 1
     if value is None:
         return None
     if isinstance(value, str):
         value = [int(one) if one.isascii() and one.isdigit() and len(one) < 10 else 0 for one in value.split("-")]
-    numbers: list[Any] = value if isinstance(value, list) else [value]
+    numbers: list[Any] = value if is_array(value) else [value]
     if len(numbers) not in (1, 2) or not all(type(one) is int for one in numbers) or not 1 <= numbers[0] <= numbers[-1]:
-        raise CannotLook("the locator's lines are not first and last, from 1")
+        raise ObservationUnavailable("the locator's lines are not first and last, from 1")
     return numbers[0], numbers[-1]
 
 
@@ -147,11 +150,11 @@ def context_of(ask: Ask) -> int:
     """How many lines around a matching one a search shows.
 
     Raises:
-        CannotLook: the locator's `context` is no such number.
+        ObservationUnavailable: the locator's `context` is no such number.
     """
     value = ask.locator.get("context", 0)
     if type(value) is not int or not 0 <= value <= MAX_CONTEXT:
-        raise CannotLook(f"the locator's context is not a number of lines from 0 to {MAX_CONTEXT}")
+        raise ObservationUnavailable(f"the locator's context is not a number of lines from 0 to {MAX_CONTEXT}")
     return value
 
 
@@ -167,16 +170,16 @@ class Where(NamedTuple):
         several: the files of that name, where the text names none more exactly; empty where it does not.
     """
 
-    default: Place | None
-    own: Mapping[int, Place]
+    default: TreePath | None
+    own: Mapping[int, TreePath]
     several: tuple[str, ...] = ()
 
-    def of(self, number: int) -> Place | None:
+    def of(self, number: int) -> TreePath | None:
         """The one file that a check is held against; None where it is all of them, or none."""
         return self.own.get(number, self.default)
 
     @property
-    def anchor(self) -> Place | None:
+    def anchor(self) -> TreePath | None:
         """The file whose bytes the observation names: that of the locator or text, else of the first check."""
         return self.default or next(iter(self.own.values()), None)
 
@@ -190,11 +193,11 @@ def locate(ask: Ask, tree: Tree) -> Where:
     """The places that the checks which this class decides, and the words, speak of.
 
     Raises:
-        CannotLook: one of them must not be looked at.
+        ObservationUnavailable: one of them must not be looked at.
     """
     path = ask.member("path")
     default = None if path is None else tree.locate(path, ask.budget)
-    own: dict[int, Place] = {}
+    own: dict[int, TreePath] = {}
     pathless = ask.question.is_sentence
     for number, check in enumerate(ask.question.checks):
         if not isinstance(check, Check) or not decides(ask.substrate_class, check):
@@ -216,15 +219,15 @@ def locate(ask: Ask, tree: Tree) -> Where:
     return Where(default, own)
 
 
-def _demand_tracked(place: Place) -> None:
+def _demand_tracked(place: TreePath) -> None:
     """Raises:
-    CannotLook: an untracked file is there: that it is there is all that may be told.
+    ObservationUnavailable: an untracked file is there: that it is there is all that may be told.
     """
     if place.state == "untracked":
-        raise CannotLook(UNTRACKED)
+        raise ObservationUnavailable(UNTRACKED)
 
 
-def _own(ask: Ask, tree: Tree, check: Check, path: str) -> Place:
+def _own(ask: Ask, tree: Tree, check: Check, path: str) -> TreePath:
     """The place that a check names. One that was read from the sentence may leave folders out, as people do."""
     place = tree.locate(path, ask.budget)
     if place.state != "missing" or ask.question.derived.declared or not TABLE[check.name].content:
@@ -233,30 +236,22 @@ def _own(ask: Ask, tree: Tree, check: Check, path: str) -> Place:
     return tree.locate(found[0], ask.budget) if len(found) == 1 else place
 
 
-def place_of(ask: Ask, tree: Tree) -> Place:
+def place_of(ask: Ask, tree: Tree) -> TreePath:
     """The one file that the locator names, or else the text, whether it names the folders or not.
 
     Raises:
-        CannotLook: neither names one file, or it must not be looked at.
+        ObservationUnavailable: neither names one file, or it must not be looked at.
     """
     path = ask.member("path")
     if path is not None:
         return tree.locate(path, ask.budget)
     if not ask.terms.places:
-        raise CannotLook(NO_PATH)
-    return one_of_name(tree, ask.terms.places[0], ask.budget)
-
-
-def one_of_name(tree: Tree, place: str, budget: Budget) -> Place:
-    """The one file of a name in any folder.
-
-    Raises:
-        CannotLook: several are called so, or it must not be looked at.
-    """
-    found = _of_name(tree, place, budget)
-    if len(found) > 1:
-        raise CannotLook(f"{len(found)} files are called {place}")
-    return tree.locate(found[0] if found else place, budget)
+        raise ObservationUnavailable(NO_PATH)
+    place = ask.terms.places[0]
+    paths = _of_name(tree, place, ask.budget)
+    if len(paths) > 1:
+        raise ObservationUnavailable(f"{len(paths)} files are called {place}")
+    return tree.locate(paths[0] if paths else place, ask.budget)
 
 
 def _of_name(tree: Tree, place: str, budget: Budget) -> list[str]:
@@ -281,23 +276,18 @@ class Deciding:
         digests: `sha256:` of each file that was read, by its path.
         exact: the annotation names the commit that is looked at, so that no time has passed since.
         region: what the annotation says was looked at.
-        changes: decides what changed since a commit or tree; None where nothing does.
     """
 
-    def __init__(self, ask: Ask, tree: Tree, where: Where, parser: Parser, *, exact: bool) -> None:
-        self._ask, self._tree, self.where, self._parser = ask, tree, where, parser
-        self.exact, self.region = exact, Located()
-        self.changes: Changes | None = None
+    def __init__(self, ask: Ask, site: Site, view: View, parser: Parser, where: Where) -> None:
+        self._ask, self._tree, self.where, self._parser = ask, view.tree, where, parser
+        self.exact, self.region = view.exact, Located()
+        self._changes = Changes(ask, site, view, parser)
         self.digests: dict[str, str] = {}
         self._files: dict[str, File] = {}
         self._all: Everything | None = None
 
     def bound(self, number: int) -> Held:
-        """What one check comes to by what the annotation says was looked at (located.py).
-
-        Raises:
-            CannotLook: what it speaks of could not be read.
-        """
+        """What one check comes to by what the annotation says was looked at."""
         return self.bind(number, self.held(number))
 
     def bind(self, number: int, held: Held) -> Held:
@@ -318,18 +308,14 @@ class Deciding:
         return held
 
     def held(self, number: int) -> Held:
-        """What one check comes to, `not` included.
-
-        Raises:
-            CannotLook: what it speaks of could not be read.
-        """
+        """What one check comes to, `not` included."""
         check = self._ask.question.checks[number]
         if isinstance(check, Unknown):
             return UNKNOWN
         if not decides(self._ask.substrate_class, check):
             return OTHER
         if check.name in ON_CHANGES:
-            return OTHER if self.changes is None else self.changes.held(check)
+            return self._changes.held(check)
         if check.name == "only_in":
             return self._of_all(check, self.only_in(check))
         place = self.where.of(number)
@@ -339,7 +325,7 @@ class Deciding:
             return self.in_file(check, place)
         return self.in_all(check) if self._ask.substrate_class == "substrate.grep" else OTHER
 
-    def in_tree(self, check: Check, place: Place) -> Held:
+    def in_tree(self, check: Check, place: TreePath) -> Held:
         """Whether the path is there, or is not.
 
         A path is read as the end of any path: while a file that ends so is in some folder, it stays undecided whether
@@ -359,31 +345,31 @@ class Deciding:
         """Whether a tracked file has this name, or this end of its path, in some folder."""
         try:
             return any(one.endswith(f"/{path}") for one in self._tree.paths(self._ask.budget))
-        except CannotLook:
+        except ObservationUnavailable:
             return True  # too many to be listed: nobody can tell
 
-    def in_file(self, check: Check, place: Place) -> Held:
+    def in_file(self, check: Check, place: TreePath) -> Held:
         """What a check on content comes to in one file."""
         if place.state == "missing":
             return Held(None, "path-missing", path=place.path)
         file = self.file(place)
         if file.is_pointer:
-            raise CannotLook(NOT_HERE)
+            raise ObservationUnavailable(NOT_HERE)
         source = file.source(place.path, check)
         if source is None:
-            raise CannotLook(BINARY)
+            raise ObservationUnavailable(BINARY)
         held = self._of_tree(verify_content(check, source, self._parser), place)
         self._ask.budget.remaining()
         return dated(self._ask, held, self._changed(held, place), exact=self.exact)
 
-    def _of_tree(self, held: Held, place: Place) -> Held:
+    def _of_tree(self, held: Held, place: TreePath) -> Held:
         commit = self._tree.commit
         return held._replace(path=place.path, commit=None if commit is None else commit.name)
 
-    def _changed(self, held: Held, place: Place) -> int | None:
+    def _changed(self, held: Held, place: TreePath) -> int | None:
         return None if held.holds is not False or self.exact else self.changed(place)
 
-    def changed(self, place: Place) -> int | None:
+    def changed(self, place: TreePath) -> int | None:
         """When a file last changed, in Unix milliseconds; None where nobody can tell."""
         return self._tree.changed(place.path, self._ask.since, self._ask.budget)
 
@@ -396,24 +382,26 @@ class Deciding:
         """Whether any of these holds by what is not committed."""
         return any(self._tree.is_own_edit(held.path, self._ask.budget) for held in places if held.holds)
 
-    def file(self, place: Place) -> File:
-        """The whole file at a place.
-
-        Raises:
-            CannotLook: it is a folder, or could not be read.
-        """
+    def file(self, place: TreePath) -> File:
+        """The whole file at a place."""
         known = self._files.get(place.path)
         if known is not None:
             return known
         if place.state != "file":
-            raise CannotLook(UNTRACKED if place.state == "untracked" else NO_FILE)
+            raise ObservationUnavailable(UNTRACKED if place.state == "untracked" else NO_FILE)
         try:
             found = self._tree.file(place, self._ask.budget)
         except Missing:
-            raise CannotLook("the file went away while it was looked at") from None
+            raise ObservationUnavailable("the file went away while it was looked at") from None
         self._files[place.path] = found
         self.digests[place.path] = found.digest
         return found
+
+    def named_text(self, lines: tuple[int, int] | None = None) -> str | None:
+        """The text of the one file that is named, or of some of its lines; None where there is none."""
+        place = self.where.default
+        text = None if place is None or place.state != "file" else text_of(self.file(place).part(lines))
+        return None if text is None else text.text
 
     def known(self, path: str) -> File | None:
         """A file that was read."""
@@ -435,7 +423,7 @@ class Deciding:
             several = self.where.several
             self._all = self._tree.everything(self._ask.budget, several or None)
             if not self._all.files:
-                raise CannotLook("no file was looked at")
+                raise ObservationUnavailable("no file was looked at")
         return self._all
 
     def in_all(self, check: Check) -> Held:
@@ -461,7 +449,7 @@ class Deciding:
             return None
         if check.name == "absent" and held.path is not None:
             # Where it stands now, it stood then, whatever became of the other files.
-            return self._changed(held, Place(held.path, "file"))
+            return self._changed(held, TreePath(held.path, "file"))
         return self.newest
 
     def _verified(self, check: Check, needle: str, *, name: bool = False) -> Iterator[Held]:
@@ -577,15 +565,7 @@ _NAME: Final = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*(
 
 
 class Confirming:
-    """What one look confirms.
-
-    Args:
-        ask: the question.
-        tree: that was looked at.
-        deciding: what was read.
-        parser: keeps what was parsed.
-        helds: what the checks came to.
-    """
+    """What one look confirms."""
 
     def __init__(self, ask: Ask, tree: Tree, deciding: Deciding, parser: Parser, helds: Sequence[Held]) -> None:
         self._ask, self._tree, self._deciding, self._parser, self._helds = ask, tree, deciding, parser, helds
@@ -625,7 +605,7 @@ class Confirming:
         parts = re.split(r"\.|::|#|->", name)
         try:
             everything = self._tree.everything(self._ask.budget)
-        except CannotLook:
+        except ObservationUnavailable:
             return False  # a bound is reached: nobody knows
         if not everything.whole or everything.may_hide(parts[-1]):
             return False

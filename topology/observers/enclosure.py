@@ -14,7 +14,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from .ask import Budget, CannotLook
+from .ask import Budget, ObservationUnavailable
 from .git import Git
 from .kept_looks import State, is_settled, state_from, state_of
 
@@ -58,14 +58,14 @@ class Enclosure:
             By what a later look can tell that it still holds; None where something was written just now.
 
         Raises:
-            CannotLook: it leads out, or cannot be told.
+            ObservationUnavailable: it leads out, or cannot be told.
         """
         before = kept_of(git)
         try:
             if not all(map(self.holds, _ways(git))):
-                raise CannotLook(LEADS_OUT)
+                raise ObservationUnavailable(LEADS_OUT)
         except OSError as error:
-            raise CannotLook(f"the repository cannot be read: {error.strerror}") from None
+            raise ObservationUnavailable(f"the repository cannot be read: {error.strerror}") from None
         settled = all(state is None or is_settled(state) for state in before)
         return before if settled and before == kept_of(git) else None
 
@@ -123,7 +123,7 @@ def _stores(objects: str, deepest: int) -> Iterator[str]:
         yield from _links(folder)
     for lender in borrowed(objects):
         if not deepest:
-            raise CannotLook(TOO_DEEP)
+            raise ObservationUnavailable(TOO_DEEP)
         yield from _stores(lender, deepest - 1)
 
 
@@ -131,12 +131,12 @@ def borrowed(objects: str) -> list[str]:
     """The folders that a folder of objects borrows from.
 
     Raises:
-        CannotLook: one is written in quotation marks, which only a path needs that hides something.
+        ObservationUnavailable: one is written in quotation marks, which only a path needs that hides something.
     """
     lines = _read(os.path.join(objects, "info", "alternates")).split(b"\n")
     named = [line for line in lines if line and not line.startswith(b"#")]
     if any(line.startswith(b'"') for line in named):
-        raise CannotLook(IN_QUOTES)
+        raise ObservationUnavailable(IN_QUOTES)
     return [os.path.join(objects, os.fsdecode(line)) for line in named]
 
 
@@ -148,53 +148,45 @@ def _hashed(objects: str) -> list[str]:
 
 
 def _links(folder: str) -> Iterator[str]:
-    """The symbolic links in a folder.
-
-    Raises:
-        CannotLook: something there is neither file, folder nor link: git would wait for a pipe for ever.
-    """
+    """The symbolic links in a folder."""
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.is_symlink():
                     yield entry.path
                 elif not entry.is_file() and not entry.is_dir():
-                    raise CannotLook(NO_FILE)
+                    raise ObservationUnavailable(NO_FILE)
     except (FileNotFoundError, NotADirectoryError):
         return
 
 
 def _demand_file(path: str) -> None:
     """Raises:
-    CannotLook: something else than a regular file stands there.
+    ObservationUnavailable: something else than a regular file stands there.
     """
     try:
         found = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return
     if not stat.S_ISREG(found.st_mode):
-        raise CannotLook(NO_FILE)
+        raise ObservationUnavailable(NO_FILE)
 
 
 def _read(path: str) -> bytes:
-    """The bytes of a regular file; none where there is no file.
-
-    Raises:
-        CannotLook: it is longer than any such file, or something that may never end.
-    """
+    """The bytes of a regular file; none where there is no file."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return b""
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise CannotLook(NO_FILE)
+            raise ObservationUnavailable(NO_FILE)
         with open(file, "rb", closefd=False) as opened:
             data = opened.read(_MOST + 1)
     finally:
         os.close(file)
     if len(data) > _MOST:
-        raise CannotLook(TOO_LONG)
+        raise ObservationUnavailable(TOO_LONG)
     return data
 
 
@@ -203,10 +195,10 @@ def _included(config: str, deepest: int) -> Iterator[str]:
     if not _INCLUDES.search(_read(config)):
         return
     if not deepest:
-        raise CannotLook(TOO_DEEP)
+        raise ObservationUnavailable(TOO_DEEP)
     for path in Git.includes(config, Budget(_SECONDS, _MOST)):
         if not path or path[0] in "~%":  # somebody's home, or where git is installed
-            raise CannotLook(LEADS_OUT)
+            raise ObservationUnavailable(LEADS_OUT)
         found = os.path.join(os.path.dirname(os.path.realpath(config)), path)
         yield found
         yield from _included(found, deepest - 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import re2
 
@@ -21,9 +21,9 @@ from .ask import (
     OTHER,
     UNKNOWN,
     Ask,
-    CannotLook,
     Finding,
     Missing,
+    ObservationUnavailable,
     answer,
     dated,
     decides,
@@ -48,32 +48,24 @@ from .deciding import (
     place_of,
 )
 from .file_contents import APART, File, Piece, text_of
-from .history import Changes
 from .root_set import Site, View
-from .trees import UNTRACKED, CommitTree, Place, Tree
+from .trees import UNTRACKED, CommitTree, Tree, TreePath
 
 
 def code_read(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
     """Holds the checks against the file that they, the locator or the text name.
 
-    Args:
-        ask: the question.
-        site: the repository or folder.
-        view: the files that may be looked at.
-        parser: keeps what was parsed.
-
     Raises:
-        CannotLook: no file is named, it must not or could not be read, or a bound is reached.
+        ObservationUnavailable: no file is named, it must not or could not be read, or a bound is reached.
     """
     tree, lines = view.tree, lines_of(ask.locator)
     where = locate(ask, tree)
     anchor = where.anchor
     if where.several:
-        raise CannotLook(f"{len(where.several)} files are called {ask.terms.places[0]}")
+        raise ObservationUnavailable(f"{len(where.several)} files are called {ask.terms.places[0]}")
     if anchor is None and not any(isinstance(one, Check) and one.name in ON_CHANGES for one in ask.question.checks):
-        raise CannotLook(NO_PATH)
-    deciding = Deciding(ask, tree, where, parser, exact=view.exact)
-    deciding.changes = Changes(ask, site, view, parser)
+        raise ObservationUnavailable(NO_PATH)
+    deciding = Deciding(ask, site, view, parser, where)
     piece = None if anchor is None else _piece(ask, deciding, tree, anchor, lines)
     seen = None
     if piece is not None and anchor is not None:
@@ -100,20 +92,20 @@ def code_read(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
     )
 
 
-def _piece(ask: Ask, deciding: Deciding, tree: Tree, anchor: Place, lines: tuple[int, int] | None) -> Piece | None:
+def _piece(ask: Ask, deciding: Deciding, tree: Tree, anchor: TreePath, lines: tuple[int, int] | None) -> Piece | None:
     """The region that the locator names; None where nothing is there to be read."""
     if anchor.state == "missing":
         return None
     if anchor.state != "file":
         if deciding.where.default is anchor and ask.question.is_sentence:
-            raise CannotLook(NO_FILE)
+            raise ObservationUnavailable(NO_FILE)
         return None
     if not ask.question.checks and lines is not None:
         return tree.part(anchor, lines, ask.budget)
     return deciding.file(anchor).part(lines)
 
 
-def _words(ask: Ask, place: Place | None, piece: Piece | None) -> Presence | None:
+def _words(ask: Ask, place: TreePath | None, piece: Piece | None) -> Presence | None:
     """The words of an assertion without checks that stand in the region."""
     if not ask.question.is_sentence or place is None or piece is None:
         return None
@@ -121,7 +113,7 @@ def _words(ask: Ask, place: Place | None, piece: Piece | None) -> Presence | Non
         return presence(ask.terms.terms, Content(place.path))
     text = text_of(piece)
     if text is None or File(piece.data).is_pointer:
-        raise CannotLook(BINARY if text is None else NOT_HERE)
+        raise ObservationUnavailable(BINARY if text is None else NOT_HERE)
     return presence(ask.terms.terms, Content(text.text))
 
 
@@ -130,14 +122,9 @@ def _region(ask: Ask, piece: Piece | None) -> str | None:
     return None if text is None else text.text
 
 
-def digest_of(data: bytes) -> str:
-    """The hash of some bytes, in hex."""
-    return hashlib.sha256(data).hexdigest()
-
-
 def digests_of(data: bytes) -> tuple[str, str]:
     """The hashes by which some bytes may be declared: their own, and that without the last line end."""
-    return digest_of(data), digest_of(data.removesuffix(b"\n"))
+    return hashlib.sha256(data).hexdigest(), hashlib.sha256(data.removesuffix(b"\n")).hexdigest()
 
 
 _DECLARED: Final = re.compile(r"mtime:(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z")
@@ -147,10 +134,10 @@ def fs_mtime(ask: Ask, site: Site, view: View) -> Finding:
     """Holds the modification time against those that the checks name.
 
     Raises:
-        CannotLook: no file is named, there is none to be seen, or it must not be looked at.
+        ObservationUnavailable: no file is named, there is none to be seen, or it must not be looked at.
     """
     if isinstance(view.tree, CommitTree):
-        raise CannotLook("git's objects have no modification times")
+        raise ObservationUnavailable("git's objects have no modification times")
     looking = _Times(ask, site, view.tree)
     own = {
         number: view.tree.locate(check.path or "", ask.budget)
@@ -161,7 +148,7 @@ def fs_mtime(ask: Ask, site: Site, view: View) -> Finding:
     if place is None or ask.member("path") is not None:
         place = place_of(ask, view.tree)
     if place.state in ("folder", "untracked"):
-        raise CannotLook(UNTRACKED if place.state == "untracked" else "the path names no regular file")
+        raise ObservationUnavailable(UNTRACKED if place.state == "untracked" else "the path names no regular file")
     time = looking.time(place)
     written = None if time is None else format_ns(time)
     if written is not None and _declares_another(ask, written):
@@ -194,11 +181,11 @@ class _Times:
         path = ask.member("path")
         self.region = Located(None if path is None else tree.locate(path, ask.budget).path)
 
-    def time(self, place: Place) -> int | None:
+    def time(self, place: TreePath) -> int | None:
         """In nanoseconds since 1970; None where no file stands.
 
         Raises:
-            CannotLook: no calendar has it.
+            ObservationUnavailable: no calendar has it.
         """
         if place.state != "file":
             return None
@@ -208,16 +195,16 @@ class _Times:
         except Missing:
             return None
         except OverflowError:
-            raise CannotLook("the modification time is one that no calendar has") from None
+            raise ObservationUnavailable("the modification time is one that no calendar has") from None
         return time
 
-    def held(self, number: int, place: Place | None) -> Held:
+    def held(self, number: int, place: TreePath | None) -> Held:
         """What one check comes to, `not` included."""
         check = self._ask.question.checks[number]
         if isinstance(check, Unknown):
             return UNKNOWN
         if place is not None and place.state == "untracked":
-            raise CannotLook(UNTRACKED)
+            raise ObservationUnavailable(UNTRACKED)
         if place is None or place.state == "folder":
             return OTHER
         time = self.time(place)
@@ -257,23 +244,31 @@ class Pattern(NamedTuple):
     matches: Match
     fixed: str
 
-    @classmethod
-    def of(cls, pattern: str, *, regex: bool) -> Pattern:
-        """Raises:
-        CannotLook: it is too long, or no expression that RE2 reads.
-        """
-        if len(pattern) > MAX_PATTERN:
-            raise CannotLook(f"the pattern is longer than {MAX_PATTERN} characters")
-        if not regex:
-            return cls(lambda line: pattern in line, pattern)
-        options = re2.Options()
-        options.log_errors = False
-        options.max_mem = 8 << 20
-        try:
-            compiled = re2.compile(pattern, options)
-        except (re2.error, UnicodeError):
-            raise CannotLook("the pattern is no regular expression that RE2 reads") from None
-        return cls(lambda line: compiled.search(line) is not None, "")
+
+def read_pattern(pattern: str, *, regex: bool) -> Pattern:
+    """Raises:
+    ObservationUnavailable: it is too long, or no expression that RE2 reads.
+    """
+    if len(pattern) > MAX_PATTERN:
+        raise ObservationUnavailable(f"the pattern is longer than {MAX_PATTERN} characters")
+    if not regex:
+
+        def is_fixed(line: str) -> bool:
+            return pattern in line
+
+        return Pattern(is_fixed, pattern)
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = 8 << 20
+    try:
+        compiled: Any = re2.compile(pattern, options)
+    except (re2.error, UnicodeError):
+        raise ObservationUnavailable("the pattern is no regular expression that RE2 reads") from None
+
+    def is_match(line: str) -> bool:
+        return compiled.search(line) is not None
+
+    return Pattern(is_match, "")
 
 
 class Lines(NamedTuple):
@@ -289,7 +284,7 @@ def search(ask: Ask, files: Files, pattern: Pattern, context: int = 0) -> list[L
     """The matching lines of these files, with so many around each, in their order.
 
     Raises:
-        CannotLook: more lines match than the bound allows.
+        ObservationUnavailable: more lines match than the bound allows.
     """
     found: list[Lines] = []
     count = 0
@@ -308,8 +303,6 @@ def matching(ask: Ask, path: str, piece: Piece, match: Match, context: int = 0, 
     """The matching lines of one piece; None where it is binary: noise holds no lines.
 
     Args:
-        ask: the question.
-        path: of the file.
         piece: what is searched.
         match: whether a line does.
         context: how many lines before and behind each are taken along.
@@ -352,7 +345,7 @@ def _may_match(file: File, fixed: str) -> bool:
 def _bound(ask: Ask, count: int) -> None:
     ask.budget.remaining()
     if count > ask.budget.matches:
-        raise CannotLook(f"more than {ask.budget.matches} lines match, {BOUND} `look_matches`")
+        raise ObservationUnavailable(f"more than {ask.budget.matches} lines match, {BOUND} `look_matches`")
 
 
 # ---------------------------------------------------------------- words
@@ -372,7 +365,6 @@ def words_in(ask: Ask, found: Sequence[Lines], *, named: bool) -> Presence:
     """Of the files with matching lines, what the one holds that holds the most of the words.
 
     Args:
-        ask: the question.
         found: the lines.
         named: the locator names the file; else its own name stands before its lines, as in what grep prints, and a path
             in the text may mean it.
@@ -435,15 +427,14 @@ def grep(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
     """Searches the region, and holds the checks against the files. Arguments are those of `code_read`.
 
     Raises:
-        CannotLook: the place or the pattern is impossible, or a bound is reached.
+        ObservationUnavailable: the place or the pattern is impossible, or a bound is reached.
     """
     tree, given, lines, context = view.tree, ask.member("pattern"), lines_of(ask.locator), context_of(ask)
-    regex = _is_true(ask.locator.get("regex"))
-    pattern = None if given is None else Pattern.of(given, regex=regex)
+    regex = str(ask.locator.get("regex")).lower() == "true"
+    pattern = None if given is None else read_pattern(given, regex=regex)
     if lines is not None and ask.member("path") is None:
-        raise CannotLook("lines of which file? The locator names no path")
-    deciding = Deciding(ask, tree, locate(ask, tree), parser, exact=view.exact)
-    deciding.changes = Changes(ask, site, view, parser)
+        raise ObservationUnavailable("lines of which file? The locator names no path")
+    deciding = Deciding(ask, site, view, parser, locate(ask, tree))
     region = _Region(ask, tree, deciding, lines)
     by_words = ask.question.is_sentence
     found = region.search(pattern, context) if pattern is not None or by_words else []
@@ -474,14 +465,10 @@ def grep(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
         commit=commit,
         scope=scope,
         where=lambda found: where_from(found, deciding.digests, site.name, commit, path),
-        region=region.text() if ask.wants_region else None,
+        region=deciding.named_text(lines) if ask.wants_region else None,
         own_edit=deciding.is_own_edit,
         confirming=Confirming(ask, tree, deciding, parser, helds),
     )
-
-
-def _is_true(value: object) -> bool:
-    return value is True or (isinstance(value, str) and value.lower() == "true")
 
 
 def _scope(deciding: Deciding, helds: Sequence[Held]) -> tuple[str | None, Scope]:
@@ -514,7 +501,7 @@ class _Region:
             files = self._files()
             return best_file(self._ask, files) if pattern is None else search(self._ask, files, pattern, context)
         if self._default.state == "folder" and self._ask.question.is_sentence:
-            raise CannotLook(NO_FILE)
+            raise ObservationUnavailable(NO_FILE)
         if self._default.state != "file":
             return []
         piece = self._deciding.file(self._default).part(self._lines)
@@ -522,7 +509,7 @@ class _Region:
         first = 1 if self._lines is None else self._lines[0]
         found = matching(self._ask, self._default.path, piece, match, context if pattern is not None else 0, first)
         if found is None:
-            raise CannotLook(BINARY)
+            raise ObservationUnavailable(BINARY)
         return [found]
 
     def _files(self) -> Files:
@@ -550,10 +537,3 @@ class _Region:
             if piece is not None and text is not None:
                 printed += [raw for raw, _ in lines_in(piece, text.text)]
         return b"".join(printed)
-
-    def text(self) -> str | None:
-        """The text of the one file that is named."""
-        if self._default is None or self._default.state != "file":
-            return None
-        text = text_of(self._deciding.file(self._default).part(self._lines))
-        return None if text is None else text.text

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from .ask import Budget, CannotLook
+from .ask import Budget, ObservationUnavailable
 
 _NOWHERE = "/nonexistent"
 _ENVIRONMENT = {
@@ -53,7 +53,7 @@ _COMPARES = "diff-tree"
 _REF = re.compile(r"(?!-)(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)))[^\x00-\x20\x7f~^:?*\[\\]{1,256}")
 
 
-class GitFailed(CannotLook):
+class GitFailed(ObservationUnavailable):
     """Git ended with a status that is not 0."""
 
     def __init__(self, command: str, status: int) -> None:
@@ -114,7 +114,7 @@ class Git:
             config: `name=value` for this process alone.
 
         Raises:
-            CannotLook: git cannot be run.
+            ObservationUnavailable: git cannot be run.
         """
         tree = self.root
         special = {} if self.common == self.own else {"GIT_COMMON_DIR": self.common}
@@ -136,7 +136,7 @@ class Git:
                 start_new_session=True,
             )
         except OSError as error:
-            raise CannotLook(f"git cannot be run: {error.strerror}") from None
+            raise ObservationUnavailable(f"git cannot be run: {error.strerror}") from None
 
     def stream(self, budget: Budget, command: str, *arguments: str, feed: Iterable[bytes] = ()) -> Iterator[bytes]:
         """Runs one plumbing command and yields its output in chunks.
@@ -146,9 +146,6 @@ class Git:
             command: a subcommand of git.
             arguments: as git gets them; what strangers wrote never stands where an option could.
             feed: what the command reads.
-
-        Raises:
-            CannotLook: a bound is reached, or git fails.
         """
         process = self.start(command, *arguments)
         try:
@@ -156,7 +153,7 @@ class Git:
             status = process.wait(budget.patience)
         except subprocess.TimeoutExpired:
             budget.remaining()
-            raise CannotLook("git does not end") from None
+            raise ObservationUnavailable("git does not end") from None
         finally:
             end_process(process)
         if status:
@@ -182,10 +179,10 @@ class Git:
         bring in commits that the operator never took in [S §4: a named reference].
 
         Raises:
-            CannotLook: it is no such name.
+            ObservationUnavailable: it is no such name.
         """
         if not _REF.fullmatch(ref):
-            raise CannotLook("the ref is no name that a ref can have")
+            raise ObservationUnavailable("the ref is no name that a ref can have")
         spellings = (ref,) if ref.startswith("refs/") else ()
         names = [*spellings, f"refs/tags/{ref}", f"refs/heads/{ref}", f"refs/remotes/{ref}"]
         names = [name for name in names if name.startswith(("refs/tags/", "refs/heads/", "refs/remotes/"))]
@@ -198,7 +195,7 @@ class Git:
         for name in names:
             if name in there:
                 return there[name]
-        raise CannotLook("there is no branch and no tag of that name")
+        raise ObservationUnavailable("there is no branch and no tag of that name")
 
     def ignores(self, path: str, budget: Budget) -> bool:
         """Whether the repository's own rules say that git is not to take a path in, or what would lie below it."""
@@ -215,43 +212,29 @@ class Git:
         Args:
             word: without a line break and a NUL.
             budget: bounds the time and the length of the list.
-
-        Raises:
-            CannotLook: a bound is reached, or git fails.
         """
         wanted = ("--files-with-matches", "--null", "--word-regexp", "--fixed-strings", "--no-textconv")
+        return self._texts(budget, "grep", *wanted, "--no-recurse-submodules", "-e", word, "--")
+
+    def _texts(self, budget: Budget, command: str, *arguments: str) -> list[str]:
+        """The texts that a command prints, a NUL behind each; none where git answers with no (status 1)."""
         try:
-            listed = self.run(budget, "grep", *wanted, "--no-recurse-submodules", "-e", word, "--")
+            return [os.fsdecode(text) for text in self.run(budget, command, *arguments).split(b"\0")[:-1]]
         except GitFailed as failure:
             if failure.status == 1:
                 return []
             raise
-        return [os.fsdecode(path) for path in listed.split(b"\0")[:-1]]
 
     @staticmethod
     def includes(config: str, budget: Budget) -> list[str]:
-        """The paths that a file of configuration includes, as they are written there.
-
-        Raises:
-            CannotLook: it is no such file, or a bound is reached.
-        """
+        """The paths that a file of configuration includes, as they are written there."""
         alone = Git("/", _NOWHERE, bare=True)
         wanted = (f"--file={config}", "--no-includes", "--null", "--get-regexp", r"^include(if\..+)?\.path$")
-        try:
-            found = alone.run(budget, "config", *wanted).split(b"\0")
-        except GitFailed as failure:
-            if failure.status == 1:
-                return []
-            raise
-        return [os.fsdecode(one.partition(b"\n")[2]) for one in found if one]
+        return [text.partition("\n")[2] for text in alone._texts(budget, "config", *wanted)]
 
     @staticmethod
     def work_tree_of(config: str, budget: Budget) -> str | None:
-        """The work tree that a file of configuration names, as it is written there; None where it names none.
-
-        Raises:
-            CannotLook: it is no such file, or a bound is reached.
-        """
+        """The work tree that a file of configuration names, as it is written there; None where it names none."""
         alone = Git("/", _NOWHERE, bare=True)
         return alone.ask(budget, "config", f"--file={config}", "--no-includes", "--get", "core.worktree")
 
@@ -319,7 +302,6 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-_OBJECT_CHUNK: Final = 1 << 16
 _IDLE: Final = 4
 """Processes that are kept while nobody asks; more looks at once start more, which end with them."""
 OBJECT_NAME: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -351,7 +333,7 @@ class Objects:
             budget: of the look: the bytes count.
 
         Raises:
-            CannotLook: a bound is reached, git fails, or the object is not what its name says.
+            ObservationUnavailable: a bound is reached, git fails, or the object is not what its name says.
         """
         assert _REVISION.fullmatch(revision), "what a stranger wrote is not asked of git"
         batch, kept = self._take()
@@ -380,7 +362,7 @@ class Objects:
             budget: of the look: the bytes count.
 
         Raises:
-            CannotLook: as for `read`; or one of them is not there.
+            ObservationUnavailable: as for `read`; or one of them is not there.
         """
         assert all(map(OBJECT_NAME.fullmatch, names)), "what a stranger wrote is not asked of git"
         buffer, wanted = bytearray(), 0
@@ -394,7 +376,7 @@ class Objects:
                     break
                 fields = bytes(buffer[:end]).split(b" ")
                 if len(fields) != 3 or not fields[2].isdigit():
-                    raise CannotLook("an object of this history is not in the repository")
+                    raise ObservationUnavailable("an object of this history is not in the repository")
                 size = int(fields[2])
                 if size > budget.bytes:
                     budget.spend(size)
@@ -432,14 +414,14 @@ class Objects:
 
 def demand_true(name: str, kind: str, data: bytes) -> None:
     """Raises:
-    CannotLook: the bytes of an object are not those that its name is the hash of.
+    ObservationUnavailable: the bytes of an object are not those that its name is the hash of.
     """
     make = hashlib.sha256 if len(name) == 64 else hashlib.sha1
     if make(b"%s %d\0" % (kind.encode(), len(data)) + data).hexdigest() != name:
-        raise CannotLook(f"the object {name} is not what its name says")
+        raise ObservationUnavailable(f"the object {name} is not what its name says")
 
 
-class _Ended(CannotLook):
+class _Ended(ObservationUnavailable):
     """The process is gone."""
 
 
@@ -478,8 +460,8 @@ class _Batch:
         patience = budget.patience
         if not self._poll.poll(None if patience is None else patience * 1000):
             budget.remaining()
-            raise CannotLook("git does not answer")
-        chunk = os.read(self._out, _OBJECT_CHUNK)
+            raise ObservationUnavailable("git does not answer")
+        chunk = os.read(self._out, _CHUNK)
         if not chunk:
             raise _Ended("git has ended")
         self._buffer += chunk

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
 
-from ...codecs.records import LookedAt
 from ...streams.judging.checks import Check, Held
 from ...streams.judging.facts import flat
 from ...streams.judging.terms import Content, Presence, presence
-from ...streams.judging.verify import Judged, Parser
-from .ask import BOUND, Ask, CannotLook, Finding, answer, where_from
+from ...streams.judging.verify import Parser
+from .ask import BOUND, Ask, Finding, ObservationUnavailable, answer, where_from
 from .deciding import ON_CHANGES, ON_TREES, Confirming, Deciding, Located, locate, named_path
 from .file_contents import APART
-from .history import ON_HISTORY, Changes, History
+from .history import ON_HISTORY, History
 from .repository import PREFIX, Change, Commit, read_commits
 from .root_set import Site, View
-from .trees import CommitTree, Place, Tree
+from .trees import CommitTree, Tree, TreePath
 
 _BETWEEN = flat(f"x{APART}x").strip("x")
 
 
 def words_of(ask: Ask, history: History, path: str | None) -> tuple[Presence, str | None]:
-    """The words that stand in one commit, and that commit; where no commit holds them all, those that stand anywhere.
-
-    Args:
-        ask: the question.
-        history: the commits.
-        path: that the locator or the text names.
-
-    Raises:
-        CannotLook: a bound is reached.
-    """
+    """The words in one commit, and that commit; where no commit holds them all, those that stand anywhere."""
     words = _Words(ask, history, path)
     commit = (ask.member("commit") or "").lower()
     declared = (ask.declared or "").lower()
@@ -90,16 +79,12 @@ class _Words:
         return Presence(found, tuple(text for text in texts if text not in everywhere)), None
 
     def _names(self) -> list[str]:
-        """Every commit, newest first; those that change the path, where one is named.
-
-        Raises:
-            CannotLook: there are more than the bound allows.
-        """
+        """Every commit, newest first; those that change the path, where one is named."""
         limit, tip = self.budget.commits, self.history.tip.name
         only = ["--full-history", tip, "--", self.path] if self.path else [tip, "--"]
         names = self.git.run(self.budget, "rev-list", f"--max-count={limit + 1}", *only).decode("ascii").split()
         if len(names) > limit:
-            raise CannotLook(f"more than {limit} commits would have to be searched, {BOUND} `look_commits`")
+            raise ObservationUnavailable(f"more than {limit} commits would have to be searched, {BOUND} `look_commits`")
         return names
 
     def _tags_at(self, name: str) -> list[str]:
@@ -146,31 +131,21 @@ def _at(path: str, place: str) -> bool:
     return path == place or path.endswith("/" + place)
 
 
-NO_REPOSITORY: Final = "the root is no git repository"
-
-
 def git_log(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
     """Looks into the history.
 
-    Args:
-        ask: the question.
-        site: the repository.
-        view: the tree of the tip, or of the commit that the locator names.
-        parser: keeps what was parsed.
-
     Raises:
-        CannotLook: the root is no repository, the place is impossible, or a bound is reached.
+        ObservationUnavailable: the root is no repository, the place is impossible, or a bound is reached.
     """
     tree, exact = view.tree, view.exact
     if site.repository is None or not isinstance(tree, CommitTree) or view.reference is None:
-        raise CannotLook(NO_REPOSITORY)
+        raise ObservationUnavailable("the root is no git repository")
     where = locate(ask, tree)
     history = History(ask, site.repository, site.denied, tree, view.reference, exact=exact)
     made_up = _made_up(ask, history)
     if made_up is not None:
         return made_up
-    deciding = Deciding(ask, tree, where, parser, exact=exact)
-    deciding.changes = Changes(ask, site, view, parser)
+    deciding = Deciding(ask, site, view, parser, where)
     deciding.region = Located(named_path(ask, where))
     standing = _standing(ask, site)
     helds = [_held(ask, deciding, history, standing, number) for number in range(len(ask.question.checks))]
@@ -180,6 +155,7 @@ def git_log(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
         words, said_by = words_of(ask, history, None if named is None else named.path)
     default = None if where.anchor is None else where.anchor.path
     seen = said_by or _seen(helds) or _left_by(history, where.anchor) or tree.tip.name
+    commit = tree.tip.name if exact else seen
     return answer(
         ask,
         helds,
@@ -187,10 +163,10 @@ def git_log(ask: Ask, site: Site, view: View, parser: Parser) -> Finding:
         words=words,
         missing=where.default is not None and where.default.state == "missing" and not words.whole,
         path=None if where.default is None else where.default.path,
-        commit=tree.tip.name if exact else seen,
-        region=_region(ask, deciding),
+        commit=commit,
+        region=deciding.named_text() if ask.wants_region else None,
         confirming=Confirming(ask, tree, deciding, parser, helds),
-        where=lambda found: _where(found, deciding, site.name, tree.tip.name if exact else seen, default),
+        where=lambda found: where_from(found, deciding.digests, site.name, commit, default),
     )
 
 
@@ -199,10 +175,6 @@ def _standing(ask: Ask, site: Site) -> Tree | None:
     if ask.member("ref") is not None or ask.member("commit") is not None:
         return None
     return site.work_tree(ask.budget)
-
-
-def _where(found: Judged, deciding: Deciding, root: str, commit: str, default: str | None) -> LookedAt:
-    return where_from(found, deciding.digests, root, commit, default)
 
 
 def _made_up(ask: Ask, history: History) -> Finding | None:
@@ -250,15 +222,6 @@ def _seen(helds: Sequence[Held]) -> str | None:
     return None
 
 
-def _region(ask: Ask, deciding: Deciding) -> str | None:
-    """The text of the one file that is named, where a judge wants it."""
-    place = deciding.where.default
-    if not ask.wants_region or place is None or place.state != "file":
-        return None
-    text = deciding.file(place).text
-    return None if text is None else text.text
-
-
-def _left_by(history: History, place: Place | None) -> str | None:
+def _left_by(history: History, place: TreePath | None) -> str | None:
     touch = None if place is None or place.state == "missing" else history.last(place.path)
     return None if touch is None else touch.commit

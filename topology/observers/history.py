@@ -24,12 +24,12 @@ from ...streams.judging.facts import (
     verify_since,
 )
 from ...streams.judging.verify import BARE, Judged, Parser, verify_content
-from .ask import OTHER, Ask, Budget, CannotLook, Finding, dated, is_negative
+from .ask import OTHER, Ask, Budget, Finding, ObservationUnavailable, dated, is_negative
 from .file_contents import Everything, File
 from .listings import FILE, Denied
 from .repository import PREFIX, Change, Commit, Repository, Touch, read_commits
 from .root_set import Site, View
-from .trees import CommitTree, Place, Tree, changed_by
+from .trees import CommitTree, Tree, TreePath, changed_by
 
 _PATH: Final = re.compile(r"(?!\.\.?/)[\w@+-][\w@+./-]*")
 """What may be a path; anything else is a text."""
@@ -38,25 +38,14 @@ DEFINED: Final = frozenset(("function", "type", "space", "value"))
 
 
 class Changes:
-    """What changed until one tree.
-
-    Args:
-        ask: the question.
-        site: the repository.
-        view: what is looked at.
-        parser: keeps what was parsed.
-    """
+    """What changed until one tree."""
 
     def __init__(self, ask: Ask, site: Site, view: View, parser: Parser) -> None:
         self._budget, self._site, self._tree, self._parser = ask.budget, site, view.tree, parser
         self._head = view.tree.commit
 
     def held(self, check: Check) -> Held:
-        """What one of them comes to, `not` included.
-
-        Raises:
-            CannotLook: a bound is reached.
-        """
+        """What one of them comes to, `not` included."""
         repository = self._site.repository
         facts = None if repository is None else self._facts(check, repository)
         held = verify_since(check, facts)
@@ -130,11 +119,7 @@ class Changes:
         return frozenset(path.decode("utf-8", "replace") for path in listed.split(b"\0") if path)
 
     def _standings(self, what: str, path: str | None, before: CommitTree) -> list[Standing]:
-        """Where a file, a definition or a text stands before and after: in the file of a path, or in every one.
-
-        Raises:
-            CannotLook: it is a path that is closed, or a bound is reached.
-        """
+        """Where a file, a definition or a text stands before and after: in the file of a path, or in every one."""
         trees: tuple[Tree, ...] = (before, self._tree)
         if path is None and _PATH.fullmatch(what):
             there = [tree.locate(what, self._budget).state != "missing" for tree in trees]
@@ -168,14 +153,8 @@ class Changes:
 def standing(quote: str, path: str | None, tree: Tree, budget: Budget) -> Standing:
     """Where a text stands in one file of a tree, or in every file.
 
-    Args:
-        quote: of a check.
-        path: of the file; None for all.
-        tree: which one.
-        budget: of the look.
-
     Raises:
-        CannotLook: the path is closed, or a bound is reached.
+        ObservationUnavailable: the path is closed, or a bound is reached.
     """
     if path is not None:
         place = tree.locate(path, budget)
@@ -210,8 +189,6 @@ class History:
     """The commits that one tip reaches.
 
     Args:
-        ask: the question.
-        repository: theirs.
         denied: the names that are never looked at.
         tree: of the newest commit that the checks speak of.
         reference: the one that `ref` names: what an annotation declares has to be reached from there.
@@ -227,7 +204,7 @@ class History:
         self.budget, self._denied = ask.budget, denied
         self._facts: dict[str, CommitFacts] = {}
 
-    def held(self, check: Check, place: Place | None) -> Held:
+    def held(self, check: Check, place: TreePath | None) -> Held:
         """What a check on git's records comes to, `not` included.
 
         Args:
@@ -272,9 +249,6 @@ class History:
     def said(self, check: Check) -> Held:
         """Whether a quote stands in a commit's message: of the one that the annotation names, else of the newest one
         that has it.
-
-        Raises:
-            CannotLook: a bound is reached.
         """
         if check.named:
             return OTHER  # a message has no lines and no names of its own
@@ -300,13 +274,11 @@ class History:
             commit.name, name.strip(), email.rstrip(">"), commit.authored, commit.committed, commit.message
         )
         if changes and not self.is_end(commit.name):
-            facts = self._with_changes(facts, self.repository.changes_of(commit, self.budget))
+            files = self.repository.changes_of(commit, self.budget)
+            paths = (path for change in files for path in change.paths if not self._denied.holds(path))
+            facts = facts._replace(changed=tuple(dict.fromkeys(paths)))
         self._facts[commit.name] = facts
         return facts
-
-    def _with_changes(self, facts: CommitFacts, found: Iterable[Change]) -> CommitFacts:
-        paths = (path for change in found for path in change.paths if not self._denied.holds(path))
-        return facts._replace(changed=tuple(dict.fromkeys(paths)))
 
     def is_closed(self, change: Change) -> bool:
         """Whether a change is in a file that is never looked at."""
@@ -335,14 +307,14 @@ class History:
         """The commits that each prefix names; the first prefix that none begins with, where there is one.
 
         Raises:
-            CannotLook: none does, and it may lie behind the end of a shallow history.
+            ObservationUnavailable: none does, and it may lie behind the end of a shallow history.
         """
         found: list[list[str]] = []
         for prefix in prefixes:
             reached = self.repository.reached(prefix, self._reference.name, self.budget)
             if not reached:
                 if self.repository.shallow():
-                    raise CannotLook("the repository is shallow: the commit may lie behind its end")
+                    raise ObservationUnavailable("the repository is shallow: the commit may lie behind its end")
                 return prefix
             found.append(reached)
         return found

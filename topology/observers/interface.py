@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeVar, cast, get_args, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar, cast, get_args, runtime_checkable
 
 import msgspec
 
 from ...codecs.errors import UsageError
 from ...codecs.records import Locator
 from ...streams.judging.checks import TABLE, Check, Held, Source, Unknown
-from ...streams.judging.coverage import Coverage, cover
+from ...streams.judging.coverage import cover
 from ...streams.judging.terms import Presence, presence
 from ...streams.judging.verify import BARE, verify_content
 from ..settings.late_logs import late_logger
 from ..settings.settings import Settings
-from .ask import OTHER, UNKNOWN, Ask, Budget, CannotLook, Finding, Opinion, answer
+from .ask import OTHER, UNKNOWN, Ask, Budget, Finding, ObservationUnavailable, Opinion, answer
 from .kept_looks import Kept, Memory, Rest
 from .operator_list import JudgeEntry
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 GROUP: Final = "sluice.observers"
 T = TypeVar("T")
@@ -32,14 +29,14 @@ class Observer(Protocol):
     """What looks at one class of substrate. Called from several threads at once.
 
     One that takes longer than `ask.budget` holds up the looks of its own class only; one that raises anything but
-    `CannotLook` has its look answered with `unavailable`.
+    `ObservationUnavailable` has its look answered with `unavailable`.
     """
 
     def admit(self, locator: Locator) -> Locator:
         """The members of a locator that an observation may repeat; asked before anything else, for every annotation.
 
         Raises:
-            CannotLook: the place is not on the operator's list.
+            ObservationUnavailable: the place is not on the operator's list.
         """
         ...
 
@@ -50,7 +47,7 @@ class Observer(Protocol):
         What was seen, or a credential, is never put into it: what the checks came to, an id, a reason.
 
         Raises:
-            CannotLook: the substrate could not be read, or a bound was reached.
+            ObservationUnavailable: the substrate could not be read, or a bound was reached.
         """
         ...
 
@@ -78,29 +75,8 @@ def words_in(ask: Ask, text: str) -> Presence:
     return presence(ask.terms.terms, text)
 
 
-def own_observers(
-    own: Mapping[str, str], settings: Settings, found: Iterable[EntryPoint] | None = None
-) -> dict[str, Observer]:
-    """The operator's own observers by class.
-
-    Args:
-        own: entry points' names by class (operator_list.py).
-        settings: what the observers are made with.
-        found: the entry points to choose from; by default those installed.
-
-    Raises:
-        UsageError: no such entry point is installed, it is ambiguous, or what it gives is no observer.
-    """
-    return {
-        name: load_one(GROUP, point, f"the observer {point} for {name}", Observer, settings, found)
-        for name, point in own.items()
-    }
-
-
-def load_one(
-    group: str, name: str, what: str, kind: type[T], settings: Settings, found: Iterable[EntryPoint] | None = None
-) -> T:
-    """What the one entry point of a name makes.
+def load_one(group: str, name: str, what: str, kind: type[T], settings: Settings) -> T:
+    """What the one installed entry point of a name makes with the settings.
 
     Args:
         group: of entry points.
@@ -108,14 +84,13 @@ def load_one(
         what: is loaded, for errors.
         kind: the protocol that it has to follow.
         settings: what it is made with.
-        found: the entry points to choose from; by default those installed.
 
     Raises:
         UsageError: none of that name is installed, it is ambiguous, or what it gives is something else.
     """
     from importlib.metadata import entry_points
 
-    points = list(entry_points(group=group) if found is None else found)
+    points = list(entry_points(group=group))
     named = [point for point in points if point.name == name]
     if len(named) != 1:
         installed = ", ".join(sorted({point.name for point in points})) or "none"
@@ -180,22 +155,15 @@ class Judges:
         listed: their entries, by name.
         settings: what they are made with.
         seconds: for which a verdict on the same texts holds.
-        found: the entry points to choose from; by default those installed.
 
     Raises:
         UsageError: no such entry point is installed, it is ambiguous, or what it gives is no judge.
     """
 
-    def __init__(
-        self,
-        listed: Mapping[str, JudgeEntry],
-        settings: Settings,
-        seconds: float,
-        found: Iterable[EntryPoint] | None = None,
-    ) -> None:
+    def __init__(self, listed: Mapping[str, JudgeEntry], settings: Settings, seconds: float) -> None:
         self._listed = listed
         self._judges: dict[str, Judge] = {
-            name: load_one(JUDGE_GROUP, one.entry_point, f"the judge {name}", Judge, settings, found)
+            name: load_one(JUDGE_GROUP, one.entry_point, f"the judge {name}", Judge, settings)
             for name, one in listed.items()
         }
         self._memory: Memory[Verdict] = Memory(seconds)
@@ -223,7 +191,8 @@ class Judges:
         opinion = Opinion(name, tuple(sorted(verdict.verified)), float(verdict.score), None)
         if checks:
             path = None if seen.looked_at is None else seen.looked_at.path
-            opinion = opinion._replace(coverage=_covered(ask, path))
+            covered = cover(ask.said, ask.question.checks, path=path, proposal=ask.proposed)
+            opinion = opinion._replace(coverage=covered)
         return Finding(verdict.outcome, seen.seen, at=seen.at, looked_at=seen.looked_at, opinion=opinion)
 
     def _asked(self, name: str, ask: Ask, region: str, checks: list[str]) -> Verdict:
@@ -233,7 +202,7 @@ class Judges:
             return kept.value
         try:
             self._rest.check(name)
-        except CannotLook as resting:
+        except ObservationUnavailable as resting:
             raise JudgeFailed(str(resting)) from None
         began = self._memory.now()
         try:
@@ -260,10 +229,6 @@ class Judges:
                 log.error("a judge did not close", error=type(error).__name__)
 
 
-def _covered(ask: Ask, path: str | None) -> Coverage:
-    return cover(ask.said, ask.question.checks, path=path, proposal=ask.proposed)
-
-
 def checked(verdict: Any, count: int) -> Verdict:
     """The verdict, if it is one.
 
@@ -276,7 +241,7 @@ def checked(verdict: Any, count: int) -> Verdict:
     """
     if not isinstance(verdict, Verdict):
         raise JudgeFailed("the judge gives no verdict")
-    verified, outcome, score = verdict
+    verified, outcome, score = verdict.verified, verdict.outcome, cast(Any, verdict.score)
     if outcome not in get_args(JudgedOutcome):
         raise JudgeFailed("the judge gives no outcome that one can have")
     if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1 or math.isnan(score):
@@ -314,18 +279,17 @@ __all__ = [
     "JUDGE_GROUP",
     "Ask",
     "Budget",
-    "CannotLook",
     "Finding",
     "Held",
     "Judge",
     "JudgeFailed",
     "Judges",
+    "ObservationUnavailable",
     "Observer",
     "Verdict",
     "answer",
     "checked",
     "in_text",
-    "own_observers",
     "verdict_of",
     "words_in",
 ]

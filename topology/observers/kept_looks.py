@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from .ask import CannotLook
+from .ask import ObservationUnavailable
 
 State = tuple[int, int, int, int, int]
 """Modification and change time in nanoseconds, size, number, device."""
@@ -56,59 +56,6 @@ class Kept(NamedTuple, Generic[T]):
     value: T
 
 
-class Memory(Generic[T]):
-    """The newest states by place, for `seconds` each.
-
-    Invariant: at most `MAX_KEPT` states and `MAX_BYTES` bytes; the one that was not asked for longest goes first.
-    """
-
-    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self.seconds = seconds
-        self._clock = clock
-        self._kept: OrderedDict[Hashable, tuple[float, int, Kept[T]]] = OrderedDict()
-        self._bytes = 0
-        self._lock = threading.Lock()
-
-    def now(self) -> float:
-        """The time on this memory's clock."""
-        return self._clock()
-
-    def recall(self, place: Hashable) -> Kept[T] | None:
-        """The state, unless it is older than `seconds`."""
-        with self._lock:
-            found = self._kept.get(place)
-            if found is None:
-                return None
-            if self._clock() - found[0] > self.seconds:
-                self._drop(place)
-                return None
-            self._kept.move_to_end(place)
-            return found[2]
-
-    def keep(self, place: Hashable, began: float, size: int, kept: Kept[T]) -> None:
-        """Keeps a state, in place of an older one.
-
-        Args:
-            place: what it is asked for by.
-            began: when it was looked for, on this memory's clock.
-            size: bytes that it holds.
-            kept: the state.
-        """
-        with self._lock:
-            self._drop(place)
-            if size > MAX_BYTES // 4:
-                return
-            self._kept[place] = began, size, kept
-            self._bytes += size
-            while len(self._kept) > MAX_KEPT or self._bytes > MAX_BYTES:
-                self._drop(next(iter(self._kept)))
-
-    def _drop(self, place: Hashable) -> None:
-        found = self._kept.pop(place, None)
-        if found is not None:
-            self._bytes -= found[1]
-
-
 class Bounded(Generic[T]):
     """Values that stay true as long as their key does (of a content by its hash), shared by threads.
 
@@ -145,8 +92,7 @@ class Bounded(Generic[T]):
     def put(self, key: Hashable, size: int, value: T) -> T:
         """Keeps a value that takes so many bytes, unless it would fill most of the room alone; returns it."""
         with self._lock:
-            before = self._kept.pop(key, None)
-            self._bytes -= before[0] if before is not None else 0
+            self._bytes -= self._kept.pop(key, (0,))[0]
             if size > self._size // 2:
                 return value
             self._kept[key] = size, value
@@ -155,41 +101,52 @@ class Bounded(Generic[T]):
                 self._bytes -= self._kept.popitem(last=False)[1][0]
         return value
 
-    @property
-    def held(self) -> int:
-        """Bytes that are kept."""
-        return self._bytes
+    def drop(self, key: Hashable) -> None:
+        """Keeps a value no longer."""
+        with self._lock:
+            self._bytes -= self._kept.pop(key, (0,))[0]
+
+
+class Memory(Generic[T]):
+    """The newest states by key, for `seconds` each: at most `MAX_KEPT` of them, and `MAX_BYTES` bytes."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seconds, self.now = seconds, clock
+        self._states: Bounded[tuple[float, Kept[T]]] = Bounded(MAX_KEPT, MAX_BYTES)
+
+    def recall(self, key: Hashable) -> Kept[T] | None:
+        """The state, unless it is older than `seconds`."""
+        known = self._states.get(key)
+        return None if known is None or self.now() - known[0] > self._seconds else known[1]
+
+    def keep(self, key: Hashable, began: float, size: int, kept: Kept[T]) -> None:
+        """Keeps a state of so many bytes, in place of an older one; its look began then, on this memory's clock."""
+        self._states.put(key, size, (began, kept))
 
 
 class Rest:
-    """Who failed how often in a row, and until when they are left alone."""
+    """The places that failed: how often in a row, and until when they are left alone."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._failed: OrderedDict[Hashable, tuple[int, float, str]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._failed: Bounded[tuple[int, float, str]] = Bounded(MAX_KEPT, MAX_KEPT)
 
     def check(self, place: Hashable) -> None:
         """Raises:
-        CannotLook: the place failed, and its rest is not over; with why it failed.
+        ObservationUnavailable: the place failed, and its rest is not over; with why it failed.
         """
-        with self._lock:
-            failures, until, reason = self._failed.get(place, (0, 0.0, ""))
+        failures, until, reason = self._failed.get(place) or (0, 0.0, "")
         if failures and self._clock() < until:
-            raise CannotLook(f"left alone after {failures} failure{'s' if failures > 1 else ''}: {reason}")
+            raise ObservationUnavailable(f"left alone after {failures} failure{'s' if failures > 1 else ''}: {reason}")
 
     def failed(self, place: Hashable, reason: str) -> None:
-        """Another failure in a row."""
-        with self._lock:
-            failures = self._failed.pop(place, (0, 0.0, ""))[0] + 1
-            self._failed[place] = failures, self._clock() + rest_after(failures), reason
-            while len(self._failed) > MAX_KEPT:
-                self._failed.popitem(last=False)
+        """Counts another failure in a row."""
+        failures = (self._failed.get(place) or (0,))[0] + 1
+        self._failed.put(place, 1, (failures, self._clock() + rest_after(failures), reason))
 
     def worked(self, place: Hashable) -> None:
-        """The end of the row."""
-        with self._lock:
-            self._failed.pop(place, None)
+        """Ends the row of failures."""
+        self._failed.drop(place)
 
 
 def rest_after(failures: int, first: float = FIRST_REST) -> float:

@@ -12,43 +12,14 @@ from typing import Final, NamedTuple
 from ...codecs.errors import UsageError
 from ...codecs.unicode_text import nfkc
 from ..settings.settings import Settings
-from .ask import CannotLook
+from .ask import ObservationUnavailable
 
 NAMES: Final = (
-    ".env*",
-    "*.pem",
-    "*.key",
-    "id_*",
-    "*.p12",
-    "*.pfx",
-    "*.jks",
-    "*.keystore",
-    "*.kdbx",
-    "*.ppk",
-    ".netrc",
-    ".npmrc",
-    ".pypirc",
-    ".pgpass",
-    ".htpasswd",
-    ".git-credentials",
-    ".vault-token",
-    ".my.cnf",
-    ".boto",
-    ".s3cfg",
-    ".dockercfg",
-    ".dockerconfigjson",
-    ".kube",
-    "kubeconfig*",
-    "*.tfstate*",
-    "*.p8",
-    "*.ovpn",
-    ".*_history",
-    ".ssh",
-    ".aws",
-    ".gnupg",
-    "credentials*",
-    "secrets.*",
-)
+    ".env*", "*.pem", "*.key", "id_*", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk", ".netrc", ".npmrc",
+    ".pypirc", ".pgpass", ".htpasswd", ".git-credentials", ".vault-token", ".my.cnf", ".boto", ".s3cfg", ".dockercfg",
+    ".dockerconfigjson", ".kube", "kubeconfig*", "*.tfstate*", "*.p8", "*.ovpn", ".*_history", ".ssh", ".aws",
+    ".gnupg", "credentials*", "secrets.*",
+)  # fmt: skip
 """Shell patterns of one name each; letter case does not matter."""
 REASON: Final = "a file of that name is never looked at"
 VETTED: Final = "this file is what is being vetted, and no evidence for itself"
@@ -98,10 +69,10 @@ class Denied:
 
     def refuse(self, path: str) -> None:
         """Raises:
-        CannotLook: it is denied; the message says why.
+        ObservationUnavailable: it is denied; the message says why.
         """
         if self.holds(path):
-            raise CannotLook(VETTED if path in self._vetted else REASON)
+            raise ObservationUnavailable(VETTED if path in self._vetted else REASON)
 
 
 def _translated(pattern: str) -> str:
@@ -147,6 +118,14 @@ class Entry(NamedTuple):
     checked_out: bool = True
 
 
+def by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
+    """Paths by the folder that holds them."""
+    folders: dict[str, list[str]] = {}
+    for path in paths:
+        folders.setdefault(path.rpartition("/")[0], []).append(path)
+    return folders
+
+
 class Listing:
     """Every entry of an index or of a whole tree that is no folder, by path.
 
@@ -164,9 +143,7 @@ class Listing:
         self.whole = (
             not submodules and len(self.files) == len(there) and all(entries[path].checked_out for path in there)
         )
-        self.by_folder: dict[str, list[str]] = {}
-        for path in self.files:
-            self.by_folder.setdefault(path.rpartition("/")[0], []).append(path)
+        self.by_folder = by_folder(self.files)
         self._folders: frozenset[str] | None = None
         self._aliases: dict[str, str] | None = None
 
@@ -206,7 +183,7 @@ def parse_tree(data: bytes, size: int) -> dict[bytes, Entry]:
         space = data.find(b" ", at)
         end = data.find(b"\0", space)
         if space < 0 or end < 0 or len(data) < end + 1 + size:
-            raise CannotLook("a tree of this history is none")
+            raise ObservationUnavailable("a tree of this history is none")
         name = data[space + 1 : end]
         hashed = data[end + 1 : end + 1 + size].hex()
         found[name] = Entry(KINDS.get(data[at:space], SUBMODULE), hashed, os.fsdecode(name))

@@ -30,7 +30,7 @@ from ...streams.judging.terms import Terms, terms_of
 from ...streams.judging.verify import checks_of_assertion
 from ..settings.late_logs import late_logger
 from ..settings.settings import Settings
-from .ask import BOUND, DECIDES, Ask, Budget, CannotLook, Finding, decides
+from .ask import BOUND, DECIDES, Ask, Budget, Finding, ObservationUnavailable, decides
 from .file_looks import code_read, fs_mtime, grep
 from .git_log import git_log
 from .history import unless_stale
@@ -69,7 +69,7 @@ def look(
     """What stands now at every place that the emission's annotations declare.
 
     One observation for each annotation that is neither terminal nor unknown, assertion by assertion, in their order;
-    behind it one of each judge that the operator lists (judges.py). A refusal states nothing that could be looked for:
+    behind it one of each judge that the operator lists. A refusal states nothing that could be looked for:
     its annotations get `unavailable`.
 
     Args:
@@ -93,15 +93,13 @@ def look(
     with ExitStack() as stack:
         if instruments is None:
             instruments = stack.enter_context(closing(ObserverRegistry(settings, clock=clock)))
-        ground = None
+        root_set = None
         if only is None or not LOCATORS.keys().isdisjoint(only):
-            ground = stack.enter_context(closing(RootSet(Roots.of(root), instruments)))
-        asked = [one for one in observed(emission) if only is None or one[2] in only]
+            root_set = stack.enter_context(closing(RootSet(Roots.of(root), instruments)))
+        asked = [annotated for annotated in observed(emission) if only is None or annotated[2] in only]
         shares = Shares(len({assertion.span_key for assertion, _, _ in asked}), settings.emission_bytes, until)
-        eyes = _EmissionObserver(ground, settings, clock, stopped, instruments, shares)
-        return [
-            one for assertion, annotation, name in asked for one in eyes.observe(emission, assertion, annotation, name)
-        ]
+        observer = _EmissionObserver(root_set, settings, clock, stopped, instruments, shares)
+        return [seen for annotated in asked for seen in observer.observe(emission, *annotated)]
 
 
 def cannot_look(
@@ -182,15 +180,15 @@ class Shares:
         """For a look that may take so many seconds.
 
         Raises:
-            CannotLook: nothing is left.
+            ObservationUnavailable: nothing is left.
         """
         if self._end is not None:
             left = self._end - time.monotonic()
             seconds = left if seconds is None else min(left, seconds)
             if seconds <= 0:
-                raise CannotLook(f"the time for this statement is over, {BOUND} of time")
+                raise ObservationUnavailable(f"the time for this statement is over, {BOUND} of time")
         if self._size <= 0:
-            raise CannotLook(f"this statement's share of the work is done, {BOUND} `emission_bytes`")
+            raise ObservationUnavailable(f"this statement's share of the work is done, {BOUND} `emission_bytes`")
         size = min(settings.look_bytes, self._size)
         return Budget(seconds, size, settings.look_commits, settings.look_matches)
 
@@ -211,7 +209,7 @@ class _EmissionObserver:
 
     def __init__(
         self,
-        ground: RootSet | None,
+        root_set: RootSet | None,
         settings: Settings,
         clock: Callable[[], int],
         stopped: Callable[[], bool],
@@ -220,7 +218,7 @@ class _EmissionObserver:
     ) -> None:
         self._shares = shares
         self._settings, self._clock, self._stopped = settings, clock, stopped
-        self._ground, self._instruments = ground, instruments
+        self._root_set, self._instruments = root_set, instruments
         self._known: dict[tuple[str | None, bytes], _Looked] = {}
         self._said = 0
 
@@ -258,12 +256,14 @@ class _EmissionObserver:
         ask = None
         try:
             if len(self._known) >= MAX_LOOKS:
-                raise CannotLook(f"the emission has more than {MAX_LOOKS} places to look at, {BOUND} of places")
+                raise ObservationUnavailable(
+                    f"the emission has more than {MAX_LOOKS} places to look at, {BOUND} of places"
+                )
             observer = self._instruments.observer(name)
             if observer is not None:
                 locator = observer.admit(annotation.locator or {})
             elif name not in LOCATORS:
-                raise CannotLook(f"no observer for {name} is configured")
+                raise ObservationUnavailable(f"no observer for {name} is configured")
             ask = self._ask(emission, assertion, annotation, name)
             finding = None
             try:
@@ -276,7 +276,7 @@ class _EmissionObserver:
             if finding is None or (annotation.computed and finding.outcome == "unknown-observation"):
                 # A rebase or an amended commit took what the recorder named: what stands there now is looked at.
                 return self._looked(emission, assertion, _at_head(annotation), name)
-        except CannotLook as reason:
+        except ObservationUnavailable as reason:
             finding = Finding("unavailable", reason=str(reason))
         findings = [(None, finding), *self._opinions(name, ask, finding)]
         return began if finding.at is None else min(began, finding.at), locator, ask, findings
@@ -292,12 +292,14 @@ class _EmissionObserver:
 
     def _ask(self, emission: Emission, assertion: Assertion, annotation: Annotation, name: str) -> Ask:
         if assertion.kind == "refusal":
-            raise CannotLook("a refusal states nothing that could be looked for")
+            raise ObservationUnavailable("a refusal states nothing that could be looked for")
         said = assertion_text(emission, assertion)
         if len(said) > MAX_TEXT:
-            raise CannotLook(f"the assertion is longer than {MAX_TEXT} characters")
+            raise ObservationUnavailable(f"the assertion is longer than {MAX_TEXT} characters")
         if self._said + len(said) > MAX_SAID:
-            raise CannotLook(f"the emission's looks are about more than {MAX_SAID} characters, {BOUND} of text")
+            raise ObservationUnavailable(
+                f"the emission's looks are about more than {MAX_SAID} characters, {BOUND} of text"
+            )
         self._said += len(said)
         text = nfkc(said)
         locator = annotation.locator or {}
@@ -313,7 +315,7 @@ class _EmissionObserver:
             # The text denies that a place exists: an observer that finds the place must not confirm the text.
             terms = Terms(())
         if len(terms.terms) > MAX_TERMS and question.is_sentence:
-            raise CannotLook(f"the assertion has more than {MAX_TERMS} terms")
+            raise ObservationUnavailable(f"the assertion has more than {MAX_TERMS} terms")
         return Ask(
             name,
             assertion.kind,
@@ -338,11 +340,11 @@ class _EmissionObserver:
         """
         if observer is not None:
             return self._beyond(ask, observer)
-        assert self._ground is not None, "classes below a root are looked at with one"
-        site = self._ground.site(ask)
+        assert self._root_set is not None, "classes below a root are looked at with one"
+        site = self._root_set.site(ask)
         memory = self._instruments.answers(ask.substrate_class)
         since = ask.emitted if ask.ts is None else None
-        place = (self._ground.path(site.name), site.name)
+        place = (self._root_set.path(site.name), site.name)
         checks = ask.question.derived.checks
         question = (place, ask.kind, ask.said, ask.declared, ask.ts, since, checks, ask.proposed, _encode(ask.locator))
         kept = memory.recall(question)
@@ -360,21 +362,21 @@ class _EmissionObserver:
     def _beyond(self, ask: Ask, observer: Observer) -> Finding:
         for member in ("repo", "ref", "commit") if ask.substrate_class not in LOCATORS else ():
             if member in ask.locator:
-                raise CannotLook(f"this class knows no {member}")
+                raise ObservationUnavailable(f"this class knows no {member}")
         try:
             return observer.observe(ask)
-        except CannotLook:
+        except ObservationUnavailable:
             raise
         except Exception as error:  # noqa: BLE001 - an operator's own observer, or a defect of ours: one look is lost
             # Without a traceback: its locals may hold what must not get out, such as credentials.
             log.error("an observer failed", substrate_class=ask.substrate_class, error=type(error).__name__)
-            raise CannotLook("the observer failed") from None
+            raise ObservationUnavailable("the observer failed") from None
 
     def _below(self, ask: Ask, site: Site) -> Finding:
         try:
             finding = self._dispatch(ask, site)
         except OSError as error:
-            raise CannotLook(f"the root cannot be read: {error.strerror}") from None
+            raise ObservationUnavailable(f"the root cannot be read: {error.strerror}") from None
         return unless_stale(ask, site, finding)
 
     def _dispatch(self, ask: Ask, site: Site) -> Finding:

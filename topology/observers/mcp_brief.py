@@ -13,14 +13,14 @@ import msgspec
 from msgspec.structs import replace
 
 from ...codecs.canonical import CanonicalError, canonical_json
-from ...codecs.json_text import decode_any
+from ...codecs.json_text import decode_any, is_array, is_object
 from ...codecs.records import Locator, LookedAt
 from ...codecs.unicode_text import nfkc
 from ...streams.judging.checks import Check, Held, Source, Unknown, Value, opposite
 from ...streams.judging.documents import verify_json_value
 from ...streams.judging.terms import Content, Term, expression, presence, terms_of
 from ...streams.judging.verify import BARE, verify_content
-from .ask import OTHER, UNKNOWN, Ask, CannotLook, Finding, answer, decides
+from .ask import OTHER, UNKNOWN, Ask, Finding, ObservationUnavailable, answer, decides
 from .background import Background, TooSlow
 from .file_contents import APART
 from .kept_looks import Kept, Memory, Rest
@@ -64,7 +64,7 @@ def brief_of(result: CallToolResult, locator: Locator) -> Brief:
     """Id, text and value of a result.
 
     Raises:
-        CannotLook: it is an error of the server's own, or has no canonical form.
+        ObservationUnavailable: it is an error of the server's own, or has no canonical form.
     """
     form = result.model_dump(mode="json", by_alias=True, exclude_none=True)
     kept = {name: _bare(form[name]) for name in ("content", "structuredContent") if name in form}
@@ -72,11 +72,11 @@ def brief_of(result: CallToolResult, locator: Locator) -> Brief:
     if result.is_error:
         if says_missing("\n".join(texts)[:10_000], locator):
             return NOTHING
-        raise CannotLook("the tool answers with an error")
+        raise ObservationUnavailable("the tool answers with an error")
     try:
         digest = hashlib.sha256(canonical_json(with_digits(kept))).hexdigest()
     except CanonicalError:
-        raise CannotLook("the result has no canonical form") from None
+        raise ObservationUnavailable("the result has no canonical form") from None
     value = kept.get("structuredContent")
     if value is None:
         value = _json_in(texts)
@@ -86,18 +86,18 @@ def brief_of(result: CallToolResult, locator: Locator) -> Brief:
 
 def with_digits(value: Any) -> Any:
     """A JSON value whose integers beyond 2^53 - 1 stand there as texts of their digits: RFC 8785, appendix D."""
-    if isinstance(value, dict):
+    if is_object(value):
         return {name: with_digits(item) for name, item in value.items()}
-    if isinstance(value, list):
+    if is_array(value):
         return [with_digits(item) for item in value]
     return str(value) if isinstance(value, int) and abs(value) >= 1 << 53 else value
 
 
 def _bare(value: Any, depth: int = 0) -> Any:
     """A value without the members `_meta` of the protocol: what differs from call to call."""
-    if isinstance(value, list):
+    if is_array(value):
         return [_bare(item, depth + 1) for item in value] if depth < 2 else value
-    if isinstance(value, dict) and depth < 3:
+    if is_object(value) and depth < 3:
         return {name: _bare(item, depth + 1) for name, item in value.items() if name != "_meta"}
     return value
 
@@ -105,8 +105,8 @@ def _bare(value: Any, depth: int = 0) -> Any:
 def _texts(content: list[Any]) -> Iterator[str]:
     """The text of a result's blocks: plain, of an embedded resource, of a link to one."""
     for block in content:
-        for where in (block, block.get("resource")) if isinstance(block, dict) else ():
-            if isinstance(where, dict):
+        for where in (block, block.get("resource")) if is_object(block) else ():
+            if is_object(where):
                 found = (where.get(name) for name in ("text", "title", "name", "uri"))
                 yield from (text for text in found if isinstance(text, str))
 
@@ -124,20 +124,11 @@ def _json_in(texts: list[str]) -> Any:
     return values[0] if len(values) == 1 else None
 
 
-def _leaves(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+def _leaves(value: Any) -> Iterator[tuple[str, str]]:
     """Every value that is no container, with the name of the member it stands under, as JSON writes it."""
-    if depth > MAX_DEPTH:
-        return
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from _leaves(item, str(key), depth + 1)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _leaves(item, name, depth + 1)
-    elif isinstance(value, str):
-        yield name, value
-    elif value is not None:
-        yield name, msgspec.json.encode(value).decode()
+    for name, leaf in _nodes(value):
+        if leaf is not None and not isinstance(leaf, dict | list):
+            yield name, leaf if isinstance(leaf, str) else msgspec.json.encode(leaf).decode()
 
 
 def says_missing(error: str, locator: Locator) -> bool:
@@ -165,9 +156,16 @@ def judge_brief(ask: Ask, brief: Brief, locator: Locator, at: int, owner: str | 
     if ask.question.is_sentence and brief.seen is not None:
         words = presence(own_terms(ask, Content(asked.text)), brief.text)
     region = brief.text if ask.wants_region and brief.seen is not None else None
-    missing = brief.seen is None
-    where = None if owner is None else lambda _: LookedAt(owner=owner)
-    return answer(ask, helds, brief.seen, words=words, missing=missing, where=where, at=at, region=region)
+    return answer(
+        ask,
+        helds,
+        brief.seen,
+        words=words,
+        missing=brief.seen is None,
+        where=None if owner is None else lambda _: LookedAt(owner=owner),
+        at=at,
+        region=region,
+    )
 
 
 def _held(check: Check | Unknown, brief: Brief, asked: Asked) -> Held:
@@ -212,9 +210,9 @@ class Asked:
     @classmethod
     def of(cls, locator: Locator) -> Asked:
         """Of a locator that was admitted."""
-        arguments = locator.get("arguments")
-        leaves = list(_raw_leaves(arguments))
-        names = list(_names(arguments))
+        nodes = list(_nodes(locator.get("arguments") or {}))
+        leaves = [(name, value) for name, value in nodes if not isinstance(value, dict | list)]
+        names = [str(name) for _, value in nodes if is_object(value) for name in value]
         texts = [str(locator["server"]), str(locator["tool"]), *names, *(_form(value) for _, value in leaves)]
         return cls("\n".join(texts), leaves)
 
@@ -248,9 +246,9 @@ class Asked:
         """The value with another one in place of each that repeats an argument."""
         if depth > MAX_DEPTH:
             return other
-        if isinstance(value, dict):
+        if is_object(value):
             return {key: self._with(item, other, str(key), depth + 1) for key, item in value.items()}
-        if isinstance(value, list):
+        if is_array(value):
             return [self._with(item, other, name, depth + 1) for item in value]
         return other if self.repeats(name, value) else value
 
@@ -272,36 +270,17 @@ def _json_of(value: Value) -> Any:
     return value if value is None or isinstance(value, bool | int | str) else float(value)
 
 
-def _walk(value: Any, take: Callable[[str, Any], Iterator[Any]], name: str = "", depth: int = 0) -> Iterator[Any]:
+def _nodes(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Every value in a value, containers behind what they hold, each with the name of its member."""
     if depth > MAX_DEPTH:
         return
-    if isinstance(value, dict):
+    if is_object(value):
         for key, item in value.items():
-            yield from _walk(item, take, str(key), depth + 1)
-    elif isinstance(value, list):
+            yield from _nodes(item, str(key), depth + 1)
+    elif is_array(value):
         for item in value:
-            yield from _walk(item, take, name, depth + 1)
-    yield from take(name, value)
-
-
-def _raw_leaves(value: Any) -> Iterator[tuple[str, Any]]:
-    """Every value that is no container, with the name of its member."""
-
-    def take(name: str, found: Any) -> Iterator[tuple[str, Any]]:
-        if not isinstance(found, dict | list):
-            yield name, found
-
-    return _walk({} if value is None else value, take)
-
-
-def _names(value: Any) -> Iterator[str]:
-    """The name of every member."""
-
-    def take(_: str, found: Any) -> Iterator[str]:
-        if isinstance(found, dict):
-            yield from map(str, found)
-
-    return _walk(value, take)
+            yield from _nodes(item, name, depth + 1)
+    yield name, value
 
 
 MAX_ARGUMENTS: Final = 16_384
@@ -325,11 +304,11 @@ class McpBrief:
     def __init__(
         self,
         servers: Mapping[str, McpServer],
+        background: Background,
         *,
         seconds: float,
         size: int,
         connect: float,
-        background: Background,
         clock: Callable[[], int],
     ) -> None:
         # The SDK takes a second to load, on a busy machine several: not out of the first look's time.
@@ -344,33 +323,37 @@ class McpBrief:
 
     def admit(self, locator: Locator) -> Locator:
         """Raises:
-        CannotLook: server, tool or an argument is not on the operator's list.
+        ObservationUnavailable: server, tool or an argument is not on the operator's list.
         """
         server, tool, arguments = (locator.get(name) for name in ("server", "tool", "arguments"))
         if not isinstance(server, str) or server not in self._servers:
-            raise CannotLook("the server is not on the operator's list" if server else "the locator names no server")
+            raise ObservationUnavailable(
+                "the server is not on the operator's list" if server else "the locator names no server"
+            )
         if not isinstance(tool, str) or tool not in self._servers[server].tools:
-            raise CannotLook("the tool is not on the operator's list" if tool else "the locator names no tool")
+            raise ObservationUnavailable(
+                "the tool is not on the operator's list" if tool else "the locator names no tool"
+            )
         if arguments is None:
             return {"server": server, "tool": tool}
-        if not isinstance(arguments, dict) or len(msgspec.json.encode(arguments)) > MAX_ARGUMENTS:
-            raise CannotLook(f"the locator's arguments are no object of at most {MAX_ARGUMENTS} bytes")
+        if not is_object(arguments) or len(msgspec.json.encode(arguments)) > MAX_ARGUMENTS:
+            raise ObservationUnavailable(f"the locator's arguments are no object of at most {MAX_ARGUMENTS} bytes")
         why = self._servers[server].tools[tool].arguments.why_not(arguments)
         if why is not None:
-            raise CannotLook(why)
+            raise ObservationUnavailable(why)
         return {"server": server, "tool": tool, "arguments": arguments}
 
     def observe(self, ask: Ask) -> Finding:
         """Calls the tool, or recalls what it gave not long ago, and holds the checks against it.
 
         Raises:
-            CannotLook: the server cannot be asked, fails, or sends more than it may.
+            ObservationUnavailable: the server cannot be asked, fails, or sends more than it may.
         """
         locator = self.admit(ask.locator)
         try:
             place = canonical_json(with_digits(locator)).decode()
         except CanonicalError:
-            raise CannotLook("the arguments have no canonical form") from None
+            raise ObservationUnavailable("the arguments have no canonical form") from None
         kept = self._memory.recall(place)
         if kept is None:
             self._rest.check(locator["server"])
@@ -419,12 +402,12 @@ class McpBrief:
             raise TooSlow(slow) from None
         except SessionFailed as error:
             self._rest.failed(place if session.agreed else name, str(error))
-            raise CannotLook(str(error)) from None
-        except (CallFailed, CannotLook) as error:
+            raise ObservationUnavailable(str(error)) from None
+        except (CallFailed, ObservationUnavailable) as error:
             self._rest.worked(name)
             if not (isinstance(error, CallFailed) and error.missing):
                 self._rest.failed(place, str(error))
-                raise CannotLook(str(error)) from None
+                raise ObservationUnavailable(str(error)) from None
             brief = NOTHING
         self._rest.worked(name)
         self._rest.worked(place)

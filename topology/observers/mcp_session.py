@@ -7,9 +7,9 @@ import logging
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import anyio
 import httpx2
@@ -31,6 +31,10 @@ MAX_NONSENSE: Final = 20
 """Lines that are no message: some servers log to standard output; one that does nothing else is none."""
 
 
+Transport = AsyncGenerator[Any, None]
+"""Yields the streams that the client wants, once."""
+
+
 class Meter:
     """What a session may still send: bytes, and lines that are no message.
 
@@ -40,7 +44,7 @@ class Meter:
     """
 
     def __init__(self, size: int, broken: Callable[[str], None]) -> None:
-        self.size, self._broken = size, broken
+        self.size, self.broken = size, broken
         self._left, self._nonsense = size, 0
 
     def reset(self) -> None:
@@ -61,13 +65,9 @@ class Meter:
             self.broken("the server does not speak the Model Context Protocol")
         return self._nonsense <= MAX_NONSENSE
 
-    def broken(self, reason: str) -> None:
-        """The session is of no more use."""
-        self._broken(reason)
-
 
 @asynccontextmanager
-async def stdio_transport(command: Sequence[str], variables: Mapping[str, str], meter: Meter) -> AsyncIterator[Any]:
+async def stdio_transport(command: Sequence[str], variables: Mapping[str, str], meter: Meter) -> Transport:
     """Starts the server; yields the streams that the client wants; ends the server.
 
     Args:
@@ -223,7 +223,7 @@ class _Bounded(httpx2.AsyncBaseTransport):
 
 
 @asynccontextmanager
-async def http_transport(url: str, headers: Mapping[str, str], seconds: float, meter: Meter) -> AsyncIterator[Any]:
+async def http_transport(url: str, headers: Mapping[str, str], seconds: float, meter: Meter) -> Transport:
     """The streams that the client wants, to a server behind a URL.
 
     Args:
@@ -447,8 +447,8 @@ class Session:
 
 def _why(error: BaseException) -> str:
     """One sentence without a word of the server's."""
-    while isinstance(error, BaseExceptionGroup) and error.exceptions:
-        error = error.exceptions[0]
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     if isinstance(error, FileNotFoundError | PermissionError):
         return f"the server cannot be started: {error.strerror}"
     if isinstance(error, MCPError):

@@ -1,7 +1,7 @@
 """The files that may be looked at below a root, by their paths: what a plain answer's names are compared with.
 
 Of a work tree the index's, of a bare repository those of HEAD, of a folder that is no repository all that stand in it;
-without the names that are never looked at (`denied.py`).
+without the names that are never looked at (`listings.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import closing, suppress
 from typing import Final
 
 from ..settings.settings import Settings
-from .ask import Budget, CannotLook
+from .ask import Budget, ObservationUnavailable
 from .enclosure import Enclosure, borrowed
 from .git import Git
 from .listings import FILE
@@ -47,7 +47,7 @@ def tracked(path: str, settings: Settings, instruments: ObserverRegistry) -> fro
     Raises:
         UnreachableError: the root is not there.
     """
-    with closing(Root(path)) as root, suppress(CannotLook, OSError):
+    with closing(Root(path)) as root, suppress(ObservationUnavailable, OSError):
         repository, budget = _repository(root, settings, instruments)
         if repository is None:
             return frozenset(FolderTree(root, instruments.denied(root), instruments.contents).paths(budget))
@@ -68,7 +68,7 @@ def committed(path: str, settings: Settings, instruments: ObserverRegistry) -> d
     Raises:
         UnreachableError: the root is not there.
     """
-    with closing(Root(path)) as root, suppress(CannotLook, OSError):
+    with closing(Root(path)) as root, suppress(ObservationUnavailable, OSError):
         repository, budget = _repository(root, settings, instruments)
         if repository is not None:
             entries = repository.listing(repository.tip(None, budget), budget).entries
@@ -94,7 +94,7 @@ def defining(
         UnreachableError: the root is not there.
     """
     parts = tuple(_PARTING.split(symbol.removesuffix("()")))
-    with closing(Root(path)) as root, suppress(CannotLook, OSError):
+    with closing(Root(path)) as root, suppress(ObservationUnavailable, OSError):
         repository, budget = _repository(root, settings, instruments, seconds)
         if repository is None or repository.git.bare:
             return []
@@ -136,7 +136,7 @@ def foresee(path: str, settings: Settings, instruments: ObserverRegistry) -> Non
     Raises:
         UnreachableError: the root is not there.
     """
-    with closing(Root(path)) as root, suppress(CannotLook, OSError):
+    with closing(Root(path)) as root, suppress(ObservationUnavailable, OSError):
         repository, budget = _repository(root, settings, instruments)
         if repository is not None:
             repository.learn_touches(repository.tip(None, budget).name, budget)
@@ -148,7 +148,7 @@ def _repository(
     """The repository at a root, None where there is none, and what one look may take.
 
     Raises:
-        CannotLook: it leads out of the roots.
+        ObservationUnavailable: it leads out of the roots.
     """
     enclosure = Enclosure((root.path, *Roots.of(settings.root).named.values()))
     walls = [wall for wall in (settings.look_wall, seconds) if wall is not None]
@@ -184,7 +184,7 @@ def _main_repository(git: Git) -> str | None:
         return None
     own, common = os.path.realpath(git.own), os.path.realpath(git.common)
     if own == common:
-        with suppress(CannotLook):
+        with suppress(ObservationUnavailable):
             tree = Git.work_tree_of(os.path.join(own, "config"), Budget(_SECONDS, _MOST_BYTES))
             if tree is not None and os.path.realpath(os.path.join(own, tree)) == os.path.realpath(git.root):
                 return own
@@ -204,7 +204,7 @@ def _lenders(objects: str, most: int) -> list[str]:
     """The git directories that a folder of objects borrows from, and those that they borrow from; each once."""
     waiting, found = [objects], list[str]()
     for folder in waiting:  # grows
-        with suppress(CannotLook, OSError):
+        with suppress(ObservationUnavailable, OSError):
             owner = os.stat(folder).st_uid
             for one in map(os.path.realpath, borrowed(folder)):
                 lender = os.path.dirname(one)

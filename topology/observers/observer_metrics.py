@@ -7,7 +7,7 @@ of the vocabulary, outcomes those of an observation.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Literal, get_args
 
@@ -49,7 +49,7 @@ class ObserverMetrics:
         registry.register(_OfService(lag, in_flight))
 
     @contextmanager
-    def looking(self, name: str) -> Iterator[None]:
+    def looking(self, name: str) -> Generator[None, None, None]:
         """Times a look at one class, however it ends."""
         began = time.perf_counter()
         try:

@@ -26,7 +26,7 @@ from .ask import Finding
 from .enclosure import Enclosure, Kept, kept_of
 from .file_contents import Contents
 from .git import Git
-from .interface import Judges, Observer, own_observers
+from .interface import GROUP, Judges, Observer, load_one
 from .kept_looks import Memory, state_of
 from .listings import Denied
 from .operator_list import TEXT_CLASSES, access_of
@@ -79,23 +79,26 @@ class ObserverRegistry:
         self.access = access = access_of(settings, substrates)
         self._windows = _policy(settings).admissibility.window
         self._background: Background | None = None
-        self._observers: dict[str, Observer] = dict(own_observers(access.own, settings))
+        self._observers = {
+            name: load_one(GROUP, point, f"the observer {point} for {name}", Observer, settings)
+            for name, point in access.own.items()
+        }
         self._sse: SseCount | None = None
-        bounds = {"size": min(settings.look_bytes, MAX_SENT), "connect": settings.look_timeout}
+        size, connect = min(settings.look_bytes, MAX_SENT), settings.look_timeout
         if access.mcp and MCP_BRIEF not in self._observers:
             require("mcp", "observe", "an MCP server as a substrate")
             from .mcp_brief import McpBrief
 
-            self._background = self._background or _background()
-            reach = {"background": self._background, "clock": clock, **bounds}
-            self._observers[MCP_BRIEF] = McpBrief(access.mcp, seconds=self.fresh(MCP_BRIEF), **reach)
+            self._observers[MCP_BRIEF] = McpBrief(
+                access.mcp, self._event_loop(), seconds=self.fresh(MCP_BRIEF), size=size, connect=connect, clock=clock
+            )
         if access.sse and SSE_COUNT not in self._observers:
             require("aiohttp", "observe", "an event stream as a substrate")
             from .sse_count import SseCount
 
-            self._background = self._background or _background()
-            reach = {"background": self._background, "clock": clock, **bounds}
-            self._observers[SSE_COUNT] = self._sse = SseCount(access.sse, fresh=self.fresh(SSE_COUNT), **reach)
+            self._observers[SSE_COUNT] = self._sse = SseCount(
+                access.sse, self._event_loop(), fresh=self.fresh(SSE_COUNT), size=size, connect=connect, clock=clock
+            )
         if access.sockets and PEERCRED not in self._observers:
             key = settings.privacy_secret.encode() if settings.privacy_secret else secrets.token_bytes(32)
             self._observers[PEERCRED] = UnixPeercred(access.sockets, key, self.fresh(PEERCRED), clock)
@@ -110,6 +113,14 @@ class ObserverRegistry:
         self._enclosed: dict[tuple[str, Enclosure], Kept] = {}
         self._lock = threading.Lock()
         self._answers = {name: Memory[tuple[Finding, int]](self.fresh(name)) for name in self._windows}
+
+    def _event_loop(self) -> Background:
+        """The loop of the connections, made when it is first needed: it takes a twentieth of a command's start."""
+        if self._background is None:
+            from .background import Background
+
+            self._background = Background()
+        return self._background
 
     def fresh(self, substrate_class: str) -> float:
         """Seconds for which what was seen holds: a tenth of the class's W."""
@@ -133,7 +144,7 @@ class ObserverRegistry:
         Another one in its place, such as a clone made anew, is another repository.
 
         Raises:
-            CannotLook: it leads out of the roots that the operator named.
+            ObservationUnavailable: it leads out of the roots that the operator named.
         """
         git = Git.at(root.path)
         if git is not None:
@@ -183,13 +194,6 @@ class ObserverRegistry:
         for _, repository in repositories:
             if repository is not None:
                 repository.close()
-
-
-def _background() -> Background:
-    """An event loop, which only connections need: without it a short command begins a twentieth sooner."""
-    from .background import Background
-
-    return Background()
 
 
 def _identity(directory: str) -> object:

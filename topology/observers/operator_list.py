@@ -12,12 +12,13 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, cast
 from urllib.parse import urlsplit
 
 import re2
 
 from ...codecs.errors import UsageError
+from ...codecs.json_text import is_array, is_object
 from ...codecs.times import parse_duration
 from ...codecs.vocabulary import CLASSES_1_0
 from ...streams.policy.policy import BUILT_IN
@@ -109,7 +110,7 @@ NOTHING: Final = Arguments({})
 
 def _validator(schema: Any) -> _Validator:
     from jsonschema.exceptions import SchemaError
-    from referencing import Registry
+    from referencing.jsonschema import EMPTY_REGISTRY
 
     if not isinstance(schema, dict | bool):
         raise ValueError(EXPECTED)
@@ -125,15 +126,15 @@ def _validator(schema: Any) -> _Validator:
             _pattern(value)
         if key in ("$ref", "$dynamicRef") and not (isinstance(value, str) and value.startswith("#")):
             raise ValueError("a JSON Schema that refers to nothing outside itself")
-    return kind(schema, registry=Registry())
+    return kind(schema, registry=EMPTY_REGISTRY)
 
 
 def _members(value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
+    if is_object(value):
         for key, item in value.items():
             yield key, item
             yield from _members(item)
-    elif isinstance(value, list):
+    elif is_array(value):
         for item in value:
             yield from _members(item)
 
@@ -150,14 +151,13 @@ def _pattern(text: str) -> Any:
 
 @lru_cache(1)
 def _kind() -> Any:
-    from jsonschema import Draft202012Validator, ValidationError
-    from jsonschema.validators import extend
+    from jsonschema import Draft202012Validator, ValidationError, validators
 
     def pattern(_: Any, wanted: str, value: Any, __: Any) -> Iterator[ValidationError]:
         if isinstance(value, str) and not _pattern(wanted).search(value):
             yield ValidationError(NOT_ALLOWED)
 
-    return extend(Draft202012Validator, {"pattern": pattern})
+    return cast(Any, validators.extend(Draft202012Validator, {"pattern": pattern}))
 
 
 SETTING: Final = "substrates"
@@ -214,7 +214,7 @@ class SseChannel(NamedTuple):
         max_tolerance: the most that a locator's `tolerance` may be; None for a tenth of the count.
         retry: milliseconds before reconnecting, until the channel says otherwise.
         headers: of the request; values are secrets.
-        private: whether it may stand at an address that is not public (addresses.py).
+        private: whether it may stand at an address that is not public.
     """
 
     url: str
@@ -280,7 +280,7 @@ def load_access(text: str, name: str = SETTING, environment: Mapping[str, str] |
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"at line (\d+)", str(error))
         raise UsageError(f"{name}:{at[1] if at else text.count(chr(10)) + 1}: is not TOML: {error}") from None
-    reader = _Reader(os.environ if environment is None else environment)
+    reader = _ListReader(os.environ if environment is None else environment)
     made = _access(reader, tables)
     if reader.findings:
         problems = locate(text, reader.findings)
@@ -302,7 +302,7 @@ class _Expected(Exception):
     """A value is not what its key takes; the message says what that is, never the value, which may be a secret."""
 
 
-class _Reader:
+class _ListReader:
     """Collects what is wrong, by dotted key, instead of stopping at the first."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -313,7 +313,7 @@ class _Reader:
         self.findings.append((path, sentence))
 
     def table(self, value: Any, path: str) -> dict[str, Any]:
-        if isinstance(value, dict):
+        if is_object(value):
             return value
         self.wrong(path, "expected a table")
         return {}
@@ -342,7 +342,7 @@ class _Reader:
         return Secrets({name: self._variable(name) for name in _texts(value)})
 
     def headers(self, value: Any) -> Secrets:
-        if not isinstance(value, dict) or not all(_HEADER.fullmatch(name) for name in value):
+        if not is_object(value) or not all(_HEADER.fullmatch(name) for name in value):
             raise _Expected('a table of headers and the variables that hold them, as { Authorization = "VARIABLE" }')
         return Secrets({name: self._variable(variable) for name, variable in value.items()})
 
@@ -358,7 +358,7 @@ class _Reader:
 
 
 def _texts(value: Any) -> list[str]:
-    if not isinstance(value, list) or not value or not all(isinstance(item, str) and item for item in value):
+    if not is_array(value) or not value or not all(isinstance(item, str) and item for item in value):
         raise _Expected("a list of strings")
     if any("\0" in item for item in value):
         raise _Expected("strings without a NUL")
@@ -378,21 +378,37 @@ def _url(value: Any) -> str:
     return value
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise _Expected("a string")
-    return value
+def _must(is_right: Callable[[Any], bool], expected: str) -> Check:
+    """Takes a value that is right as it is, and refuses any other."""
+
+    def check(value: Any) -> Any:
+        if not is_right(value):
+            raise _Expected(expected)
+        return value
+
+    return check
 
 
-def _owner(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > MAX_OWNER:
-        raise _Expected(f"a name of at most {MAX_OWNER} characters")
-    return value
+def _is_owner(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and value.isprintable() and len(value) <= MAX_OWNER
+
+
+_text = _must(lambda value: isinstance(value, str) and bool(value), "a string")
+_owner = _must(_is_owner, f"a name of at most {MAX_OWNER} characters")
+_boolean = _must(lambda value: isinstance(value, bool), "true or false")
+_whole = _must(lambda value: type(value) is int and 0 <= value <= 2**53, "a whole number from 0 on")
+_pointer = _must(
+    lambda value: isinstance(value, str) and _POINTER.fullmatch(value) is not None,
+    'a JSON Pointer such as "/subscribers", or "" where the data is the number',
+)
+_class = _must(
+    lambda value: value in CLASSES_1_0, "a substrate-class of the closed vocabulary: " + ", ".join(sorted(CLASSES_1_0))
+)
 
 
 def _tools(value: Any) -> dict[str, McpTool]:
     """Names of tools that are called without arguments, or a table of tools, each with what it may be asked."""
-    if not isinstance(value, dict):
+    if not is_object(value):
         return dict.fromkeys(_texts(value), McpTool())
     if not value:
         raise _Expected("a list of tools, or a table for each")
@@ -400,33 +416,15 @@ def _tools(value: Any) -> dict[str, McpTool]:
 
 
 def _tool(name: str, value: Any) -> McpTool:
-    if not isinstance(value, dict) or not value.keys() <= {"arguments", "read_only"}:
+    if not is_object(value) or not value.keys() <= {"arguments", "read_only"}:
         raise _Expected(f"arguments and read_only for the tool {name[:64]!r}, and no other key")
     arguments = value.get("arguments", {})
-    if not isinstance(arguments, dict):
+    if not is_object(arguments):
         raise _Expected(EXPECTED)
     try:
         return McpTool(Arguments(arguments), _boolean(value.get("read_only", False)))
     except ValueError as error:
         raise _Expected(str(error)) from None
-
-
-def _boolean(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise _Expected("true or false")
-    return value
-
-
-def _whole(value: Any) -> int:
-    if type(value) is not int or not 0 <= value <= 2**53:
-        raise _Expected("a whole number from 0 on")
-    return value
-
-
-def _pointer(value: Any) -> str:
-    if not isinstance(value, str) or not _POINTER.fullmatch(value):
-        raise _Expected('a JSON Pointer such as "/subscribers", or "" where the data is the number')
-    return value
 
 
 def _retry(value: Any) -> int:
@@ -443,17 +441,11 @@ def _paths(value: Any) -> list[str]:
     return paths
 
 
-def _class(value: Any) -> str:
-    if value not in CLASSES_1_0:
-        raise _Expected("a substrate-class of the closed vocabulary: " + ", ".join(sorted(CLASSES_1_0)))
-    return value
-
-
-def _access(reader: _Reader, tables: dict[str, Any]) -> Access:
+def _access(reader: _ListReader, tables: dict[str, Any]) -> Access:
     # `[mpc.x]` stands in no line as `mpc`: such a table is told by its first key.
     for key, value in tables.items():
         if key not in TABLES:
-            first = next(iter(value), "") if isinstance(value, dict) else ""
+            first = next(iter(value), "") if is_object(value) else ""
             reader.unknown([f"{key}.{first}" if first else key], TABLES, "")
     mcp = {name: _mcp(reader, name, value) for name, value in reader.table(tables.get("mcp", {}), "mcp").items()}
     peercred = reader.fields(reader.table(tables.get("peercred", {}), "peercred"), "peercred", {"sockets": _paths})
@@ -464,7 +456,7 @@ def _access(reader: _Reader, tables: dict[str, Any]) -> Access:
             reader.wrong(f"own.{name}.class", f"{own[found]} observes {found} already")
         elif found is not None:
             own[found] = name
-        elif "class" not in (value if isinstance(value, dict) else ("class",)):
+        elif is_object(value) and "class" not in value:
             reader.wrong(f"own.{name}", "names no class")
     judges = {
         name: _judge(reader, name, value) for name, value in reader.table(tables.get("judge", {}), "judge").items()
@@ -473,7 +465,7 @@ def _access(reader: _Reader, tables: dict[str, Any]) -> Access:
     return Access(mcp, sse, frozenset(peercred.get("sockets", ())), own, judges)
 
 
-def _judge(reader: _Reader, name: str, value: Any) -> JudgeEntry:
+def _judge(reader: _ListReader, name: str, value: Any) -> JudgeEntry:
     path = f"judge.{name}"
     if not _NAME.fullmatch(name) or name == BUILT_IN:
         reader.wrong(path, f"a judge's name is up to 64 of the characters A-Z a-z 0-9 _ -, and not {BUILT_IN}")
@@ -482,16 +474,12 @@ def _judge(reader: _Reader, name: str, value: Any) -> JudgeEntry:
 
 
 def _text_classes(value: Any) -> frozenset[str]:
-    if not isinstance(value, list) or not value or not TEXT_CLASSES.issuperset(filter(_is_text, value)):
+    if not is_array(value) or not value or not TEXT_CLASSES.issuperset(one for one in value if isinstance(one, str)):
         raise _Expected("some of the classes " + ", ".join(sorted(TEXT_CLASSES)))
     return frozenset(map(_text, value))
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _mcp(reader: _Reader, name: str, value: Any) -> McpServer:
+def _mcp(reader: _ListReader, name: str, value: Any) -> McpServer:
     path = f"mcp.{name}"
     table = reader.table(value, path)
     if not _NAME.fullmatch(name):
@@ -524,7 +512,7 @@ def _mcp(reader: _Reader, name: str, value: Any) -> McpServer:
     )
 
 
-def _sse(reader: _Reader, table: dict[str, Any]) -> list[SseChannel]:
+def _sse(reader: _ListReader, table: dict[str, Any]) -> list[SseChannel]:
     checks: dict[str, Check] = {
         "event": _text,
         "pointer": _pointer,
@@ -534,7 +522,7 @@ def _sse(reader: _Reader, table: dict[str, Any]) -> list[SseChannel]:
         "private": _boolean,
         "header_env": reader.headers,
     }
-    named = {key: value for key, value in table.items() if isinstance(value, dict) and key != "header_env"}
+    named = {key: value for key, value in table.items() if is_object(value) and key != "header_env"}
     plain = {key: value for key, value in table.items() if key not in named}
     common = reader.fields(plain, "sse", {"urls": lambda value: [_url(one) for one in _texts(value)], **checks})
     channels = [_channel(url, common) for url in common.pop("urls", ())]

@@ -143,11 +143,7 @@ class IndexCache:
 
 
 def _opened(base: Path, *names: str) -> int:
-    """A descriptor of a folder below the user's cache folder, which is made where it is missing.
-
-    Raises:
-        OSError: it cannot be made or opened, is a symbolic link, or is another user's or open to others.
-    """
+    """A descriptor of a folder below the user's cache folder, which is made where it is missing."""
     base.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = os.open(base, _FOLDER & ~os.O_NOFOLLOW)
     for name in names:
@@ -376,8 +372,6 @@ class Parsed:
     """Parses, and keeps what was parsed.
 
     Args:
-        size: bytes that may be kept in memory.
-        disk: what is kept on disk.
         limits: what one file may take.
     """
 
@@ -411,11 +405,7 @@ class _Keeping(Generic[T]):
 
     Args:
         kind: as the process that parses calls it.
-        result: its type.
         too_large: makes what stands for a file of a language that is beyond a limit.
-        size: bytes that may be kept in memory.
-        disk: what is kept on disk.
-        process: what parses.
     """
 
     def __init__(

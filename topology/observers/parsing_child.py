@@ -1,4 +1,4 @@
-"""The process that parses sources and documents for parsing_process.py, so that no text harms the one that looks.
+"""The process that parses sources and documents for parsing.py, so that no text harms the one that looks.
 
 It reads requests from its standard input and writes answers to the same socket, until that ends. It is bounded in
 memory by the kernel, and in processor time by a signal for each request; what goes beyond ends it. It imports the

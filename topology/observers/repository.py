@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from ...codecs.unicode_text import nfkc
 from ...streams.judging.facts import flat
 from ...streams.judging.prose_literals import SECOND, format_ns
-from .ask import Budget, CannotLook
+from .ask import Budget, ObservationUnavailable
 from .file_contents import APART, Piece, text_of
 from .git import OBJECT_NAME, Git, Object, Objects, demand_true
 from .kept_looks import Bounded, State, is_settled, state_of
@@ -102,11 +102,11 @@ def read_commits(objects: Objects, names: Sequence[str], budget: Budget) -> Iter
     """The commits of these hashes, in order.
 
     Raises:
-        CannotLook: an object is not there, is no commit, or is not what its name says.
+        ObservationUnavailable: an object is not there, is no commit, or is not what its name says.
     """
     for found in objects.many(names, budget):
         if found.kind != "commit":
-            raise CannotLook("a commit of this history is not in the repository")
+            raise ObservationUnavailable("a commit of this history is not in the repository")
         yield parse_commit(found.name, found.data)
 
 
@@ -114,7 +114,7 @@ def parse_commit(name: str, data: bytes) -> Commit:
     """A commit object.
 
     Raises:
-        CannotLook: the hash of the object is not its name.
+        ObservationUnavailable: the hash of the object is not its name.
     """
     demand_true(name, "commit", data)
     head, _, body = data.partition(b"\n\n")
@@ -339,13 +339,13 @@ class Repository:
         """The commit that HEAD, a branch, a remote branch or a tag names.
 
         Raises:
-            CannotLook: it is no such name, or names no commit.
+            ObservationUnavailable: it is no such name, or names no commit.
         """
         if ref is None or ref in ("HEAD", "@"):
             return self._tip_of_head(budget)
         found = self.objects.read(self.git.named(ref, budget) + "^{commit}", budget)
         if found is None:
-            raise CannotLook("the ref names no commit")
+            raise ObservationUnavailable("the ref names no commit")
         return self._kept(found)
 
     def _tip_of_head(self, budget: Budget) -> Commit:
@@ -357,7 +357,7 @@ class Repository:
         before = self._states_of_head()
         found = self.objects.read("HEAD^{commit}", budget)
         if found is None:
-            raise CannotLook("HEAD names no commit")
+            raise ObservationUnavailable("HEAD names no commit")
         commit = self._kept(found)
         is_same = bool(before) and before == self._states_of_head()
         settled = is_same and all(state is None or is_settled(state) for state in before.values())
@@ -432,9 +432,6 @@ class Repository:
     def changes(self, names: Sequence[str], budget: Budget) -> Iterator[tuple[str, Sequence[Change]]]:
         """What each of these commits changed, in order, of a merge what differs from every parent; the bytes count each
         time. It is read once: the statements of an answer search the same history.
-
-        Raises:
-            CannotLook: a bound is reached.
         """
         known = self._changes.get_many(names)
         unread = changes(self.git, [name for name, one in zip(names, known, strict=True) if one is None], budget)
@@ -456,7 +453,6 @@ class Repository:
         Args:
             path: below the root, confined.
             tip: a commit.
-            budget: of the look.
             first_parent: a merge counts for all that it brought in: what the branch of the tip itself shows of it.
         """
         key = (tip, self._shallow_state(), first_parent, path)
@@ -477,10 +473,9 @@ class Repository:
 
         Args:
             tip: a commit.
-            budget: of this alone.
 
         Raises:
-            CannotLook: git fails, or a bound is reached; then nothing was learned.
+            ObservationUnavailable: git fails, or a bound is reached; then nothing was learned.
         """
         asked = ("--topo-order", f"--max-count={MAX_LEARNED}", "--timestamp", "--parents", tip)
         times: dict[str, int] = {}
@@ -499,11 +494,7 @@ class Repository:
     ) -> Iterator[tuple[str, str]]:
         """The paths that these commits changed, each with the commit that `rev-list` names first for it: of a merge
         only the first parent that has the path as it is there is followed; where none has, the merge itself is it.
-
-        Args:
-            tip: the newest one.
-            parents: of each commit, no commit before one that it is a parent of.
-            budget: for git.
+        No commit stands in `parents` before one that it is a parent of.
         """
         changed = self._changed(parents, budget)
         waiting = {tip: set[str]().union(*changed.values())}
@@ -534,7 +525,7 @@ class Repository:
             elif word:
                 paths.add(os.fsdecode(next(words, b"")))
         if changed.keys() != set(pairs):
-            raise CannotLook("git tells of other commits than it was asked of")
+            raise ObservationUnavailable("git tells of other commits than it was asked of")
         return changed
 
     # ---------------------------------------------------------------- trees
@@ -551,7 +542,7 @@ class Repository:
         """What stands at a path of a commit's tree; None where nothing does.
 
         Raises:
-            CannotLook: a tree is not in the repository; or the path leads through a link or a submodule.
+            ObservationUnavailable: a tree is not in the repository; or the path leads through a link or a submodule.
         """
         names = path.split("/")
         above = ""
@@ -585,7 +576,7 @@ class Repository:
             return known[1]
         found = self.objects.read(name, budget)
         if found is None or found.kind != "tree":
-            raise CannotLook("a tree of this history is not in the repository")
+            raise ObservationUnavailable("a tree of this history is not in the repository")
         size, made = len(found.data), parse_tree(found.data, len(name) // 2)
         return self._trees.put(name, 8 * size + 500, (size, made))[1]
 
@@ -605,10 +596,6 @@ class Repository:
                 size += 400 + 2 * len(path)
                 entries[decoded] = Entry(KINDS.get(mode, SUBMODULE), name.decode("ascii"), decoded)
         return self._listings.put(commit.tree, size, Listing(entries, self._denied))
-
-    def ignores(self, path: str, budget: Budget) -> bool:
-        """Whether git is told not to track what is, or would be, at a path."""
-        return self.git.ignores(path, budget)
 
     def index(self, budget: Budget) -> Listing:
         """Everything that the index lists: the tracked files of the work tree."""
@@ -669,11 +656,7 @@ def _keep(kept: Bounded[Changes], found: Changes) -> Changes:
 
 
 def _charged(found: Changes, budget: Budget) -> Sequence[Change]:
-    """The files that a commit changed.
-
-    Raises:
-        CannotLook: the budget does not reach to their end.
-    """
+    """The files that a commit changed."""
     budget.spend(found.size)
     assert found.files is not None, "more than is left was spent"
     return found.files

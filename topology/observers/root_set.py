@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from ...codecs.errors import UnreachableError
 from ..settings.settings import Settings
-from .ask import Ask, Budget, CannotLook
+from .ask import Ask, Budget, ObservationUnavailable
 from .enclosure import Enclosure
 from .file_contents import Contents
 from .listings import Denied
@@ -29,7 +29,7 @@ UNREADABLE: Final = "no file of the root can be read"
 NO_HASH: Final = "the locator's commit is no hash of 7 digits or more"
 
 
-class NotReached(CannotLook):
+class NotReached(ObservationUnavailable):
     """The locator names a commit that the reference does not reach.
 
     Attributes:
@@ -60,6 +60,7 @@ class Site:
 
     Attributes:
         name: what observations call it.
+        root: the folder, held open.
         repository: git's, where it is one.
         denied: the names that are never looked at.
         closed: why nothing here may be looked at; empty where something may.
@@ -75,90 +76,75 @@ class Site:
         closed: str = "",
     ) -> None:
         self.name, self.repository, self.denied, self.closed = name, repository, denied, closed
-        self._root, self._contents = root, contents
+        self.root, self._contents = root, contents
         for folder in repository.git.folders() if repository is not None else ():
             root.forbid(folder)
-
-    @property
-    def root(self) -> Root:
-        """The folder, held open."""
-        return self._root
 
     def view(self, ask: Ask) -> View:
         """The files that the locator means, where they are looked at as they stand.
 
         Raises:
-            CannotLook: there is no such commit or reference, or nothing at all; or it must not be looked at.
+            ObservationUnavailable: there is no such commit or reference, or nothing at all, or it is closed.
         """
         if self.closed:
-            raise CannotLook(self.closed)
+            raise ObservationUnavailable(self.closed)
         if ask.member("ref") is None and ask.member("commit") is None:
             if self.repository is None or not self.repository.git.bare:
                 why = self._why_empty(ask.budget)
                 if why:
-                    raise CannotLook(why)
+                    raise ObservationUnavailable(why)
             if self.repository is None:
-                return View(FolderTree(self._root, self.denied, self._contents))
+                return View(FolderTree(self.root, self.denied, self._contents))
             if not self.repository.git.bare:
-                return View(self._work_tree(self.repository))
+                return View(WorkTree(self.root, self.denied, self._contents, self.repository))
         return self.past(ask)
 
     def work_tree(self, budget: Budget) -> WorkTree | None:
         """The tracked files as they stand on disk; None where there are none."""
         if self.repository is None or self.repository.git.bare or self._why_empty(budget):
             return None
-        return self._work_tree(self.repository)
-
-    def _work_tree(self, repository: Repository) -> WorkTree:
-        return WorkTree(self._root, self.denied, self._contents, repository)
+        return WorkTree(self.root, self.denied, self._contents, self.repository)
 
     def past(self, ask: Ask) -> View:
         """The tree of the commit that the locator names, or else of what `ref` names, or HEAD.
 
         Raises:
-            CannotLook: this is no repository, or it has none of that name.
+            ObservationUnavailable: this is no repository, or it has none of that name.
             NotReached: there is no such commit, or the reference does not reach it.
         """
         if self.closed:
-            raise CannotLook(self.closed)
+            raise ObservationUnavailable(self.closed)
         ref, named = ask.member("ref"), ask.member("commit")
         prefix = (named or "").lower()
         if named is not None and not PREFIX.fullmatch(prefix):
-            raise CannotLook(NO_HASH)
+            raise ObservationUnavailable(NO_HASH)
         if self.repository is None:
-            raise CannotLook("the root is no git repository")
+            raise ObservationUnavailable("the root is no git repository")
         reference = self.repository.tip(ref, ask.budget)
         if named is None:
             return View(self.at(reference), reference)
-        return View(self.at(self._reached(self.repository, prefix, reference, ask.budget)), reference, True)
+        reached = self.repository.reached(prefix, reference.name, ask.budget)
+        if not reached:
+            if self.repository.shallow():
+                raise ObservationUnavailable("the repository is shallow: the commit may lie behind its end")
+            raise NotReached(prefix)
+        if len(reached) > 1:
+            raise ObservationUnavailable(f"{len(reached)} commits begin with the locator's hash")
+        commit = self.repository.commit(reached[0], ask.budget)
+        assert commit is not None, "what is reached is there"
+        return View(self.at(commit), reference, True)
 
     def at(self, commit: Commit) -> CommitTree:
         """The tree of a commit of this repository."""
         assert self.repository is not None, "a commit comes from a repository"
-        return CommitTree(self._root, self.denied, self._contents, self.repository, commit)
-
-    def _reached(self, repository: Repository, prefix: str, reference: Commit, budget: Budget) -> Commit:
-        found = repository.reached(prefix, reference.name, budget)
-        if not found:
-            if repository.shallow():
-                raise CannotLook("the repository is shallow: the commit may lie behind its end")
-            raise NotReached(prefix)
-        if len(found) > 1:
-            raise CannotLook(f"{len(found)} commits begin with the locator's hash")
-        commit = repository.commit(found[0], budget)
-        assert commit is not None, "what is reached is there"
-        return commit
+        return CommitTree(self.root, self.denied, self._contents, self.repository, commit)
 
     def is_older(self, since: int | None, budget: Budget) -> bool:
         """Whether this is a mirror that was not brought up to date after `since`, in Unix milliseconds."""
         return self.repository is not None and self.repository.is_older(since, budget)
 
     def why_not_ready(self, budget: Budget) -> str:
-        """Why nothing can be seen here: nothing is there, tracked or readable; empty where something can.
-
-        Raises:
-            CannotLook: git fails, or a bound is reached.
-        """
+        """Why nothing can be seen here: nothing is there, tracked or readable; empty where something can."""
         if self.closed:
             return self.closed
         if self.repository is not None and self.repository.git.bare:
@@ -169,17 +155,17 @@ class Site:
             return why
         if self.repository is not None and not self.repository.index(budget).files:
             return ""  # links and submodules only: no file that could be closed to us
-        files = self._root.files() if self.repository is None else self.repository.index(budget).files
-        return "" if self._root.reads_any(filterfalse(self.denied.holds, files), budget) else UNREADABLE
+        files = self.root.files() if self.repository is None else self.repository.index(budget).files
+        return "" if self.root.reads_any(filterfalse(self.denied.holds, files), budget) else UNREADABLE
 
     def _why_empty(self, budget: Budget) -> str:
         """Why the files on disk say nothing: there are none, as where a volume is not mounted."""
         if self.repository is None:
-            return EMPTY if self._root.is_empty() else ""
+            return EMPTY if self.root.is_empty() else ""
         index = self.repository.index(budget)
         if not index.entries:
             return NOTHING_TRACKED
-        return "" if not index.files or self._root.has_any(index.files, budget) else NOTHING_ON_DISK
+        return "" if not index.files or self.root.has_any(index.files, budget) else NOTHING_ON_DISK
 
 
 ROOT_AWAY: Final = "the root is not there"
@@ -201,13 +187,13 @@ class RootSet:
         """The root that the locator means.
 
         Raises:
-            CannotLook: there is none of that name, or it is not there.
+            ObservationUnavailable: there is none of that name, or it is not there.
         """
         name = self._roots.pick(ask.member("repo"))
         try:
             return self._sites.get(name) or self._open(name)
         except UnreachableError:
-            raise CannotLook(_why_away(self._roots.named[name])) from None
+            raise ObservationUnavailable(_why_away(self._roots.named[name])) from None
 
     def path(self, name: str) -> str:
         """Where a root is on this host."""
@@ -229,7 +215,7 @@ def _site(name: str, root: Root, enclosure: Enclosure, instruments: ObserverRegi
     repository, closed = None, ""
     try:
         repository = instruments.repository(root, enclosure)
-    except CannotLook as why:
+    except ObservationUnavailable as why:
         closed = str(why)
     return Site(name, root, repository, instruments.denied(root), instruments.contents, closed)
 
@@ -242,7 +228,7 @@ def why_blind(roots: Roots, instruments: ObserverRegistry, settings: Settings) -
         try:
             with closing(Root(path)) as root:
                 why = _site(name, root, enclosure, instruments).why_not_ready(budget)
-        except (UnreachableError, CannotLook, OSError) as error:
+        except (UnreachableError, ObservationUnavailable, OSError) as error:
             why = _why_away(path) if isinstance(error, UnreachableError) else str(error)
         if why:
             return why if len(roots.named) == 1 else f"{name}: {why}"

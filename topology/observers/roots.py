@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeVar, Union
 
 from ...codecs.errors import UnreachableError, UsageError
-from .ask import Budget, CannotLook, Missing
+from .ask import Budget, Missing, ObservationUnavailable
 from .file_contents import Piece, cut
 from .kept_looks import State, state_from
 
@@ -83,17 +83,17 @@ class Roots(NamedTuple):
             repo: its member of that name; None where it has none.
 
         Raises:
-            CannotLook: there is none of that name, or several and none of them is meant.
+            ObservationUnavailable: there is none of that name, or several and none of them is meant.
         """
         if repo is not None:
             if repo in self.named:
                 return repo
-            raise CannotLook("no repository of that name is looked at")
+            raise ObservationUnavailable("no repository of that name is looked at")
         if DEFAULT in self.named:
             return DEFAULT
         if len(self.named) == 1:
             return next(iter(self.named))
-        raise CannotLook("which-repository")
+        raise ObservationUnavailable("which-repository")
 
     def check(self) -> None:
         """Raises:
@@ -139,7 +139,7 @@ MAX_PATH = 4096
 T = TypeVar("T")
 
 
-class GitsOwn(CannotLook):
+class GitsOwn(ObservationUnavailable):
     """What git keeps for itself."""
 
     def __init__(self) -> None:
@@ -175,6 +175,7 @@ class Root:
         self._forbidden: set[tuple[int, int]] = set()
 
     def close(self) -> None:
+        """Closes the folder."""
         os.close(self.fd)
 
     def forbid(self, path: str) -> None:
@@ -189,26 +190,26 @@ class Root:
         """The names from the root to a file.
 
         Raises:
-            CannotLook: the path is impossible, leads out of the root, or into `.git`.
+            ObservationUnavailable: the path is impossible, leads out of the root, or into `.git`.
         """
         if "\0" in path:
-            raise CannotLook("a path holds no NUL")
+            raise ObservationUnavailable("a path holds no NUL")
         if path.startswith("/"):
             below = next((path[len(name) + 1 :] for name in sorted(self._names) if path.startswith(name + "/")), None)
             if below is None:
-                raise CannotLook("the path lies outside the root")
+                raise ObservationUnavailable("the path lies outside the root")
             path = below
         names = [name for name in path.split("/") if name not in ("", ".")]
         if ".." in names:
-            raise CannotLook("the path lies outside the root")
+            raise ObservationUnavailable("the path lies outside the root")
         if any(name.lower() == ".git" for name in names):
             raise GitsOwn
         try:
             too_long = len(os.fsencode(path)) > MAX_PATH or any(len(os.fsencode(name)) > 255 for name in names)
         except UnicodeError:
-            raise CannotLook("the path cannot be written on this system") from None
+            raise ObservationUnavailable("the path cannot be written on this system") from None
         if too_long or not names:
-            raise CannotLook("the path names no file")
+            raise ObservationUnavailable("the path names no file")
         return names
 
     def _walk(self, names: list[str]) -> int:
@@ -235,18 +236,21 @@ class Root:
 
         Raises:
             Missing: nothing stands there.
-            CannotLook: it must not be looked at, or is no regular file.
+            ObservationUnavailable: it must not be looked at, or is no regular file.
         """
+        found = self._stat(path)
+        _demand_regular(found)
+        return found
+
+    def _stat(self, path: str) -> os.stat_result:
         names = self.components(path)
         folder = self._walk(names)
         try:
-            found = os.stat(names[-1], dir_fd=folder, follow_symlinks=False)
+            return os.stat(names[-1], dir_fd=folder, follow_symlinks=False)
         except OSError as error:
             raise _reason(error, names[-1], folder) from None
         finally:
             os.close(folder)
-        _demand_regular(found)
-        return found
 
     def folder_changed(self, path: str) -> int | None:
         """When something last came into or went from the folder of a path, or the nearest one above that is there, in
@@ -258,7 +262,7 @@ class Root:
             except Missing:
                 names.pop()
                 continue
-            except CannotLook:
+            except ObservationUnavailable:
                 return None
             try:
                 return changed_at(state_from(os.fstat(folder)))
@@ -280,7 +284,7 @@ class Root:
             os.close(folder)
         try:
             _demand_regular(os.fstat(file))
-        except CannotLook:
+        except ObservationUnavailable:
             os.close(file)
             raise
         return file
@@ -290,16 +294,9 @@ class Root:
 
         Raises:
             Missing: nothing does.
-            CannotLook: it must not be looked at, or is neither.
+            ObservationUnavailable: it must not be looked at, or is neither.
         """
-        names = self.components(path)
-        folder = self._walk(names)
-        try:
-            found = os.stat(names[-1], dir_fd=folder, follow_symlinks=False)
-        except OSError as error:
-            raise _reason(error, names[-1], folder) from None
-        finally:
-            os.close(folder)
+        found = self._stat(path)
         if stat.S_ISDIR(found.st_mode):
             if (found.st_dev, found.st_ino) in self._forbidden:
                 raise GitsOwn
@@ -319,7 +316,7 @@ class Root:
             return False
         except GitsOwn:
             raise
-        except CannotLook:
+        except ObservationUnavailable:
             pass
         return True
 
@@ -333,7 +330,7 @@ class Root:
 
         Raises:
             Missing: nothing stands there.
-            CannotLook: it must not or could not be read, or changed meanwhile.
+            ObservationUnavailable: it must not or could not be read, or changed meanwhile.
         """
         file = self.open(path)
         try:
@@ -345,31 +342,26 @@ class Root:
             data = b"".join(_chunks(file, budget))
             after = state_from(os.fstat(file))
         except OSError as error:
-            raise CannotLook(f"the file cannot be read: {error.strerror}") from None
+            raise ObservationUnavailable(f"the file cannot be read: {error.strerror}") from None
         finally:
             os.close(file)
         if (before[0], before[2]) != (after[0], after[2]):
-            raise CannotLook("the file changed while it was read")
+            raise ObservationUnavailable("the file changed while it was read")
         return after, data
 
     def read(self, path: str, lines: tuple[int, int] | None, budget: Budget) -> Piece:
-        """The bytes of a file or of some of its lines; no more are read than that takes.
-
-        Raises:
-            Missing: nothing stands there.
-            CannotLook: it must not or could not be read, or changed meanwhile.
-        """
+        """As `content`, for a file or some of its lines; no more bytes are read than that takes."""
         file = self.open(path)
         try:
             before = os.fstat(file)
             piece = cut(_chunks(file, budget), lines)
             after = os.fstat(file)
         except OSError as error:
-            raise CannotLook(f"the file cannot be read: {error.strerror}") from None
+            raise ObservationUnavailable(f"the file cannot be read: {error.strerror}") from None
         finally:
             os.close(file)
         if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
-            raise CannotLook("the file changed while it was read")
+            raise ObservationUnavailable("the file changed while it was read")
         return piece._replace(changed=changed_at(state_from(after)))
 
     def states(self, folder: str, names: Iterable[str]) -> list[State | bool]:
@@ -383,7 +375,7 @@ class Root:
             inner = self._walk([*folder.split("/"), ""] if folder else [""])
         except Missing:
             return [False] * len(names)
-        except CannotLook:
+        except ObservationUnavailable:
             return [True] * len(names)
         found: list[State | bool] = []
         ask, is_regular = os.stat, stat.S_ISREG
@@ -429,7 +421,7 @@ class Root:
                 self.stat(path)
             except Missing:
                 continue
-            except CannotLook:
+            except ObservationUnavailable:
                 return True
             return True
         return False
@@ -440,7 +432,7 @@ class Root:
             budget.remaining()
             try:
                 os.close(self.open(path))
-            except (Missing, CannotLook):
+            except (Missing, ObservationUnavailable):
                 continue
             return True
         return False
@@ -454,7 +446,7 @@ class Root:
                 inner = self._walk([*folder.split("/")[:-1], ""] if folder else [""])
             except (Missing, GitsOwn):
                 continue
-            except CannotLook:
+            except ObservationUnavailable:
                 closed.append(folder)
                 continue
             try:
@@ -483,9 +475,9 @@ def _chunks(file: int, budget: Budget) -> Iterator[bytes]:
 
 def _demand_regular(found: os.stat_result) -> None:
     if stat.S_ISLNK(found.st_mode):
-        raise CannotLook("symbolic links are not followed")
+        raise ObservationUnavailable("symbolic links are not followed")
     if not stat.S_ISREG(found.st_mode):
-        raise CannotLook("the path names no regular file")
+        raise ObservationUnavailable("the path names no regular file")
 
 
 def _reason(error: OSError, name: str, folder: int) -> Exception:
@@ -498,5 +490,7 @@ def _reason(error: OSError, name: str, folder: int) -> Exception:
             found = os.stat(name, dir_fd=folder, follow_symlinks=False)
         except OSError:
             return Missing(name)
-        return CannotLook("symbolic links are not followed") if stat.S_ISLNK(found.st_mode) else Missing(name)
-    return CannotLook(f"the file cannot be read: {error.strerror}")
+        return (
+            ObservationUnavailable("symbolic links are not followed") if stat.S_ISLNK(found.st_mode) else Missing(name)
+        )
+    return ObservationUnavailable(f"the file cannot be read: {error.strerror}")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 import structlog
@@ -44,29 +44,27 @@ MAX_WAITING: Final = 256
 
 
 class _Queue:
-    """The turns of one class.
+    """The queue of one class.
 
-    Invariant: `_waiting` holds when each look that has its turn and has not begun was let in, in that order.
+    Invariant: `waiting` holds when each look that has its turn and has not begun was let in, in that order.
     """
 
     def __init__(self, name: str, threads: int) -> None:
         self.pool = ThreadPoolExecutor(threads, thread_name_prefix=f"sluice-{name.rsplit('.', 1)[-1]}")
         self.room = asyncio.Semaphore(MAX_WAITING)
-        self._waiting: dict[object, float] = {}
+        self.waiting: dict[object, float] = {}
 
-    def let_in(self, look: object) -> None:
-        self._waiting[look] = time.monotonic()
-
-    def begun(self, look: object) -> None:
-        self._waiting.pop(look, None)
-
-    def behind(self, seconds: float) -> bool:
-        first = next(iter(list(self._waiting.values())), None)
+    def is_behind(self, seconds: float) -> bool:
+        """Whether the look that waits longest has waited for more seconds than that."""
+        first = next(iter(list(self.waiting.values())), None)
         return first is not None and time.monotonic() - first > seconds
 
 
-class Turns:
-    """The queues of all classes; used on one event loop.
+class ClassExecutor:
+    """Threads and a queue for each class of substrate, so that no class waits for another's; used on one event loop.
+
+    A class that is behind takes no look of an impatient caller: the look is answered with `unavailable`, and the
+    emissions' other classes go on. A burst puts no class behind: looks that go well are many a second.
 
     Args:
         threads: looks of one class at once.
@@ -74,16 +72,18 @@ class Turns:
     """
 
     def __init__(self, threads: int, seconds: float) -> None:
-        self._seconds = seconds
-        self._queues: defaultdict[str, _Queue] = _Queues(threads)
+        self._threads, self._seconds = threads, seconds
+        self._queues: dict[str, _Queue] = {}
 
     async def enter(self, name: str, *, patient: bool) -> bool:
         """Waits for a place in the queue of a class; False where the class is behind and the caller impatient.
 
-        Who gets True calls `take` once.
+        After True the caller calls `take` once.
         """
+        if name not in self._queues:
+            self._queues[name] = _Queue(name, self._threads)
         queue = self._queues[name]
-        if not patient and queue.behind(self._seconds):
+        if not patient and queue.is_behind(self._seconds):
             return False
         while True:
             try:
@@ -91,45 +91,35 @@ class Turns:
                     await queue.room.acquire()
                 return True
             except TimeoutError:
-                if queue.behind(self._seconds):
+                if queue.is_behind(self._seconds):
                     return False
 
     async def take(self, name: str, look: Callable[[], T]) -> T:
         """The result of a look, which runs in a thread of its class when its turn comes."""
         queue, ticket = self._queues[name], object()
-        queue.let_in(ticket)
+        queue.waiting[ticket] = time.monotonic()
 
         def run() -> T:
-            queue.begun(ticket)
+            queue.waiting.pop(ticket, None)
             return look()
 
         try:
             return await asyncio.get_running_loop().run_in_executor(queue.pool, run)
         finally:
-            queue.begun(ticket)
+            queue.waiting.pop(ticket, None)
             queue.room.release()
 
     def close(self) -> None:
-        """Lets no look begin; those under way are not waited for."""
+        """Begins no more looks; those under way are not waited for."""
         for queue in self._queues.values():
             queue.pool.shutdown(wait=False, cancel_futures=True)
-
-
-class _Queues(defaultdict[str, _Queue]):
-    def __init__(self, threads: int) -> None:
-        super().__init__()
-        self._make = partial(_Queue, threads=threads)
-
-    def __missing__(self, name: str) -> _Queue:
-        made = self[name] = self._make(name)
-        return made
 
 
 LOOKS_AT_ONCE = 8
 """Emissions that are looked at side by side in each class: most of a look is waiting for git, the disk, a server."""
 IN_FLIGHT = 64
 """Emissions that were fetched and still want a look below the root or a turn beyond it. With those that have their
-turns (`class_queues.MAX_WAITING` a class), what a crash repeats and what memory holds."""
+turns (`MAX_WAITING` a class), what a crash repeats and what memory holds."""
 TRIES = 3
 """So often a record is tried, in one process, and by processes that end at it."""
 COMMIT_SECONDS = 1.0
@@ -174,7 +164,7 @@ class _DoneOffsets:
         return self._open[0] if self._open else None
 
 
-class _Held:
+class _Room:
     """The room that one emission takes, given back once."""
 
     def __init__(self, room: asyncio.Semaphore) -> None:
@@ -184,13 +174,6 @@ class _Held:
         if self._room is not None:
             self._room.release()
             self._room = None
-
-
-async def _all(parts: Iterable[asyncio.Task[None]]) -> None:
-    """Waits for all, until the first one fails."""
-    tasks = list(parts)
-    if tasks:
-        await asyncio.gather(*tasks)
 
 
 def _decoded(place: TopicPartition, record: StoredRecord) -> Emission | None:
@@ -229,7 +212,7 @@ class ObserverService(ConsumerRebalanceListener):
         self, settings: Settings, *, looks_at_once: int = LOOKS_AT_ONCE, substrates: str | None = None
     ) -> None:
         self._settings, self._substrates = settings, substrates
-        self._turns = Turns(looks_at_once, settings.look_timeout)
+        self._turns = ClassExecutor(looks_at_once, settings.look_timeout)
         self._progress: dict[TopicPartition, _DoneOffsets] = {}
         self._working: set[asyncio.Task[None]] = set()
         self._stack = AsyncExitStack()
@@ -379,7 +362,7 @@ class ObserverService(ConsumerRebalanceListener):
                         await room.acquire()
                         if self._stopping.is_set():
                             return
-                        self._begin(place, record, progress, _Held(room))
+                        self._begin(place, record, progress, _Room(room))
                 if asyncio.get_running_loop().time() >= next_commit:
                     await self._commit(self._progress)
                     next_commit = asyncio.get_running_loop().time() + COMMIT_SECONDS
@@ -387,7 +370,7 @@ class ObserverService(ConsumerRebalanceListener):
             self._fail(unreachable(self._settings, error))
 
     def _begin(
-        self, place: TopicPartition, record: StoredRecord, progress: _DoneOffsets, held: _Held
+        self, place: TopicPartition, record: StoredRecord, progress: _DoneOffsets, held: _Room
     ) -> asyncio.Task[None]:
         task = asyncio.create_task(self._handle(place, record, progress, held))
         self._working.add(task)
@@ -416,7 +399,7 @@ class ObserverService(ConsumerRebalanceListener):
         for record in alone:
             if record.offset != marked:
                 await self._commit_at(place, record.offset, 1)
-            await asyncio.wait({self._begin(place, record, progress, _Held(asyncio.Semaphore()))})
+            await asyncio.wait({self._begin(place, record, progress, _Room(asyncio.Semaphore()))})
             if progress.first_open == record.offset:
                 return ()  # it is not done, and no position may pass it
         progress.alone -= len(alone)
@@ -465,7 +448,7 @@ class ObserverService(ConsumerRebalanceListener):
             found[place] = max(0, end - (read_to if first is None else first))
         return found
 
-    def _ended(self, held: _Held, task: asyncio.Task[None]) -> None:
+    def _ended(self, held: _Room, task: asyncio.Task[None]) -> None:
         self._working.discard(task)
         held.release()
         if not task.cancelled() and task.exception() is not None:
@@ -475,7 +458,7 @@ class ObserverService(ConsumerRebalanceListener):
         self._failure = self._failure or error
         self._stopping.set()
 
-    async def _handle(self, place: TopicPartition, record: StoredRecord, progress: _DoneOffsets, held: _Held) -> None:
+    async def _handle(self, place: TopicPartition, record: StoredRecord, progress: _DoneOffsets, held: _Room) -> None:
         """One emission, until it is done: looked at, left to the lane, or passed over."""
         for tries in range(1, TRIES + 1):
             try:
@@ -493,7 +476,7 @@ class ObserverService(ConsumerRebalanceListener):
         progress.end(record.offset)
         self._metrics.done(result)
 
-    async def _handled(self, place: TopicPartition, record: StoredRecord, held: _Held) -> Result:
+    async def _handled(self, place: TopicPartition, record: StoredRecord, held: _Room) -> Result:
         """One try: decoded, looked at, its observations stored."""
         emission = await asyncio.to_thread(_decoded, place, record)
         if emission is None:
@@ -504,9 +487,9 @@ class ObserverService(ConsumerRebalanceListener):
                 # A class beyond the root that is behind is answered at once: it must not stop the others' intake.
                 turn = await self._turns.enter(name, patient=name in LOCATORS)
                 parts[name] = asyncio.create_task(self._part(emission, record.value or b"", name, turn))
-            await _all(part for name, part in parts.items() if name in LOCATORS)
+            await asyncio.gather(*(part for name, part in parts.items() if name in LOCATORS))
             held.release()
-            await _all(parts.values())
+            await asyncio.gather(*parts.values())
         finally:
             for part in parts.values():
                 part.cancel()
@@ -522,19 +505,15 @@ class ObserverService(ConsumerRebalanceListener):
             found = cannot_look(emission, self._settings, "too many looks at this class wait", only={name})
         try:
             topic = topic_name(self._settings, "observations")
-            sent = [
-                await self._producer.send(topic, key=one.subject.emission_id.encode(), value=self._encoded(one, value))
-                for one in found
-            ]
+            key = emission.emission_id.encode()
+            values = [_encode(written(seen, self._signing, value)) for seen in found]
+            sent: list[Any] = [await self._producer.send(topic, key=key, value=encoded) for encoded in values]
             await asyncio.gather(*sent)
             self._metrics.stored(found)
         except MessageSizeTooLargeError:
             raise  # this record's own fault: no broker would take it
         except (KafkaError, OSError) as error:
             raise unreachable(self._settings, error) from None
-
-    def _encoded(self, one: Observation, value: bytes) -> bytes:
-        return _encode(written(one, self._signing, value))
 
     def _observe(self, emission: Emission, name: str) -> list[Observation]:
         """In a thread of the class: what was seen of one class of an emission."""

@@ -6,13 +6,13 @@ A folder that is no repository has no tracked files. Files that git does not tra
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple, Protocol
 
-from .ask import Budget, CannotLook, Missing
+from .ask import Budget, Missing, ObservationUnavailable
 from .file_contents import Contents, Everything, File, Piece
 from .kept_looks import State, is_settled
-from .listings import FILE, FOLDER, LINK, Denied, Entry, Listing
+from .listings import FILE, FOLDER, LINK, Denied, Entry, Listing, by_folder
 from .repository import Commit, Repository
 from .roots import FolderFiles, Root, changed_at
 
@@ -21,7 +21,7 @@ _IN_SUBMODULE: Final = "the path lies in a submodule"
 _PATTERN: Final = re.compile(r"[*?]|\[[^\]]+\]|\{[^{}]*,[^{}]*\}")
 
 
-class Place(NamedTuple):
+class TreePath(NamedTuple):
     """A path that may be looked at.
 
     Attributes:
@@ -45,24 +45,23 @@ class Tree(Protocol):
     @property
     def commit(self) -> Commit | None: ...
 
-    def locate(self, path: str, budget: Budget) -> Place:
+    def locate(self, path: str, budget: Budget) -> TreePath:
         """What stands at a path.
 
         Raises:
-            CannotLook: it is impossible, forbidden, denied, a link, not tracked, or a pattern that names no one file.
+            ObservationUnavailable: it is impossible, forbidden, denied, a link, not tracked, or a pattern.
         """
         ...
 
-    def file(self, place: Place, budget: Budget) -> File:
+    def file(self, place: TreePath, budget: Budget) -> File:
         """The file at a place, whole.
 
         Raises:
             Missing: it went away meanwhile.
-            CannotLook: it could not be read, or a bound is reached.
         """
         ...
 
-    def part(self, place: Place, lines: tuple[int, int] | None, budget: Budget) -> Piece:
+    def part(self, place: TreePath, lines: tuple[int, int] | None, budget: Budget) -> Piece:
         """Some lines of it, for which no more is read than they take. Raises as `file` does."""
         ...
 
@@ -80,7 +79,6 @@ class Tree(Protocol):
         Args:
             path: below the root.
             since: a time from which on it matters; one before may be later than the exact one.
-            budget: of the look.
         """
         ...
 
@@ -101,36 +99,36 @@ def confined(root: Root, denied: Denied, path: str) -> str:
     """The path from the root to a file, without a look at the disk.
 
     Raises:
-        CannotLook: it is impossible, leads out, or holds a name that is never looked at.
+        ObservationUnavailable: it is impossible, leads out, or holds a name that is never looked at.
     """
     found = "/".join(root.components(path))
     denied.refuse(found)
     return found
 
 
-def missing_at(path: str) -> Place:
+def missing_at(path: str) -> TreePath:
     """The place where nothing stands.
 
     Raises:
-        CannotLook: the path is a pattern: what it means is not one file.
+        ObservationUnavailable: the path is a pattern: what it means is not one file.
     """
     if _PATTERN.search(path):
-        raise CannotLook("the path is a pattern, not a file")
-    return Place(path, "missing")
+        raise ObservationUnavailable("the path is a pattern, not a file")
+    return TreePath(path, "missing")
 
 
-def place_of_entry(entry: Entry, asked: str, denied: Denied) -> Place:
+def place_of_entry(entry: Entry, asked: str, denied: Denied) -> TreePath:
     """The place of what a tree or index holds at a path, or on the way to it.
 
     Raises:
-        CannotLook: it is a link, a submodule or lies in one, or its name is never looked at.
+        ObservationUnavailable: it is a link, a submodule or lies in one, or its name is never looked at.
     """
     if entry.kind == LINK:
-        raise CannotLook(LINKED)
+        raise ObservationUnavailable(LINKED)
     if entry.kind not in (FILE, FOLDER):
-        raise CannotLook("the path names no regular file" if entry.path == asked else _IN_SUBMODULE)
+        raise ObservationUnavailable("the path names no regular file" if entry.path == asked else _IN_SUBMODULE)
     denied.refuse(entry.path)
-    return Place(entry.path, "file" if entry.kind == FILE else "folder", entry.name)
+    return TreePath(entry.path, "file" if entry.kind == FILE else "folder", entry.name)
 
 
 UNTRACKED: Final = "the file is not tracked"
@@ -152,17 +150,14 @@ def demand_open(root: Root, repository: Repository, listing: Listing, path: str,
     tracked file. Of what is there otherwise that it is there may be told, and not what it is.
 
     Args:
-        root: the work tree.
         repository: its own.
-        listing: its index.
         path: from the root, which neither the index nor the tree that is looked at has.
-        budget: of the look.
 
     Raises:
-        CannotLook: one may not, or a bound is reached.
+        ObservationUnavailable: one may not, or a bound is reached.
     """
-    if repository.ignores(path, budget):
-        raise CannotLook(UNTRACKED)
+    if repository.git.ignores(path, budget):
+        raise ObservationUnavailable(UNTRACKED)
     names = path.split("/")
     for end in range(1, len(names) + 1):
         above = "/".join(names[:end])
@@ -170,19 +165,19 @@ def demand_open(root: Root, repository: Repository, listing: Listing, path: str,
             if above == path or not root.has(above):
                 return
             break
-    raise CannotLook(UNTRACKED)
+    raise ObservationUnavailable(UNTRACKED)
 
 
 def demand_nothing(root: Root, path: str) -> None:
     """Raises:
-    CannotLook: something untracked is at a path: its history is as closed as its content.
+    ObservationUnavailable: something untracked is at a path: its history is as closed as its content.
     """
     if root.has(path):
-        raise CannotLook(UNTRACKED)
+        raise ObservationUnavailable(UNTRACKED)
 
 
 class CommitTree:
-    """The files of a commit, read from git's objects."""
+    """The files of a commit, read from git's objects; see `Tree`."""
 
     def __init__(self, root: Root, denied: Denied, contents: Contents, repository: Repository, commit: Commit) -> None:
         self._root, self._denied, self._contents, self._repository = root, denied, contents, repository
@@ -194,11 +189,9 @@ class CommitTree:
 
     @property
     def commit(self) -> Commit | None:
-        """See `Tree`."""
         return self.tip
 
-    def locate(self, path: str, budget: Budget) -> Place:
-        """See `Tree`."""
+    def locate(self, path: str, budget: Budget) -> TreePath:
         found = confined(self._root, self._denied, path)
         entry = self._repository.entry(self.tip, found, budget)
         if entry is None:
@@ -210,29 +203,25 @@ class CommitTree:
             return missing_at(found)
         return place_of_entry(entry, found, self._denied)
 
-    def file(self, place: Place, budget: Budget) -> File:
-        """See `Tree`."""
+    def file(self, place: TreePath, budget: Budget) -> File:
         known = self._contents.of_git(place.blob)
         if known is not None:
             budget.spend(len(known.data))
             return known
         found = self._repository.objects.read(place.blob, budget)
         if found is None or found.kind != "blob":
-            raise CannotLook("a file of this tree is not in the repository")
+            raise ObservationUnavailable("a file of this tree is not in the repository")
         made = File(found.data)
         self._contents.keep_of_git(place.blob, made)
         return made
 
-    def part(self, place: Place, lines: tuple[int, int] | None, budget: Budget) -> Piece:
-        """See `Tree`."""
+    def part(self, place: TreePath, lines: tuple[int, int] | None, budget: Budget) -> Piece:
         return self.file(place, budget).part(lines)
 
     def paths(self, budget: Budget) -> list[str]:
-        """See `Tree`."""
         return self._repository.listing(self.tip, budget).files
 
     def everything(self, budget: Budget, paths: Sequence[str] | None = None) -> Everything:
-        """See `Tree`."""
         listing = self._repository.listing(self.tip, budget)
         if paths is not None:
             return self._read(listing, paths, True, budget)
@@ -254,7 +243,7 @@ class CommitTree:
         files: list[tuple[str, File]] = []
         counted = set(made)
         for path, name in entries:
-            file = made.get(name) or self._contents.of_git(name) or self.file(Place(path, "file", name), budget)
+            file = made.get(name) or self._contents.of_git(name) or self.file(TreePath(path, "file", name), budget)
             if name in counted:
                 counted.discard(name)  # it has been counted where it was read
             else:
@@ -263,19 +252,19 @@ class CommitTree:
         return Everything(files, whole, self._made_at(), paths)
 
     def newest(self, found: Everything, since: int | None, budget: Budget) -> int | None:
-        """See `Tree`: when the commit was made."""
+        """When the commit was made."""
         return found.newest
 
     def is_own_edit(self, path: str | None, budget: Budget) -> bool:
-        """See `Tree`: what a commit has is committed."""
+        """What a commit has is committed."""
         return False
 
     def changed(self, path: str, since: int | None, budget: Budget) -> int | None:
-        """See `Tree`: when the last commit that touched it was committed, or merged into the branch of the tip."""
+        """When the last commit that touched it was committed, or merged into the branch of the tip."""
         return changed_by(self._repository, path, self.tip.name, budget)
 
     def went(self, path: str, budget: Budget) -> int | None:
-        """See `Tree`: as for what is there."""
+        """As for what is there."""
         return self.changed(path, None, budget)
 
     def _made_at(self) -> int | None:
@@ -292,15 +281,14 @@ NOT_CHECKED_OUT: Final = "the file is not checked out"
 
 
 class _OnDisk:
-    """What a work tree and a folder have in common: their files are read from disk."""
+    """What a work tree and a folder have in common: their files are read from disk; see `Tree`."""
 
     commit = None
 
     def __init__(self, root: Root, denied: Denied, contents: Contents) -> None:
         self._root, self._denied, self._contents = root, denied, contents
 
-    def file(self, place: Place, budget: Budget) -> File:
-        """See `Tree`."""
+    def file(self, place: TreePath, budget: Budget) -> File:
         state, data = self._root.content(place.path, budget, lambda state: self._known(place.path, state))
         if isinstance(data, File):
             return data
@@ -311,8 +299,7 @@ class _OnDisk:
     def _known(self, path: str, state: State) -> File | None:
         return self._contents.on_disk(self._root.path, path, state)
 
-    def part(self, place: Place, lines: tuple[int, int] | None, budget: Budget) -> Piece:
-        """See `Tree`."""
+    def part(self, place: TreePath, lines: tuple[int, int] | None, budget: Budget) -> Piece:
         return self._root.read(place.path, lines, budget)
 
     def _read_all(
@@ -345,24 +332,24 @@ class _OnDisk:
         found: dict[str, File] = {}
         for (path, _), kept in zip(there, known, strict=True):
             try:
-                found[path] = kept or self.file(Place(path, "file"), budget)
-            except (Missing, CannotLook):
+                found[path] = kept or self.file(TreePath(path, "file"), budget)
+            except (Missing, ObservationUnavailable):
                 budget.spend(0)  # a bound that is reached ends the look; a file that is closed to us does not
         return found
 
     def newest(self, found: Everything, since: int | None, budget: Budget) -> int | None:
-        """See `Tree`: the newest modification time."""
+        """The newest modification time."""
         return found.newest
 
     def is_own_edit(self, path: str | None, budget: Budget) -> bool:
-        """See `Tree`: nothing is committed here."""
+        """Nothing is committed here."""
         return False
 
     def changed(self, path: str, since: int | None, budget: Budget) -> int | None:
-        """See `Tree`: the modification time."""
+        """The modification time."""
         try:
             found = self._root.stat(path)
-        except (Missing, CannotLook):
+        except (Missing, ObservationUnavailable):
             return None
         return -(-found.st_mtime_ns // 1_000_000)
 
@@ -370,16 +357,15 @@ class _OnDisk:
 class FolderTree(_OnDisk):
     """A folder that is no repository: all of its regular files count as tracked."""
 
-    def locate(self, path: str, budget: Budget) -> Place:
-        """See `Tree`."""
+    def locate(self, path: str, budget: Budget) -> TreePath:
         found = confined(self._root, self._denied, path)
         try:
-            return Place(found, self._root.kind(found))
+            return TreePath(found, self._root.kind(found))
         except Missing:
             return missing_at(found)
 
     def went(self, path: str, budget: Budget) -> int | None:
-        """See `Tree`: a folder remembers nothing."""
+        """A folder remembers nothing."""
         return None
 
     def _found(self, budget: Budget) -> FolderFiles:
@@ -388,13 +374,11 @@ class FolderTree(_OnDisk):
         return FolderFiles(kept, found.whole and len(kept) == len(found.paths))
 
     def paths(self, budget: Budget) -> list[str]:
-        """See `Tree`."""
         return self._found(budget).paths
 
     def everything(self, budget: Budget, paths: Sequence[str] | None = None) -> Everything:
-        """See `Tree`."""
         found = self._found(budget) if paths is None else FolderFiles(list(paths), True)
-        return self._read_all(found.paths, _by_folder(found.paths), found.whole, budget)
+        return self._read_all(found.paths, by_folder(found.paths), found.whole, budget)
 
 
 class WorkTree(_OnDisk):
@@ -404,14 +388,13 @@ class WorkTree(_OnDisk):
         super().__init__(root, denied, contents)
         self._repository = repository
 
-    def locate(self, path: str, budget: Budget) -> Place:
-        """See `Tree`."""
+    def locate(self, path: str, budget: Budget) -> TreePath:
         found = confined(self._root, self._denied, path)
         listing = self._repository.index(budget)
         entry = nearest(listing, found)
         if entry is None:
             demand_open(self._root, self._repository, listing, found, budget)
-            return Place(found, "untracked") if self._root.has(found) else missing_at(found)
+            return TreePath(found, "untracked") if self._root.has(found) else missing_at(found)
         place = place_of_entry(entry, found, self._denied)
         if place.state == "folder":
             return place
@@ -419,37 +402,37 @@ class WorkTree(_OnDisk):
             return missing_at(found)
         try:
             if self._root.kind(place.path) != "file":
-                raise CannotLook("the path names no regular file")
+                raise ObservationUnavailable("the path names no regular file")
         except Missing:
             if not entry.checked_out:
-                raise CannotLook(NOT_CHECKED_OUT) from None
+                raise ObservationUnavailable(NOT_CHECKED_OUT) from None
             return missing_at(place.path)
         return place._replace(blob="")  # what stands on disk may be another content
 
     def paths(self, budget: Budget) -> list[str]:
-        """See `Tree`."""
         return self._repository.index(budget).files
 
     def everything(self, budget: Budget, paths: Sequence[str] | None = None) -> Everything:
-        """See `Tree`."""
         if paths is not None:
-            return self._read_all(paths, _by_folder(paths), True, budget)
+            return self._read_all(paths, by_folder(paths), True, budget)
         listing = self._repository.index(budget)
         return self._read_all(listing.files, listing.by_folder, listing.whole, budget)
 
     def changed(self, path: str, since: int | None, budget: Budget) -> int | None:
-        """See `Tree`: the modification time, or when the last commit that touched it was made, if that is earlier.
+        """The modification time, or when the last commit that touched it was made, if that is earlier.
 
         A file that is as it was committed has not changed since, whenever it was checked out.
         """
         written = super().changed(path, since, budget)
         if written is None or (since is not None and written <= since) or self.is_own_edit(path, budget):
             return written
-        made = changed_by(self._repository, path, self._tip_name(budget), budget)
+        tip = self._tip(budget)
+        assert tip is not None, "what is as it was committed has a commit"
+        made = changed_by(self._repository, path, tip.name, budget)
         return written if made is None else min(written, made)
 
     def newest(self, found: Everything, since: int | None, budget: Budget) -> int | None:
-        """See `Tree`: as `changed`; of files that are as they were committed the tip's date."""
+        """As `changed`; of files that are as they were committed the tip's date."""
         if found.newest is None or (since is not None and found.newest <= since):
             return found.newest
         tip = self._tip(budget)
@@ -462,7 +445,7 @@ class WorkTree(_OnDisk):
         return min(found.newest, max((time or 0 for time in (*own, -(-tip.committed[0] // 1_000_000))), default=0))
 
     def is_own_edit(self, path: str | None, budget: Budget) -> bool:
-        """See `Tree`: it stands otherwise in HEAD's tree, or only in one of the two."""
+        """It stands otherwise in HEAD's tree, or only in one of the two."""
         tip = self._tip(budget)
         if path is None:
             listing = self._repository.index(budget)
@@ -473,7 +456,7 @@ class WorkTree(_OnDisk):
             if entry is None or entry.kind != FILE or place.state != "file":
                 return (entry is None) != (place.state == "missing")
             return not self.file(place, budget).is_blob(entry.name)
-        except (Missing, CannotLook):
+        except (Missing, ObservationUnavailable):
             budget.spend(0)
             return True
 
@@ -481,27 +464,15 @@ class WorkTree(_OnDisk):
         """HEAD's commit; None in a repository without one."""
         try:
             return self._repository.tip(None, budget)
-        except CannotLook:
+        except ObservationUnavailable:
             budget.spend(0)
             return None
 
-    def _tip_name(self, budget: Budget) -> str:
-        tip = self._tip(budget)
-        assert tip is not None, "what is as it was committed has a commit"
-        return tip.name
-
     def went(self, path: str, budget: Budget) -> int | None:
-        """See `Tree`: by the history, or by the folder that it was in where no commit tells of it."""
+        """By the history, or by the folder that it was in where no commit tells of it."""
         tip = self._tip(budget)
         if tip is None:
             return None
         if self._repository.entry(tip, path, budget) is None:
             return changed_by(self._repository, path, tip.name, budget)
         return self._root.folder_changed(path)
-
-
-def _by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for path in paths:
-        found.setdefault(path.rpartition("/")[0], []).append(path)
-    return found

@@ -24,10 +24,9 @@ from collections.abc import Callable
 from typing import Final
 
 from ...codecs.records import Locator
-from ...streams.judging.checks import Check, Held, Unknown, opposite
 from ...streams.judging.facts import PeerFacts, verify_peer
 from ...streams.policy.privacy import may_be_credentials
-from .ask import OTHER, UNKNOWN, Ask, CannotLook, Finding, answer, decides
+from .ask import Ask, Finding, ObservationUnavailable, answer, decided
 from .kept_looks import Kept, Memory, Rest
 
 CLASS: Final = "substrate.unix.peercred"
@@ -57,18 +56,20 @@ class UnixPeercred:
 
     def admit(self, locator: Locator) -> Locator:
         """Raises:
-        CannotLook: no socket is named, or one that is not on the operator's list.
+        ObservationUnavailable: no socket is named, or one that is not on the operator's list.
         """
         path = locator.get("socket")
         if not isinstance(path, str) or path not in self._sockets:
-            raise CannotLook("the socket is not on the operator's list" if path else "the locator names no socket")
+            raise ObservationUnavailable(
+                "the socket is not on the operator's list" if path else "the locator names no socket"
+            )
         return {"socket": path}
 
     def observe(self, ask: Ask) -> Finding:
         """Holds the peer against the checks.
 
         Raises:
-            CannotLook: nobody is to be connected to, or the assertion has no check on a peer.
+            ObservationUnavailable: nobody is to be connected to, or the assertion has no check on a peer.
         """
         path = str(ask.locator["socket"])
         at, peer = self._peer(path, ask.budget.remaining())
@@ -79,8 +80,10 @@ class UnixPeercred:
             reason = "no connection since the observer's start had it"
             return Finding("unknown-observation", ask.declared, reason=reason)
         if ask.question.is_sentence:
-            raise CannotLook("of a peer only checks are decided, and the assertion has none")
-        return answer(ask, [_held(check, peer) for check in ask.question.checks], seen, at=at)
+            raise ObservationUnavailable("of a peer only checks are decided, and the assertion has none")
+        # Whether a check holds, and no more: not even why it does not.
+        helds = [decided(CLASS, check, lambda check: verify_peer(check, peer, _uid)) for check in ask.question.checks]
+        return answer(ask, helds, seen, at=at)
 
     def _peer(self, path: str, seconds: float) -> Kept[PeerFacts]:
         """Who listens, or listened not long ago: one that accepts nobody has only so much room for connections."""
@@ -90,7 +93,7 @@ class UnixPeercred:
             began, at = time.monotonic(), self._clock()
             try:
                 kept = Kept(at, peer_of(path, seconds))
-            except CannotLook as reason:
+            except ObservationUnavailable as reason:
                 self._rest.failed(path, str(reason))
                 raise
             self._rest.worked(path)
@@ -123,7 +126,7 @@ def peer_of(path: str, seconds: float) -> PeerFacts:
     """Connects and asks the kernel.
 
     Raises:
-        CannotLook: nobody listens there, in time.
+        ObservationUnavailable: nobody listens there, in time.
     """
     for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET):
         with socket.socket(socket.AF_UNIX, kind | socket.SOCK_CLOEXEC) as connection:
@@ -138,18 +141,8 @@ def peer_of(path: str, seconds: float) -> PeerFacts:
             except OSError as error:
                 if error.errno == errno.EPROTOTYPE and kind == socket.SOCK_STREAM:
                     continue
-                raise CannotLook(f"the socket cannot be connected to: {error.strerror}") from None
-    raise CannotLook("the socket knows no connections")
-
-
-def _held(check: Check | Unknown, peer: PeerFacts) -> Held:
-    """Whether a check holds, and no more: not even why it does not."""
-    if isinstance(check, Unknown):
-        return UNKNOWN
-    if not decides(CLASS, check):
-        return OTHER
-    held = verify_peer(check, peer, _uid)
-    return opposite(held) if check.negated else held
+                raise ObservationUnavailable(f"the socket cannot be connected to: {error.strerror}") from None
+    raise ObservationUnavailable("the socket knows no connections")
 
 
 def _uid(name: str) -> int | None:

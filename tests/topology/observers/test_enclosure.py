@@ -12,7 +12,7 @@ import pytest
 from looking import Repository as Repo
 from looking import ask, holds, reason
 
-from sluice.topology.observers.ask import Budget, CannotLook
+from sluice.topology.observers.ask import Budget, ObservationUnavailable
 from sluice.topology.observers.enclosure import IN_QUOTES, LEADS_OUT, NO_FILE, TOO_DEEP, TOO_LONG, Enclosure
 from sluice.topology.observers.git import Git
 from sluice.topology.observers.nameable_files import repositories_of, tracked
@@ -50,46 +50,36 @@ def refused(root: Path | dict[str, Path], why: str = LEADS_OUT, **locator: str) 
 Way = Callable[[Repo, Repo], None]
 
 
-def dot_git_file(one: Repo, other: Repo) -> None:
-    shutil.rmtree(one.path / ".git")
-    one.write(".git", f"gitdir: {other.path}/.git\n")
+def written(path: str, text: str, *more: tuple[str, str]) -> Way:
+    """Writes files; a `.git` in place of the folder."""
+
+    def way(one: Repo, other: Repo) -> None:
+        if path == ".git":
+            shutil.rmtree(one.path / path)
+        for name, content in ((path, text), *more):
+            one.write(name, content.format(one=one.path, other=other.path, name=other.path.name))
+
+    return way
 
 
-def dot_git_file_upwards(one: Repo, other: Repo) -> None:
-    shutil.rmtree(one.path / ".git")
-    one.write(".git", f"gitdir: ../{other.path.name}/.git\n")
+def link(path: str, to: str = "") -> Way:
+    """Puts a link to the other repository in place of what is at a path."""
+
+    def way(one: Repo, other: Repo) -> None:
+        place = one.path / path
+        shutil.rmtree(place) if place.is_dir() else place.unlink()
+        place.symlink_to(other.path / (to or path))
+
+    return way
 
 
-def dot_git_link(one: Repo, other: Repo) -> None:
-    shutil.rmtree(one.path / ".git")
-    (one.path / ".git").symlink_to(other.path / ".git")
+def included(path: str, key: str = "include.path", more: str = "") -> Way:
+    def way(one: Repo, other: Repo) -> None:
+        one.git("config", key, path.format(one=one.path, other=other.path, name=other.path.name))
+        if more:
+            one.write("more.cfg", more.format(other=other.path))
 
-
-def common_folder(one: Repo, other: Repo) -> None:
-    one.write(".git/commondir", f"{other.path}/.git\n")
-
-
-def alternates(one: Repo, other: Repo) -> None:
-    one.write(".git/objects/info/alternates", f"{other.path}/.git/objects\n")
-
-
-def alternates_behind_a_comment(one: Repo, other: Repo) -> None:
-    one.write(".git/objects/info/alternates", f"# mine\n../../../{other.path.name}/.git/objects")
-
-
-def alternates_of_alternates(one: Repo, other: Repo) -> None:
-    one.write(".git/objects/info/alternates", f"{one.path}/more/objects\n")
-    one.write("more/objects/info/alternates", f"{other.path}/.git/objects\n")
-
-
-def linked_objects(one: Repo, other: Repo) -> None:
-    shutil.rmtree(one.path / ".git/objects")
-    (one.path / ".git/objects").symlink_to(other.path / ".git/objects")
-
-
-def linked_packs(one: Repo, other: Repo) -> None:
-    (one.path / ".git/objects/pack").rmdir()
-    (one.path / ".git/objects/pack").symlink_to(other.path / ".git/objects/pack")
+    return way
 
 
 def linked_object(one: Repo, other: Repo) -> None:
@@ -99,60 +89,39 @@ def linked_object(one: Repo, other: Repo) -> None:
     (target / blob[2:]).symlink_to(other.path / ".git/objects" / blob[:2] / blob[2:])
 
 
-def linked_index(one: Repo, other: Repo) -> None:
-    (one.path / ".git/index").unlink()
-    (one.path / ".git/index").symlink_to(other.path / ".git/index")
+LENDERS = ".git/objects/info/alternates"
+WAYS: dict[str, Way] = {
+    "a .git file": written(".git", "gitdir: {other}/.git\n"),
+    "a .git file upwards": written(".git", "gitdir: ../{name}/.git\n"),
+    "a .git link": link(".git"),
+    "a common folder": written(".git/commondir", "{other}/.git\n"),
+    "alternates": written(LENDERS, "{other}/.git/objects\n"),
+    "alternates behind a comment": written(LENDERS, "# mine\n../../../{name}/.git/objects"),
+    "alternates of alternates": written(
+        LENDERS, "{one}/more/objects\n", ("more/objects/info/alternates", "{other}/.git/objects\n")
+    ),
+    "linked objects": link(".git/objects"),
+    "linked packs": link(".git/objects/pack"),
+    "a linked object": linked_object,
+    "a linked index": link(".git/index"),
+    "linked references": link(".git/refs"),
+    "linked rules": link(".git/info/exclude", "secret.txt"),
+    "included configuration": included("{other}/.git/config"),
+    "included upwards": included("../../{name}/.git/config"),
+    "included from a home": included("~/.gitconfig"),
+    "included on a condition": included("/etc/passwd", "includeIf.gitdir:/never/.path"),
+    "included by what is included": included(
+        "{one}/more.cfg", more="[core] bare = false\n[a] [InClude]\n\tpath = {other}/x\n"
+    ),
+    "an included device": included("/dev/zero"),
+    "configuration of the work tree": written(".git/config.worktree", "[include]\npath = {other}/.git/config\n"),
+}
 
 
-def linked_references(one: Repo, other: Repo) -> None:
-    shutil.rmtree(one.path / ".git/refs")
-    (one.path / ".git/refs").symlink_to(other.path / ".git/refs")
-
-
-def linked_rules(one: Repo, other: Repo) -> None:
-    (one.path / ".git/info/exclude").unlink()
-    (one.path / ".git/info/exclude").symlink_to(other.path / "secret.txt")
-
-
-def included_configuration(one: Repo, other: Repo) -> None:
-    one.git("config", "include.path", f"{other.path}/.git/config")
-
-
-def included_upwards(one: Repo, other: Repo) -> None:
-    one.git("config", "include.path", f"../../{other.path.name}/.git/config")
-
-
-def included_from_a_home(one: Repo, other: Repo) -> None:
-    one.git("config", "include.path", "~/.gitconfig")
-
-
-def included_on_a_condition(one: Repo, other: Repo) -> None:
-    one.git("config", "includeIf.gitdir:/never/.path", "/etc/passwd")
-
-
-def included_by_what_is_included(one: Repo, other: Repo) -> None:
-    one.git("config", "include.path", f"{one.path}/more.cfg")
-    one.write("more.cfg", f"[core] bare = false\n[a] [InClude]\n\tpath = {other.path}/x\n")
-
-
-def included_device(one: Repo, other: Repo) -> None:
-    one.git("config", "include.path", "/dev/zero")
-
-
-def configuration_of_the_work_tree(one: Repo, other: Repo) -> None:
-    one.write(".git/config.worktree", f"[include]\npath = {other.path}/.git/config\n")
-
-
-WAYS = (dot_git_file, dot_git_file_upwards, dot_git_link, common_folder, alternates, alternates_behind_a_comment,
-        alternates_of_alternates, linked_objects, linked_packs, linked_object, linked_index, linked_references,
-        linked_rules, included_configuration, included_upwards, included_from_a_home, included_on_a_condition,
-        included_by_what_is_included, included_device, configuration_of_the_work_tree)  # fmt: skip
-
-
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_a_repository_that_leads_out_is_not_looked_at(changelog: Repo, private: Repo, way: Way):
+@pytest.mark.parametrize("way", WAYS)
+def test_a_repository_that_leads_out_is_not_looked_at(changelog: Repo, private: Repo, way: str):
     """Whichever way it takes; and the observer says of itself that it is not ready."""
-    way(changelog, private)
+    WAYS[way](changelog, private)
     shut(changelog, LEADS_OUT)
 
 
@@ -213,10 +182,10 @@ def test_a_repository_that_git_cannot_be_led_by_is_refused_by_a_true_sentence(
     shut(changelog, why)
 
 
-@pytest.mark.parametrize("way", [dot_git_file, alternates, linked_objects, included_configuration])
-def test_what_leads_to_another_root_may_be_looked_at(changelog: Repo, private: Repo, way: Way):
+@pytest.mark.parametrize("way", ["a .git file", "alternates", "linked objects", "included configuration"])
+def test_what_leads_to_another_root_may_be_looked_at(changelog: Repo, private: Repo, way: str):
     """Where the operator names both, neither is out."""
-    way(changelog, private)
+    WAYS[way](changelog, private)
     both = {"": changelog.path, "other": private.path}
     found = ask(both, "code.read", "x", checks=["missing(nowhere)"])
     assert (found.detail or {}).get("reason") != LEADS_OUT
@@ -225,7 +194,7 @@ def test_what_leads_to_another_root_may_be_looked_at(changelog: Repo, private: R
 def test_a_way_out_that_is_made_later_is_found(changelog: Repo, private: Repo):
     """What was found to keep to its root is looked at again once anything was written."""
     with closing(ObserverRegistry(Settings())) as instruments:
-        for way in (alternates, linked_object):
+        for way in (WAYS["alternates"], linked_object):
             assert holds(changelog, "code.read", "exists(CHANGELOG.md)", instruments=instruments) is True
             way(changelog, private)
             assert reason(changelog, "code.read", "x", checks=["missing(a)"], instruments=instruments) == LEADS_OUT
@@ -234,7 +203,7 @@ def test_a_way_out_that_is_made_later_is_found(changelog: Repo, private: Repo):
 
 def test_another_roots_name_opens_nothing_for_who_has_one_root(changelog: Repo, private: Repo):
     """What was allowed to one observer is not allowed to the next, which shares its instruments."""
-    alternates(changelog, private)
+    WAYS["alternates"](changelog, private)
     both = {"": changelog.path, "other": private.path}
     with closing(ObserverRegistry(Settings())) as instruments:
         assert holds(both, "code.read", "exists(CHANGELOG.md)", instruments=instruments) is True
@@ -317,7 +286,7 @@ def test_git_does_not_read_the_way_again(changelog: Repo, linked: Path, private:
     assert git.run(Budget(10, 10_000), "rev-parse", "HEAD").decode().strip() == changelog.git("rev-parse", "HEAD")
     Path(git.own, "commondir").write_text(f"{private.path}/.git\n")
     blob = private.git("rev-parse", "HEAD:secret.txt")
-    with pytest.raises(CannotLook):
+    with pytest.raises(ObservationUnavailable):
         git.run(Budget(10, 10_000), "cat-file", "blob", blob)
 
 
@@ -357,7 +326,7 @@ def test_what_cannot_be_read_is_not_trusted(changelog: Repo):
     changelog.write(".git/objects/info/alternates", "#" * (1 << 21))
     git = Git.at(str(changelog.path))
     assert git is not None
-    with pytest.raises(CannotLook):
+    with pytest.raises(ObservationUnavailable):
         Enclosure([str(changelog.path)]).demand(git)
 
 

@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from sluice.topology.observers.ask import CannotLook
+from sluice.topology.observers.ask import ObservationUnavailable
 from sluice.topology.observers.kept_looks import MAX_BYTES, MAX_KEPT, Kept, Memory, Rest, rest_after
-from sluice.topology.observers.service import MAX_WAITING, Turns
+from sluice.topology.observers.service import MAX_WAITING, ClassExecutor
 
 
 class Clock:
@@ -55,14 +55,14 @@ def test_who_fails_is_left_alone_longer_each_time():
     rest = Rest(clock)
     assert [rest_after(n) for n in (1, 2, 3, 7, 100)] == [1, 2, 4, 60, 60]
     rest.failed("a", "why")
-    with pytest.raises(CannotLook, match="after 1 failure: why"):
+    with pytest.raises(ObservationUnavailable, match="after 1 failure: why"):
         rest.check("a")
     rest.check("b")
     clock.now += 1
     rest.check("a")
     rest.failed("a", "why")
     clock.now += 1.5
-    with pytest.raises(CannotLook, match="after 2 failures"):
+    with pytest.raises(ObservationUnavailable, match="after 2 failures"):
         rest.check("a")
     rest.worked("a")
     rest.check("a")
@@ -70,7 +70,7 @@ def test_who_fails_is_left_alone_longer_each_time():
 
 async def test_a_class_that_is_behind_lets_nobody_in_who_is_impatient():
     """Others are not held up, and it lets them in again once it has caught up."""
-    turns, release = Turns(1, 0.1), threading.Event()
+    turns, release = ClassExecutor(1, 0.1), threading.Event()
     assert await turns.enter("slow", patient=False)
     stuck = asyncio.create_task(turns.take("slow", lambda: release.wait(10)))
     assert await turns.enter("slow", patient=False)
@@ -89,7 +89,7 @@ async def test_a_class_that_is_behind_lets_nobody_in_who_is_impatient():
 
 async def test_a_burst_makes_nobody_behind():
     """More looks than may wait are let in as others end, while looks go well."""
-    turns = Turns(2, 10)
+    turns = ClassExecutor(2, 10)
 
     async def one() -> bool:
         if not await turns.enter("quick", patient=False):

@@ -1,7 +1,12 @@
-"""The operator's list, and the interface for observers of one's own."""
+"""The operator's list: what is read, which arguments a tool may be asked with, which addresses are public."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import socket
+import sys
+from collections.abc import Iterator
 from contextlib import closing
 from importlib import metadata
 from importlib.metadata import EntryPoint
@@ -12,20 +17,31 @@ import pytest
 from looking import parsed_emission, sole
 
 from sluice.codecs.errors import UsageError
-from sluice.codecs.records import Annotation, Locator
+from sluice.codecs.records import Annotation, Locator, Observation
+from sluice.topology.observers.ask import ObservationUnavailable
 from sluice.topology.observers.interface import (
     GROUP,
     Ask,
-    CannotLook,
     Finding,
     answer,
     in_text,
-    own_observers,
     words_in,
 )
 from sluice.topology.observers.look import look
+from sluice.topology.observers.mcp_session import MAY_WRITE
 from sluice.topology.observers.observer_registry import ObserverRegistry
-from sluice.topology.observers.operator_list import Access, access_of, load_access
+from sluice.topology.observers.operator_list import (
+    NOT_ALLOWED,
+    UNLISTED,
+    Access,
+    Arguments,
+    SseChannel,
+    access_of,
+    is_public,
+    load_access,
+    names_an_address,
+)
+from sluice.topology.observers.sse_count import PRIVATE, Channel, NotPublicError, PublicResolver
 from sluice.topology.settings.settings import Settings
 
 ENVIRONMENT = {"TOKEN": "tok-1", "AUTH": "Bearer tok-2", "LINES": "a\nb"}
@@ -153,7 +169,7 @@ class Acme:
 
     def admit(self, locator: Locator) -> Locator:
         if locator.get("server") != "there":
-            raise CannotLook("not on Acme's list")
+            raise ObservationUnavailable("not on Acme's list")
         return {"server": "there"}
 
     def observe(self, ask: Ask) -> Finding:
@@ -243,12 +259,265 @@ class _Loaded:
         ([EntryPoint("acme", "builtins:id", GROUP)], "gives no observer"),
     ],
 )
-def test_what_is_no_observer_is_refused_at_the_start(points: list[EntryPoint], sentence: str):
-    """One sentence for the operator, before anything is looked at."""
+def test_what_is_no_observer_is_refused_at_the_start(
+    points: list[EntryPoint], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """One sentence for the operator, before anything is looked at; what is only installed is not loaded."""
+    monkeypatch.setattr(metadata, "entry_points", lambda group: points)
+    ObserverRegistry(Settings()).close()
+    (tmp_path / "list.toml").write_text('[own.acme]\nclass = "substrate.mcp.brief"\n')
     with pytest.raises(UsageError, match=sentence):
-        own_observers({"substrate.mcp.brief": "acme"}, Settings(), points)
+        ObserverRegistry(Settings(), str(tmp_path / "list.toml"))
 
 
-def test_what_is_only_installed_observes_nothing():
-    """Who observes is the operator's decision."""
-    assert own_observers({}, Settings(), [point("acme")]) == {}
+SERVER = str(Path(__file__).with_name("mcp_server.py"))
+DEEP: list[Any] = []
+for _ in range(3000):
+    DEEP = [DEEP]
+
+
+@pytest.mark.parametrize(
+    ("schema", "allowed", "refused"),
+    [
+        ({"type": "integer", "minimum": 1}, [1, 7, 2**60], [0, -1, "1", True, None, [1], {}]),
+        ({"enum": ["open", "merged"]}, ["open"], ["Open", "open ", "", 0]),
+        ({"type": "string", "maxLength": 5}, ["", "abcde"], ["abcdef", 5]),
+        ({"type": "string", "pattern": "^PROJ-[0-9]+$"}, ["PROJ-12"], ["PROJ-", "xPROJ-1", "PROJ-1;rm"]),
+        ({"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": False},
+         [{}, {"a": 1}], [{"b": 1}, {"a": "1"}, []]),
+        (True, [1, "x", None, DEEP], []),
+        (False, [], [1, None]),
+        ({"$ref": "#/$defs/n", "$defs": {"n": {"type": "integer"}}}, [1], ["1"]),
+        ({"$ref": "#/$defs/nowhere"}, [], [1]),
+        ({"$defs": {"l": {"items": {"$ref": "#/$defs/l"}, "maxItems": 1}}, "$ref": "#/$defs/l"}, [[[]]],
+         [[1, 2], DEEP]),
+    ],
+)  # fmt: skip
+def test_an_argument_is_as_its_schema_says(schema: Any, allowed: list[Any], refused: list[Any]):
+    """Another one is refused, and so is one that the schema cannot decide; an argument without a schema always is."""
+    arguments = Arguments({"x": schema})
+    for value in allowed:
+        assert arguments.why_not({"x": value}) is None
+    for value in refused:
+        assert arguments.why_not({"x": value}) == NOT_ALLOWED
+    assert arguments.why_not({"y": 1}) == UNLISTED
+    assert arguments.why_not({}) is None
+
+
+def test_a_pattern_takes_linear_time():
+    """The values are strangers'; this one would keep a backtracking search busy for centuries."""
+    assert Arguments({"x": {"pattern": "^(a+)+$"}}).why_not({"x": "a" * 5000 + "!"}) == NOT_ALLOWED
+
+
+@pytest.mark.parametrize(
+    ("tools", "why"),
+    [
+        ("[]", "a list of strings"),
+        ("{}", "a list of tools, or a table for each"),
+        ("{ brief = 1 }", "arguments and read_only for the tool 'brief'"),
+        ("{ brief = { argument = {} } }", "arguments and read_only for the tool 'brief'"),
+        ("{ brief = { arguments = [] } }", "a table of arguments, each with its JSON Schema"),
+        ('{ brief = { arguments = { type = "object" } } }', "a table of arguments, each with its JSON Schema"),
+        ('{ brief = { arguments.x = { type = "number of things" } } }', "a JSON Schema: type is none"),
+        ('{ brief = { arguments.x = { pattern = "(?=a)" } } }', "patterns that RE2 takes"),
+        ('{ brief = { arguments.x = { patternProperties = { a = true } } } }', "without patternProperties"),
+        ('{ brief = { arguments.x = { "$ref" = "https://example.org/s.json" } } }', "refers to nothing outside"),
+        ('{ brief = { arguments.x = { items = { "$ref" = "file:///etc/passwd" } } } }', "refers to nothing outside"),
+        ("{ brief = { read_only = 1 } }", "true or false"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_list_is_reported_with_its_line(tools: str, why: str):
+    """As of any other key."""
+    with pytest.raises(UsageError, match=r"list.toml:3: mcp.a.tools: expected") as wrong:
+        load_access(f"[mcp.a]\ncommand = ['x']\ntools = {tools}\n", "list.toml")
+    assert why in str(wrong.value)
+    with pytest.raises(UsageError, match="a name of at most 256 characters"):
+        load_access("[mcp.a]\ncommand = ['x']\ntools = ['t']\nowner = ' '\n")
+
+
+@pytest.fixture
+def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The lines that the server writes of its calls."""
+    monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
+    (tmp_path / "calls").touch()
+    return tmp_path / "calls"
+
+
+def ask(tmp_path: Path, tools: str, tool: str, arguments: Any, more: str = "", kind: str = "stdio") -> Observation:
+    """One look at one tool."""
+    command = json.dumps([sys.executable, SERVER, kind])
+    (tmp_path / "list.toml").write_text(
+        f'[mcp.tracker]\ncommand = {command}\nenv = ["CALLS"]\ntools = {tools}\n{more}\n'
+    )
+    settings = Settings(look_timeout=60)
+    locator = {"server": "tracker", "tool": tool} | ({} if arguments is None else {"arguments": arguments})
+    asked = parsed_emission("The issue is closed.", Annotation("substrate.mcp.brief", None, None, locator),
+                     checks=["equals(closed, 2026-05-25)"])  # fmt: skip
+    with closing(ObserverRegistry(settings, str(tmp_path / "list.toml"))) as instruments:
+        return sole(look(asked, settings, tmp_path, instruments=instruments))
+
+
+BRIEF = '{ brief = { arguments.issue = { type = "integer", maximum = 90 } } }'
+
+
+@pytest.mark.parametrize("arguments", [{"issue": 99}, {"issue": "7"}, {"issue": 7, "verbose": True}, {"Issue": 7}])
+def test_what_is_not_listed_is_not_asked_for(tmp_path: Path, calls: Path, arguments: dict[str, Any]):
+    """The server is not started, nothing of the locator is repeated, and nothing is told of the schema."""
+    found = ask(tmp_path, BRIEF, "brief", arguments)
+    assert found.outcome == "unavailable"
+    assert (found.detail or {})["reason"] in (UNLISTED, NOT_ALLOWED)
+    assert found.locator is None
+    assert calls.read_text() == ""
+
+
+def test_a_tool_of_a_plain_list_is_called_without_arguments(tmp_path: Path, calls: Path):
+    """Which arguments may be asked for nobody said."""
+    found = ask(tmp_path, '["brief"]', "brief", {"issue": 7})
+    assert (found.detail or {})["reason"] == UNLISTED
+    assert calls.read_text() == ""
+
+
+@pytest.mark.slow
+def test_a_tool_that_may_write_needs_the_operators_word(tmp_path: Path, calls: Path):
+    """One that its server marks read-only does not; one that the server does not list at all does."""
+    listed = "{ delete = { arguments.issue = true } }"
+    found = ask(tmp_path, listed, "delete", {"issue": 7})
+    assert (found.outcome, (found.detail or {})["reason"]) == ("unavailable", MAY_WRITE)
+    assert calls.read_text() == ""
+    vouched = "{ delete = { arguments.issue = true, read_only = true } }"
+    assert ask(tmp_path, vouched, "delete", {"issue": 7}).outcome != "unavailable"
+    assert calls.read_text() == "delete 7\n"
+    assert ask(tmp_path, BRIEF, "brief", {"issue": 7}).verified == [0]
+    unlisted = "{ brief = { arguments.issue = true } }"
+    assert (ask(tmp_path, unlisted, "brief", {"issue": 7}, kind="prompt").detail or {})["reason"] == MAY_WRITE
+
+
+@pytest.mark.slow
+def test_an_observation_names_the_owner_of_the_state(tmp_path: Path, calls: Path):
+    """As the operator's list does; nobody where it does not."""
+    found = ask(tmp_path, BRIEF, "brief", {"issue": 7}, 'owner = "Example Ltd"')
+    assert found.looked_at is not None
+    assert found.looked_at.owner == "Example Ltd"
+    assert ask(tmp_path, BRIEF, "brief", {"issue": 7}).looked_at is None
+
+
+ADDRESSES = {
+    "8.8.8.8": True, "2606:4700::1111": True, "127.0.0.1": False, "127.8.8.8": False, "0.0.0.0": False,
+    "10.0.0.1": False, "172.16.3.4": False, "192.168.1.1": False, "169.254.169.254": False, "100.64.0.1": False,
+    "198.18.0.1": False, "192.0.2.7": False, "224.0.0.1": False, "255.255.255.255": False, "240.0.0.1": False,
+    "::": False, "::1": False, "fe80::1": False, "fe80::1%eth0": False, "fc00::1": False, "fd12::1": False,
+    "ff02::1": False, "::ffff:127.0.0.1": False, "::ffff:10.0.0.1": False, "::ffff:8.8.8.8": True,
+    "64:ff9b::7f00:1": False, "64:ff9b::a9fe:a9fe": False, "64:ff9b::808:808": True, "2002:7f00:1::": False,
+    "2002:0a00:0001::1": False, "2001:db8::1": False, "": False, "localhost": False, "8.8.8": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("address", "public"), ADDRESSES.items())
+def test_which_addresses_are_public(address: str, public: bool):
+    """In every spelling, and through every way in which IPv6 carries IPv4."""
+    assert is_public(address) is public
+
+
+def test_a_channel_is_private_where_it_is_listed_as_such():
+    """By an address in its URL, as this machine, or by `private`; any other name has to lead to the internet."""
+    listed = load_access(
+        '[sse]\nurls = ["http://127.0.0.1:8/a", "http://LOCALHOST./b", "http://[::1]/c", "https://events.test/d"]\n'
+        '[sse.inner]\nurl = "http://inner.test/e"\nprivate = true\n[sse.outer]\nurl = "http://2130706433/f"\n'
+    ).sse
+    private = {channel.url.rpartition("/")[2]: channel.private for channel in listed.values()}
+    assert private == {"a": True, "b": True, "c": True, "d": False, "e": True, "f": False}
+    with pytest.raises(UsageError, match="true or false"):
+        load_access('[sse]\nurls = ["https://events.test/d"]\nprivate = "yes"\n')
+
+
+@pytest.fixture
+def server() -> Iterator[socket.socket]:
+    """Somebody who listens on this machine, and whom nobody may call."""
+    with socket.create_server(("127.0.0.1", 0)) as made:
+        made.settimeout(0.2)
+        yield made
+
+
+def addresses(monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> list[str]:
+    """Has names resolve to these addresses, one answer after the other; which names were asked."""
+    asked: list[str] = []
+    left = list(answers)
+
+    async def resolve(self: object, host: str, port: int = 0, family: int = 0) -> list[dict[str, object]]:
+        asked.append(host)
+        found = left.pop(0) if len(left) > 1 else left[0]
+        return [{"hostname": host, "host": one, "port": port, "family": socket.AF_INET, "proto": 0, "flags": 0}
+                for one in found]  # fmt: skip
+
+    monkeypatch.setattr("aiohttp.resolver.ThreadedResolver.resolve", resolve)
+    return asked
+
+
+async def why(url: str, *, private: bool = False) -> str:
+    """Why a channel cannot be heard."""
+    text = f'[sse.one]\nurl = "{url}"\nprivate = {str(private).lower()}\n'
+    (listed,) = load_access(text).sse.values()
+    channel = Channel(listed, fresh=10, size=10_000, connect=2, clock=lambda: 0)
+    with pytest.raises(ObservationUnavailable) as refused:
+        await channel.report()
+    assert channel._task is not None
+    channel._task.cancel()
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("host", ["events.test", "2130706433", "0x7f.1", "127.1", "metadata.internal"])
+async def test_a_name_that_leads_inside_is_not_connected_to(
+    monkeypatch: pytest.MonkeyPatch, server: socket.socket, host: str
+):
+    """Whatever it is called: what it resolves to counts. One inner address among public ones is enough."""
+    for found in (["127.0.0.1"], ["8.8.8.8", "127.0.0.1"], ["127.0.0.1", "8.8.8.8"]):
+        addresses(monkeypatch, found)
+        said = await why(f"http://{host}:{server.getsockname()[1]}/events")
+        assert said == PRIVATE or said.endswith("InvalidUrlClientError")  # what is a number, aiohttp takes for no name
+    with pytest.raises(TimeoutError):
+        server.accept()
+
+
+async def test_a_name_is_resolved_once_and_that_address_is_connected_to(
+    monkeypatch: pytest.MonkeyPatch, server: socket.socket
+):
+    """A name that was public when it was looked up, and is loopback when it is looked up again, leads nowhere."""
+    asked = addresses(monkeypatch, ["8.8.8.8"], ["127.0.0.1"])
+    connected: list[str] = []
+
+    async def connect(self: object, address: tuple[str, int]) -> None:
+        connected.append(address[0])
+        raise OSError("no network in a test")
+
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(type(loop), "sock_connect", lambda self, sock, address: connect(self, address))
+    said = await why(f"http://events.test:{server.getsockname()[1]}/events")
+    assert said.startswith("the channel is not to be reached")
+    assert (asked, connected) == (["events.test"], ["8.8.8.8"])
+
+
+async def test_what_is_listed_as_private_is_connected_to(monkeypatch: pytest.MonkeyPatch, server: socket.socket):
+    """The operator's word."""
+    addresses(monkeypatch, ["127.0.0.1"])
+    looking = asyncio.create_task(why(f"http://inner.test:{server.getsockname()[1]}/events", private=True))
+    connection, _ = await asyncio.to_thread(server.accept)
+    connection.close()
+    assert await looking != PRIVATE
+
+
+async def test_the_resolver_says_so_itself(monkeypatch: pytest.MonkeyPatch):
+    """And gives the public addresses of a name as they are."""
+    addresses(monkeypatch, ["8.8.8.8", "1.1.1.1"], ["10.0.0.1"])
+    resolver = PublicResolver()
+    assert [one["host"] for one in await resolver.resolve("events.test", 80)] == ["8.8.8.8", "1.1.1.1"]
+    with pytest.raises(NotPublicError):
+        await resolver.resolve("events.test", 80)
+    await resolver.close()
+
+
+def test_which_urls_name_an_address():
+    """Only what reads as one to anybody."""
+    assert names_an_address("http://[fe80::1]/")
+    assert not names_an_address("http://127.1/")
+    assert not names_an_address("http://localhost.example/")
+    assert "private" in SseChannel._fields

@@ -31,6 +31,7 @@ from sluice.topology.kafka.connect import open_consumer, open_producer
 from sluice.topology.kafka.local_broker import PARTITIONS
 from sluice.topology.observers import service as service_module
 from sluice.topology.observers.look import StoppedError, look
+from sluice.topology.observers.observation_record import written
 from sluice.topology.observers.service import ObserverService, _DoneOffsets
 from sluice.topology.settings.settings import Settings
 
@@ -386,14 +387,13 @@ async def test_a_record_that_always_fails_is_passed_over(settings: Settings, mon
     """It is tried `TRIES` times, told and counted; the others are looked at, and the offset goes on."""
     tried = Counter[str]()
 
-    def encoded(service: ObserverService, one: Observation, value: bytes) -> bytes:
+    def failing(one: Observation, *more: Any) -> dict[str, Any]:
         tried[one.subject.emission_id] += 1
         if one.subject.emission_id == "em-1":
             raise MemoryError
-        return written(service, one, value)
+        return written(one, *more)
 
-    written = ObserverService._encoded
-    monkeypatch.setattr(ObserverService, "_encoded", encoded)
+    monkeypatch.setattr(service_module, "written", failing)
     async with running(settings) as service:
         await send(settings, *(numbered(number) for number in range(3)))
         found = await observations(settings, 4)

@@ -207,7 +207,8 @@ def test_judges_are_listed_by_name(monkeypatch: pytest.MonkeyPatch):
     assert access.judges["other"].entry_point == "other"
     assert len(access.judges["other"].classes) == 4
     points = [EntryPoint("nli", "builtins:id", JUDGE_GROUP)]
-    assert Judges({}, Settings(), 1, points).of("substrate.grep") == []
+    monkeypatch.setattr(metadata, "entry_points", lambda group: points)
+    assert Judges({}, Settings(), 1).of("substrate.grep") == []
     for wrong in (
         "[judge.checks]\n",
         '[judge."a b"]\n',
@@ -219,10 +220,10 @@ def test_judges_are_listed_by_name(monkeypatch: pytest.MonkeyPatch):
     ):
         with pytest.raises(UsageError):
             load_access(wrong)
-    with pytest.raises(UsageError, match=r"sluice\.judges is called nli"):
-        Judges(load_access("[judge.nli]\n").judges, Settings(), 1, [])
+    with pytest.raises(UsageError, match=r"sluice\.judges is called other"):
+        Judges(load_access("[judge.other]\n").judges, Settings(), 1)
     with pytest.raises(UsageError, match=r"gives no judge \(expected judge\)"):
-        Judges(load_access("[judge.nli]\n").judges, Settings(), 1, points)
+        Judges(load_access("[judge.nli]\n").judges, Settings(), 1)
 
 
 def test_judges_end_with_the_instruments(looking: Callable[..., Look], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -350,24 +351,6 @@ def test_an_answer_that_is_no_verdict_is_a_failure(http: Any, server: Server, bo
     with pytest.raises(JudgeFailed) as failure:
         http.judge("t", "r", ["exists(a)"])
     assert str(failure.value) == "the judge's answer is no verdict in JSON"
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        b'{"verified": [7], "outcome": "corroborates", "score": 1}',
-        b'{"verified": [-1], "outcome": "corroborates", "score": 1}',
-        b'{"verified": [0, 0], "outcome": "corroborates", "score": 1}',
-        b'{"verified": [], "outcome": "corroborates", "score": 1}',
-        b'{"verified": [0], "outcome": "corroborates", "score": 7}',
-        b'{"verified": [0], "outcome": "corroborates", "score": -0.1}',
-    ],
-)
-def test_a_verdict_that_cannot_be_is_unavailable(http: Any, server: Server, looking: Callable[..., Look], body: bytes):
-    """Indices of checks that there are not, and scores of no scale."""
-    server.answers(body)
-    _, theirs = looking(http)()
-    assert (theirs.outcome, theirs.judge) == ("unavailable", "nli")
 
 
 def test_an_answer_of_ten_megabytes_is_not_read(http: Any, server: Server):

@@ -12,7 +12,7 @@ import pytest
 from looking import Repository
 
 from sluice.topology.observers import kept_looks
-from sluice.topology.observers.ask import Budget, CannotLook
+from sluice.topology.observers.ask import Budget, ObservationUnavailable
 from sluice.topology.observers.git import Git
 from sluice.topology.observers.listings import Denied
 from sluice.topology.observers.repository import Repository as Kept
@@ -60,7 +60,7 @@ def test_git_is_not_asked_again(known: Kept, several: Repository, monkeypatch: p
     budget = Budget(5, 3 * size)
     for _ in range(3):
         assert known.tip("HEAD", budget).name == several.git("rev-parse", "HEAD")
-    with pytest.raises(CannotLook):
+    with pytest.raises(ObservationUnavailable):
         known.tip(None, budget)
     assert found == []
 
@@ -133,6 +133,6 @@ def test_a_pipe_in_place_of_a_branch_is_not_waited_for(several: Repository, said
     os.mkfifo(several.path.parent / "pipe")
     (several.path / ".git" / "HEAD").write_text(said)
     began = time.monotonic()
-    with closing(kept(several.path)) as made, pytest.raises(CannotLook):
+    with closing(kept(several.path)) as made, pytest.raises(ObservationUnavailable):
         made.tip(None, Budget(1, 10_000))
     assert time.monotonic() - began < 60
