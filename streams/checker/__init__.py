@@ -7,4 +7,13 @@ follows every function over a small lattice (`model.py`), each construct of Pyth
 from .analysis import Source, check
 from .findings import RULES, SITES, Finding, Report, as_json, as_sarif
 
-__all__ = ["RULES", "SITES", "Finding", "Report", "Source", "as_json", "as_sarif", "check"]
+__all__ = [
+    "Finding",
+    "RULES",
+    "Report",
+    "SITES",
+    "Source",
+    "as_json",
+    "as_sarif",
+    "check",
+]

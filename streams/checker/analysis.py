@@ -10,13 +10,13 @@ import ast
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from .call_signatures import BODIES, declared_values, is_generator, is_stub, parameters, promise_of, returned
 from .calls import call_value, declare_names
 from .expressions import EXPRESSIONS
 from .findings import Finding, Report, ignores, in_characters, is_ignored
 from .flow import assign
 from .machine import FACES, LIBRARY_NAMES, Machine, Project, is_library
 from .model import ACCEPTS_GROUNDED, BARE_NONE, Environment, Function, Module
-from .signatures import BODIES, declared_values, is_generator, is_stub, parameters, promise_of, returned
 from .statements import STATEMENTS, hoist
 
 MAX_PASSES: Final = 3

@@ -9,6 +9,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from .call_signatures import (
+    annotated,
+    call_unknown,
+    collect,
+    inside,
+    is_generator,
+    is_stub,
+    meet,
+    parameters,
+    promise_of,
+)
 from .findings import GROUNDED_FACE, UNWRAP
 from .machine import MAX_CONTEXTS, MAX_DEPTH, assumed
 from .methods import method
@@ -49,7 +60,6 @@ from .model import (
     settled,
     union,
 )
-from .signatures import annotated, call_unknown, collect, inside, is_generator, is_stub, meet, parameters, promise_of
 from .standard_library import Partial, builtin, decorate, library, standard
 
 if TYPE_CHECKING:

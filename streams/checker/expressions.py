@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
+from .call_signatures import yielded
 from .calls import attribute, call
 from .containers import (
     awaited,
@@ -44,7 +45,6 @@ from .model import (
     of,
     only,
 )
-from .signatures import yielded
 
 if TYPE_CHECKING:
     from .machine import Expression, Machine

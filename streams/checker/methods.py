@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
+from .call_signatures import call_unknown, inside
 from .findings import UNWRAP
 from .model import (
     ANYTHING,
@@ -38,7 +39,6 @@ from .model import (
     of,
     union,
 )
-from .signatures import call_unknown, inside
 from .standard_library import replaced
 
 if TYPE_CHECKING:

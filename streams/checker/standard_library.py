@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from .call_signatures import call_unknown, inside
 from .containers import awaited, elements
 from .findings import GROUNDED_FACE, UNWRAP
 from .machine import slot_of
@@ -35,7 +36,6 @@ from .model import (
     of,
     union,
 )
-from .signatures import call_unknown, inside
 
 if TYPE_CHECKING:
     from .machine import Machine

@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any, Final
 
+from .call_signatures import inside, returned
 from .calls import call_named, call_value
 from .containers import narrowed
 from .expressions import default_slots, elements, truth
@@ -31,7 +32,6 @@ from .model import (
     derive,
     of,
 )
-from .signatures import inside, returned
 from .standard_library import decorate
 
 if TYPE_CHECKING:

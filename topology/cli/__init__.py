@@ -19,7 +19,9 @@ from click.shell_completion import CompletionItem
 from ..settings import process
 from .standard_streams import ended
 
-__all__ = ["main"]
+__all__ = [
+    "main",
+]
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module below this package : attribute, one line of help)
