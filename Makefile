@@ -160,7 +160,7 @@ lint: $(DEV) ## ruff, the direction of imports, the prose, docstrings, the tests
 	$(BIN)/python tools/check_builders.py
 	$(BIN)/python tools/measure_code.py --check
 
-types: $(DEV) ## pyright, strict for codecs, streams and record
+types: $(DEV) ## pyright, strict
 	$(BIN)/pyright
 
 format: $(DEV) ## rewrite the sources as ruff wants them

@@ -267,7 +267,7 @@ def _terms_only(detail: dict[str, Any], observation_id: str) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for name in ("found", "missing", "reason"):
         value = detail.get(name)
-        texts = value if isinstance(value, list) else [value]
+        texts = cast("list[Any]", value) if isinstance(value, list) else [value]
         shown = [one for one in texts if isinstance(one, str) and observation_id not in one]
         if shown or value == []:
             kept[name] = shown if isinstance(value, list) else shown[0]

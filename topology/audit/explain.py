@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from msgspec import UNSET, UnsetType
 
@@ -30,7 +30,7 @@ from ...streams.adjudication.trace import Entry, FoldTrace
 from ...streams.policy.policy import Policy
 from ...streams.policy.privacy import NO_SECRETS, RedactionPolicy, Secrets
 from ..engine.folds import Adjudicate, partitioner_of
-from ..engine.interfaces import Logs
+from ..engine.interfaces import Logs, no_progress
 from ..engine.replay import beginning, blocks_of, replay
 from . import explanation
 from .emission_facts import (
@@ -60,8 +60,8 @@ class Timeline:
     span_key: str
     stated: Stated
     facts: dict[str, Any]
-    moments: list[tuple[int, int, explanation.Event]] = field(default_factory=list)
-    verdicts: list[explanation.VerdictView] = field(default_factory=list)
+    moments: list[tuple[int, int, explanation.Event]] = field(default_factory=list[tuple[int, int, explanation.Event]])
+    verdicts: list[explanation.VerdictView] = field(default_factory=list[explanation.VerdictView])
 
     @property
     def events(self) -> list[explanation.Event]:
@@ -383,7 +383,7 @@ class ExplanationBuilder:
             )
         shown = next((one for one in reversed(timeline.verdicts) if one.rendered is not UNSET), None)
         return explanation.Assertion(
-            **{**timeline.facts, "checks": _checks(timeline, assertion_state)},
+            **cast("Any", {**timeline.facts, "checks": _checks(timeline, assertion_state)}),
             rendered=UNSET if shown is None else shown.rendered,
             marked=UNSET if shown is None else shown.marked,
             span_key=timeline.span_key,
@@ -504,7 +504,7 @@ def _next_due(state: State, emission_id: str) -> tuple[int | None, int | None]:
 
 
 async def explain(
-    logs: Logs, emission_id: str, span_key: str | None, now: int, progress: Progress = lambda *_: None
+    logs: Logs, emission_id: str, span_key: str | None, now: int, progress: Progress = no_progress
 ) -> Explanation:
     """Returns the story of an emission, or of its assertions with one span.
 

@@ -342,8 +342,10 @@ class _Auditing:
                 seen.append(name)
         for source in header.sources:
             if (id := self._checks.rules.adopted.get(source.topic)) is not None:
-                about = {"topic": source.topic, "was": source.id, "id": id, "unread": source.next}
-                report.adopted.append(AdoptedTopic(height=header.height, time=header.time, **about))
+                adopted = AdoptedTopic(
+                    topic=source.topic, was=source.id, id=id, unread=source.next, height=header.height, time=header.time
+                )
+                report.adopted.append(adopted)
         report.timeline.add("blocks", header.time)
         report.timeline.add("inputs", header.time, inputs)
 

@@ -53,6 +53,14 @@ class Group(NamedTuple):
         return self.ledger in cut.ends
 
 
+def _bind(partitioner: Partitioner, _: Secrets) -> Fold:
+    return Bind(partitioner)
+
+
+def _frame(partitioner: Partitioner, _: Secrets) -> Fold:
+    return FrameAttestations(partitioner)
+
+
 ADJUDICATE: Final = Group(
     "adjudicate",
     Adjudicate.ledger,
@@ -60,7 +68,7 @@ ADJUDICATE: Final = Group(
     Adjudicate.inputs,
     ("admitted", "inadmissible", "review-requests", "re-emission-requests", "dead-letters", VERDICTS),
     (),
-    lambda partitioner, secrets: Adjudicate(partitioner, secrets),
+    Adjudicate,
 )
 BIND: Final = Group(
     "bind",
@@ -69,7 +77,7 @@ BIND: Final = Group(
     Bind.inputs,
     ("dead-letters",),
     (b"sightings/", b"citations/"),
-    lambda partitioner, _: Bind(partitioner),
+    _bind,
 )
 FRAME: Final = Group(
     "frame",
@@ -78,7 +86,7 @@ FRAME: Final = Group(
     FrameAttestations.inputs,
     ("grounded", "dead-letters"),
     (b"attestations/",),
-    lambda partitioner, _: FrameAttestations(partitioner),
+    _frame,
 )
 GROUPS: Final[Mapping[str, Group]] = {group.name: group for group in (ADJUDICATE, BIND, FRAME)}
 

@@ -22,7 +22,7 @@ from ...streams.policy.privacy import NO_SECRETS, Secrets
 from ..engine.chain import AUDIT
 from ..engine.export_files import Cut, Range, Stored
 from ..engine.folds import Adjudicate, folds, partitioner_of
-from ..engine.interfaces import Logs
+from ..engine.interfaces import Logs, no_progress
 from ..engine.replay import beginning, fold_next, linked_blocks
 from ..engine.stored_topics import log_name_of
 from ..settings.showing import DECIDED
@@ -154,7 +154,7 @@ Progress = Callable[[int, int, int], None]
 # ---------------------------------------------------------------- a record
 
 
-async def prove(logs: Logs, name: str, lane: int | None = None, progress: Progress = lambda *_: None) -> Proof:
+async def prove(logs: Logs, name: str, lane: int | None = None, progress: Progress = no_progress) -> Proof:
     """The proof of a record.
 
     Args:
@@ -201,7 +201,7 @@ async def prove(logs: Logs, name: str, lane: int | None = None, progress: Progre
 
 
 async def prove_input(
-    logs: Logs, key: str, topics: Sequence[str], lane: int | None = None, progress: Progress = lambda *_: None
+    logs: Logs, key: str, topics: Sequence[str], lane: int | None = None, progress: Progress = no_progress
 ) -> Proof:
     """Returns the proof of the first input with a key; with `LedgerLogs`, of other ledgers than the adjudicating lanes'
     as well.
@@ -291,7 +291,7 @@ def _covering(checkpoints: Sequence[tuple[Checkpoint, str]], hit: Hit) -> tuple[
 
 
 async def prove_consistency(
-    logs: Logs, lane: int | None, old: int, new: int | None = None, progress: Progress = lambda *_: None
+    logs: Logs, lane: int | None, old: int, new: int | None = None, progress: Progress = no_progress
 ) -> ConsistencyProof:
     """Returns the proof that a lane's history at one checkpoint is the beginning of that at another.
 

@@ -6,7 +6,7 @@ import asyncio
 import multiprocessing
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import asynccontextmanager, contextmanager, nullcontext
@@ -165,7 +165,7 @@ async def _in_turn(logs: Logs, tasks: Iterator[Task], callback: OnProgress, coll
 
 
 @contextmanager
-def _collecting(callback: OnProgress) -> Iterator[OnProgress]:
+def _collecting(callback: OnProgress) -> Generator[OnProgress]:
     """The cyclic collector in our own hands, between blocks: left to itself it walks every live assertion again."""
     collector = Collector()
     collector.start()
@@ -234,7 +234,7 @@ class _Crew(NamedTuple):
 
 
 @asynccontextmanager
-async def _crew(question: AuditRequest, lanes: Sequence[int]) -> AsyncIterator[_Crew | None]:
+async def _crew(question: AuditRequest, lanes: Sequence[int]) -> AsyncGenerator[_Crew | None]:
     """The processes, where there are to be several: each starts and asks for a lane while the cut is taken."""
     count = min(question.processes, len(lanes))
     if count < 2:

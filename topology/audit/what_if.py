@@ -26,7 +26,7 @@ from ...streams.adjudication.state import State
 from ...streams.policy.policy import PerEffect, Policy, PolicyKeys, follow
 from ...streams.policy.privacy import NO_SECRETS, Secrets
 from ..engine.folds import partitioner_of
-from ..engine.interfaces import Logs
+from ..engine.interfaces import Logs, no_progress
 from ..engine.replay import blocks_of, replay
 from .emission_facts import DecisionOutput, DecisionSummary, decisions_in
 
@@ -375,7 +375,7 @@ class _BothSides:
 
 
 async def what_if(
-    logs: Logs, lane: int, policy: Policy, comparison: Comparison, progress: Progress = lambda *_: None
+    logs: Logs, lane: int, policy: Policy, comparison: Comparison, progress: Progress = no_progress
 ) -> None:
     """Folds a lane's ledger twice, under its own policies and under `policy`, and compares.
 

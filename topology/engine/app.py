@@ -94,7 +94,7 @@ MAX_POLL_RECORDS = 4000
 """Of all partitions in one poll: a block's worth. More only lets the others wait longer for their turn."""
 
 
-class FetchedSchema(faust.Schema):
+class FetchedSchema(faust.Schema[Any, Any]):
     """Ranges are no bytes: nothing is there to be decoded."""
 
     def loads_key(self, app: AppT, message: Any, **kwargs: Any) -> Any:
@@ -206,7 +206,7 @@ class App(faust.App):
         Of a lane that is not followed in every group, or not known to, nothing.
         """
         found = [standbys.behind for standbys in self.standbys.values()]
-        common = set.intersection(*(set(one) for one in found)) if found else set[int]()
+        common = set[int]().union(*found).intersection(*found)
         return {number: max(one[number] for one in found) for number in common}
 
     def decoder_of(self, partition: TopicPartition) -> EventDecoder:

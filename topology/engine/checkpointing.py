@@ -32,7 +32,7 @@ from ...codecs.notes import (
     signers_of,
 )
 from ...streams.policy.policy import Policy
-from ..kafka.connect import open_consumer, partitions_of
+from ..kafka.connect import log_ends, open_consumer, partitions_of
 from ..kafka.partition_reader import TAIL, last_record
 from ..kafka.requests import log_spans
 from ..kafka.shared_clients import LogBounds, ReaderPool
@@ -409,7 +409,7 @@ async def _follow(settings: Settings, tips: Tips, trust: Trust, names: Sequence[
     }
     async with open_consumer(settings, **options) as consumer:
         consumer.assign(partitions)
-        firsts, ends = await consumer.beginning_offsets(partitions), await consumer.end_offsets(partitions)
+        firsts, ends = await log_ends(consumer, partitions)
         for partition in partitions:
             consumer.seek(partition, max(firsts[partition], ends[partition] - TAIL))
         reader = PassingReader(consumer, settings.max_unpacked_bytes)

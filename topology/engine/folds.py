@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -444,8 +444,9 @@ def _own_key(value: bytes | None) -> str | None:
         return None
     if not isinstance(record, dict):
         return None
-    subject = record.get("subject")
-    key = subject.get("emission_id") if isinstance(subject, dict) else record.get("emission_id")
+    members = cast("dict[str, Any]", record)
+    subject = members.get("subject")
+    key: Any = (cast("dict[str, Any]", subject) if isinstance(subject, dict) else members).get("emission_id")
     return key if isinstance(key, str) else None
 
 

@@ -21,7 +21,7 @@ from ...codecs.errors import DoesNotHoldError, UnreachableError, UsageError
 from ...codecs.ledger_statements import Claim, LedgerIdentity, is_claim, write_claim
 from ...codecs.notes import Signer, parse_checkpoint, parse_note
 from ...codecs.times import format_time
-from ..kafka.connect import open_consumer, partitions_of
+from ..kafka.connect import log_ends, open_consumer, partitions_of
 from ..kafka.membership import Member
 from ..kafka.partition_reader import last_record
 from ..kafka.requests import log_spans, topic_ids
@@ -295,10 +295,10 @@ async def _newest_claim(settings: Settings, place: TopicPartition) -> LedgerIden
 async def _first_record(settings: Settings, consumer: AIOKafkaConsumer, place: TopicPartition) -> StoredRecord | None:
     """A partition's first record; None where it has none."""
     consumer.assign([place])
-    first, end = (await consumer.beginning_offsets([place]))[place], (await consumer.end_offsets([place]))[place]
-    if first == end:
+    firsts, ends = await log_ends(consumer, [place])
+    if firsts == ends:
         return None
-    consumer.seek(place, first)
+    consumer.seek(place, firsts[place])
     reader = PassingReader(consumer, settings.max_unpacked_bytes)
     while not (records := (await reader.take(0.1)).get(place)):
         pass

@@ -276,3 +276,7 @@ class Meter(Protocol):
     def aborted(self, fold: str, lane: int, error: Exception) -> None:
         """A block or a claim was not committed; `error` says whether the lane was fenced, or what else went wrong."""
         ...
+
+
+def no_progress(*_: object) -> None:
+    """Does nothing: the default of functions that report their progress."""

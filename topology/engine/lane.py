@@ -18,7 +18,7 @@ import time as clocks
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import structlog
@@ -377,7 +377,8 @@ class Lane:
                 await self._begin(asked)
         finally:
             now = clocks.monotonic()
-            seconds = now - began if began is not None and self._phase == "running" else None
+            phase = cast("str", self._phase)  # by now `_begin` may have changed it
+            seconds = now - began if began is not None and phase == "running" else None
             self._take_overs.end(self.lane_id, now, seconds)
 
     async def _may_take_over(self) -> bool:

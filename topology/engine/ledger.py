@@ -13,7 +13,7 @@ from aiokafka.errors import CorruptRecordException
 from ...codecs.blocks import Output
 from ...codecs.errors import DoesNotHoldError
 from ...codecs.ledger_statements import is_claim, read_claim
-from ..kafka.connect import open_reader
+from ..kafka.connect import log_ends, open_reader
 from ..kafka.membership import Member
 from ..kafka.partition_reader import HangsError, read_to_end
 from ..kafka.shared_clients import ClientPool, Reader
@@ -145,9 +145,9 @@ class KafkaLedger:
 
     async def _demand_head(self, consumer: AIOKafkaConsumer, partition: TopicPartition) -> None:
         """That nothing was deleted before the first record: what was aborted takes offsets as well."""
-        first: int = (await consumer.beginning_offsets([partition]))[partition]
-        if first > 0:
-            raise beheaded(self._topic, self._lane, first)
+        firsts, _ = await log_ends(consumer, [partition])
+        if firsts[partition] > 0:
+            raise beheaded(self._topic, self._lane, firsts[partition])
 
     async def write(self, block: bytes, outputs: Sequence[Output]) -> Written:
         self._is_new = False

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 import structlog
@@ -201,7 +201,8 @@ async def write(
         await partitions_of(producer, settings, name)
         async with asyncio.timeout(PATIENCE_SECONDS):
             for key, value in records:
-                offset = (await producer.send_and_wait(name, value, key, 0, headers=[*headers])).offset
+                sent = cast("Any", await producer.send_and_wait(name, value, key, 0, headers=[*headers]))
+                offset = int(sent.offset)
     return offset
 
 

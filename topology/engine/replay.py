@@ -371,7 +371,10 @@ def is_block(record: Any) -> bool:
         LaterVersionError: it is one of a later format.
     """
     try:
-        return not is_claim(record.key) and unseal(record.value or b"", in_place=True) is not None
+        if is_claim(record.key):
+            return False
+        unseal(record.value or b"", in_place=True)
+        return True
     except LaterVersionError:
         raise
     except DoesNotHoldError:

@@ -9,7 +9,7 @@ writing an export; and what retention may have taken. Kafka deletes the beginnin
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from functools import cache
 from pathlib import Path
@@ -26,7 +26,7 @@ from ...codecs.notes import origin
 from ...codecs.times import format_time
 from ...streams.adjudication.outputs import VERDICTS
 from ...streams.sightings.binding import BOUND, OBSERVATIONS
-from ..kafka.connect import LEDGERS, open_consumer, open_reader, partitions_of, reaching, unreachable
+from ..kafka.connect import LEDGERS, log_ends, open_consumer, open_reader, partitions_of, reaching, unreachable
 from ..kafka.packed_batches import RecordDecoder
 from ..kafka.partition_reader import HangsError, fetches_to_end
 from ..kafka.topic_reader import take_stored, unreadable
@@ -48,7 +48,7 @@ from .export_files import (
     Writing,
     file_name,
 )
-from .interfaces import Logs
+from .interfaces import Logs, no_progress
 
 if TYPE_CHECKING:
     from .interfaces import Logs
@@ -173,7 +173,7 @@ def _decoder(having: str | None, *, in_place: bool) -> RecordDecoder:
 
 
 @asynccontextmanager
-async def open_logs(settings: Settings, folder: Path | None = None, *, in_place: bool = False) -> AsyncIterator[Logs]:
+async def open_logs(settings: Settings, folder: Path | None = None, *, in_place: bool = False) -> AsyncGenerator[Logs]:
     """The topics of a broker, or of an export.
 
     Args:
@@ -250,9 +250,8 @@ class KafkaLogs:
         place = self._place(topic, lane)
         if lane >= await self._count(topic):
             return Range(0, 0)
-        asked = self._consumer.beginning_offsets([place]), self._consumer.end_offsets([place])
         with reaching(self._settings):
-            first, end = await asyncio.gather(*asked)
+            first, end = await log_ends(self._consumer, [place])
         return Range(first[place], end[place])
 
     def as_of(self) -> int:
@@ -307,7 +306,7 @@ class KafkaLogs:
     @asynccontextmanager
     async def _reading(
         self, topic: str, lane: int, start: int | None, *, expected: bool
-    ) -> AsyncIterator[AIOKafkaConsumer]:
+    ) -> AsyncGenerator[AIOKafkaConsumer]:
         """The consumer that was expected, where it may be, or another one."""
         async with AsyncExitStack() as opened:
             if expected and (begun := self._expected.get((topic, lane))) is not None:
@@ -353,7 +352,7 @@ class KafkaLogs:
         }
         asked = [place for places in there.values() for place in places]
         with reaching(self._settings):
-            found = await (consumer or self._consumer).end_offsets(asked) if asked else {}
+            _, found = await log_ends(consumer or self._consumer, asked)
         return {
             topic: [found[place] for place in places] + [0] * (self.lanes - len(places))
             for topic, places in there.items()
@@ -384,8 +383,8 @@ async def export(
     logs: Logs,
     folder: Path,
     exported_at: str,
-    progress: Callable[[str, int, int], None] = lambda *_: None,
-    gone: Callable[[str, int, int, int], None] = lambda *_: None,
+    progress: Callable[[str, int, int], None] = no_progress,
+    gone: Callable[[str, int, int, int], None] = no_progress,
 ) -> Mapping[str, int]:
     """Writes what an audit needs into files, and returns how many records there are of each topic.
 

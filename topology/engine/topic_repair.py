@@ -22,7 +22,7 @@ from ...codecs.notes import Signer
 from ...codecs.partition import PARTITIONERS
 from ...codecs.times import format_time
 from ...streams.policy.policy import adoption_refusal
-from ..kafka.connect import INPUTS, open_admin, open_consumer, open_producer, partitions_of
+from ..kafka.connect import INPUTS, log_ends, open_admin, open_consumer, open_producer, partitions_of
 from ..kafka.partition_reader import HangsError, fetches_to_end
 from ..kafka.requests import topic_ids
 from ..kafka.topic_reader import StoredRecord, take_stored, unreadable
@@ -87,7 +87,7 @@ async def undrained(consumer: AIOKafkaConsumer, settings: Settings, topics: Iter
     """
     left: dict[str, int] = {}
     beyond = await _beyond(consumer, settings, [topic for topic in topics if topic in INPUTS], settings.partitions)
-    ends = await consumer.end_offsets(list(beyond)) if beyond else {}
+    _, ends = await log_ends(consumer, list(beyond))
     for partition, (topic, start, _) in beyond.items():
         left[topic] = left.get(topic, 0) + max(0, ends[partition] - start)
     return left
@@ -107,7 +107,7 @@ async def _beyond(
     if not found:
         return {}
     ids, done = await topic_ids(consumer, names), await _done(settings)
-    first: Mapping[TopicPartition, int] = await consumer.beginning_offsets(list(found))
+    first, _ = await log_ends(consumer, list(found))
     beyond: dict[TopicPartition, tuple[str, int, str]] = {}
     for partition, topic in found.items():
         id_, before = ids.get(partition.topic, ""), done.get(partition)
@@ -168,7 +168,7 @@ class _Moving:
         """Writes records to where lanes read them and, with them, that all before the offset `done` is drained."""
         producer = self._producer
         async with asyncio.timeout(self._settings.transaction_timeout), producer.transaction():
-            sent = [
+            sent: list[asyncio.Future[Any]] = [
                 await producer.send(
                     self._partition.topic,
                     value=one.value,

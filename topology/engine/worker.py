@@ -31,7 +31,7 @@ from ...codecs.errors import DoesNotHoldError, SluiceError, UsageError, printabl
 from ...codecs.ledger_statements import is_claim
 from ...streams.adjudication.versions import newest
 from ...streams.policy.policy import DEFAULT_POLICY, Policy, policy_of_document
-from ..kafka.connect import certificate_ends, open_consumer, partitions_of, until_answered
+from ..kafka.connect import certificate_ends, log_ends, open_consumer, partitions_of, until_answered
 from ..kafka.produce import broker_times
 from ..kafka.topic_reader import PassingReader
 from ..kafka.topics import topic_name
@@ -85,7 +85,7 @@ async def _read_tails(
     business.
     """
     consumer.assign(places)
-    firsts, ends = await consumer.beginning_offsets(places), await consumer.end_offsets(places)
+    firsts, ends = await log_ends(consumer, places)
     for place in places:
         consumer.seek(place, max(firsts[place], ends[place] - TAIL))
     left = [place for place in places if firsts[place] < ends[place]]
@@ -299,7 +299,7 @@ async def _check(settings: Settings) -> None:
         }
         await partitions_of(consumer, settings, topic_name(settings, POLICIES))
         grown = [topic for topic, count in counts.items() if count > settings.partitions]
-        left = await undrained(consumer, settings, grown) if grown else {}
+        left = await undrained(consumer, settings, grown) if grown else dict[str, int]()
     _demand_counts(settings, counts, left)
     await demand_ledgers(settings, running)
 

@@ -346,6 +346,18 @@ async def seek(consumer: AIOKafkaConsumer, place: TopicPartition, start: int | N
         consumer.seek(place, start)
 
 
+async def log_ends(
+    consumer: AIOKafkaConsumer, places: Sequence[TopicPartition]
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+    """The first offset of each partition's log, and the one behind its last record."""
+    firsts: dict[TopicPartition, int] = {}
+    ends: dict[TopicPartition, int] = {}
+    if places:
+        firsts |= await consumer.beginning_offsets(places)
+        ends |= await consumer.end_offsets(places)
+    return firsts, ends
+
+
 async def partitions_of(client: AIOKafkaProducer | AIOKafkaConsumer, settings: Settings, topic: str) -> list[int]:
     """The partition numbers of a topic, in order.
 
