@@ -14,7 +14,7 @@ from opentelemetry.trace import StatusCode
 
 from ...codecs.errors import SluiceError
 from ..recorder import Recorder
-from .otel import GenAiSpan, Trace, is_genai, no_content, record_trace
+from .otel_spans import GenAiSpan, Trace, is_genai, no_content, record_trace
 
 MAX_TRACES: Final = 1000
 """Traces that are open at once; the oldest one beyond is recorded as it is."""

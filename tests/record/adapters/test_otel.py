@@ -309,7 +309,7 @@ def test_a_result_is_its_text(value: Any, result: str | None) -> None:
 
 
 def test_more_spans_than_are_kept_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sluice.record.adapters.otel.MAX_SPANS", 1)
+    monkeypatch.setattr("sluice.record.adapters.otel_spans.MAX_SPANS", 1)
     trace = trace_of(chat("One."), chat("Two."))
     assert (texts(trace), trace.left_out) == (["One."], 1)
 
