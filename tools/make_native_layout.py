@@ -62,7 +62,7 @@ def _quoted(words: Sequence[str]) -> str:
 
 def header() -> str:
     """The whole file."""
-    names = {"event": codecs.EVENT, "stored": codecs.STORED, "state_number": fold.STATE_NUMBERS}
+    names = {"event": codecs.EVENT, "stored": codecs.TUPLES["stored"], "state_number": fold.STATE_NUMBERS}
     return "\n".join(
         [
             _HEAD,

@@ -8,10 +8,10 @@ from .analysis import Source, check
 from .findings import RULES, SITES, Finding, Report, as_json, as_sarif
 
 __all__ = [
-    "Finding",
     "RULES",
-    "Report",
     "SITES",
+    "Finding",
+    "Report",
     "Source",
     "as_json",
     "as_sarif",

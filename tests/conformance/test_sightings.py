@@ -69,8 +69,8 @@ def bind(*steps: tuple[float, list[Record]], policy: str = POLICY) -> list[dict[
     return written
 
 
-def sighting(seen: float = 0, content: Any = "## 2026-05-25", **fields: Any) -> Record:
-    """`sighting(seen, content=…, **fields)`: one of the cited observation."""
+def cited_sighting(seen: float = 0, content: Any = "## 2026-05-25", **fields: Any) -> Record:
+    """`cited_sighting(seen, content=…, **fields)`: one of the cited observation."""
     return "sightings", sighting_value(CITED, at=at(seen), content=content, **fields)
 
 
@@ -158,7 +158,7 @@ def test_a_sighting_comes_back_as_an_observation_of_each_assertion_that_cites_it
     """docs/reference/records.md: the same record with `subject` and `outcome`, under the emission's id."""
     citations = [*cited(), *cited(emission_id="em-2")]
 
-    found = bind((0, citations), (1, [sighting(locator={"path": "CHANGELOG.md"}, tier="identity-bound")]))
+    found = bind((0, citations), (1, [cited_sighting(locator={"path": "CHANGELOG.md"}, tier="identity-bound")]))
 
     assert [one["topic"] for one in found] == ["observations"] * 2
     assert [one["key"] for one in found] == ["em-1", "em-2"]
@@ -172,12 +172,12 @@ def test_a_sighting_comes_back_as_an_observation_of_each_assertion_that_cites_it
 
 def test_it_is_the_same_whichever_comes_first():
     """Either side waits for the other."""
-    assert bind((0, cited()), (1, [sighting()])) == bind((0, [sighting()]), (1, cited()))
+    assert bind((0, cited()), (1, [cited_sighting()])) == bind((0, [cited_sighting()]), (1, cited()))
 
 
 def test_citing_a_real_observation_does_not_make_it_support_just_any_text():
     """[S §4]: the assertion's content has to appear within what was observed."""
-    (found,) = bind((0, [*cited(), sighting(content="## 2026-05-26")]))
+    (found,) = bind((0, [*cited(), cited_sighting(content="## 2026-05-26")]))
 
     assert found["value"]["outcome"] == "absent"
     assert found["value"]["verified"] == []
@@ -187,7 +187,7 @@ def test_citing_a_real_observation_does_not_make_it_support_just_any_text():
 def test_a_denial_is_not_borne_out_by_what_is_there_or_by_what_is_not():
     """docs/checks.md: a denial takes `absent`, `missing` or `not …`; not finding words never bears one out."""
     for content in ("## 2026-05-25", "## 2026-05-26"):
-        (found,) = bind((0, [*cited(kind="denial"), sighting(content=content)]))
+        (found,) = bind((0, [*cited(kind="denial"), cited_sighting(content=content)]))
         assert found["value"]["outcome"] == "absent"
 
 
@@ -195,7 +195,7 @@ def test_words_alone_decide_nothing():
     """A sentence that gives no check."""
     citations = cited(text="It came 2026-05-25.", checks=None)
 
-    (found,) = bind((0, [*citations, sighting()]))
+    (found,) = bind((0, [*citations, cited_sighting()]))
 
     assert (found["value"]["outcome"], found["value"]["detail"]["reason"]) == ("absent", "check-undecided")
     assert "verified" not in found["value"]
@@ -213,7 +213,7 @@ def test_a_bound_observation_tells_each_check():
     """docs/reference/records.md: indices, coverage, and the canonical form of each check with what it came to."""
     citations = cited(checks=["contains(2026-05-25)", "contains(2026-05-26)", "levitates(x)"])
 
-    (found,) = bind((0, [*citations, sighting()]))
+    (found,) = bind((0, [*citations, cited_sighting()]))
 
     value = found["value"]
     assert (value["outcome"], value["verified"], value["refuted"]) == ("corroborates", [0], [])
@@ -231,8 +231,8 @@ def test_of_a_modification_time_the_time_is_compared(content: Any):
     citations = cited(policy, text=text, checks=checks, provenance=[annotation(name, observation_id=CITED)])
     seen = {"substrate_class": name, "locator": {"path": "CHANGELOG.md"}}
 
-    (found,) = bind((0, [*citations, sighting(content=content, **seen)]), policy=policy)
-    (other,) = bind((0, [*citations, sighting(content="2026-05-26T10:00:00Z", **seen)]), policy=policy)
+    (found,) = bind((0, [*citations, cited_sighting(content=content, **seen)]), policy=policy)
+    (other,) = bind((0, [*citations, cited_sighting(content="2026-05-26T10:00:00Z", **seen)]), policy=policy)
 
     assert (found["value"]["outcome"], other["value"]["outcome"]) == ("corroborates", "contradicts")
 
@@ -245,21 +245,21 @@ def test_of_a_count_the_number_is_compared():
     citations = cited(policy, text="There are 5 subscribers.", **given)
 
     for count, outcome in ((5, "corroborates"), (6, "contradicts")):
-        (found,) = bind((0, [*citations, sighting(content=count, substrate_class=name)]), policy=policy)
+        (found,) = bind((0, [*citations, cited_sighting(content=count, substrate_class=name)]), policy=policy)
         assert found["value"]["outcome"] == outcome
 
 
 def test_either_side_waits_for_window_and_horizon_and_no_longer():
     """W(code.read) is 1 h and the horizon 10 min, that instant included."""
-    assert len(bind((0, cited()), (4200, [sighting()]))) == 1
-    assert bind((0, cited()), (4200.001, [sighting()])) == []
-    assert len(bind((0, [sighting()]), (4200, cited()))) == 1
-    assert bind((0, [sighting()]), (4200.001, cited())) == []
+    assert len(bind((0, cited()), (4200, [cited_sighting()]))) == 1
+    assert bind((0, cited()), (4200.001, [cited_sighting()])) == []
+    assert len(bind((0, [cited_sighting()]), (4200, cited()))) == 1
+    assert bind((0, [cited_sighting()]), (4200.001, cited())) == []
 
 
 def test_a_repetition_binds_nothing_again():
     """Of either side."""
-    assert len(bind((0, cited()), (1, [sighting()]), (2, [sighting(), *cited()]))) == 1
+    assert len(bind((0, cited()), (1, [cited_sighting()]), (2, [cited_sighting(), *cited()]))) == 1
 
 
 @pytest.mark.parametrize(
@@ -273,9 +273,9 @@ def test_a_repetition_binds_nothing_again():
 )
 def test_a_bad_sighting_is_a_dead_letter_and_stops_nothing(fields: dict[str, Any], reason: str):
     """With its source and reason, as every input."""
-    bad = sighting()[1] | fields
+    bad = cited_sighting()[1] | fields
 
-    found = bind((0, [("sightings", bad), *cited(), sighting()]))
+    found = bind((0, [("sightings", bad), *cited(), cited_sighting()]))
 
     assert [one["topic"] for one in found] == ["dead-letters", "observations"]
     assert found[0]["headers"]["sluice-reason"] == reason
@@ -284,7 +284,7 @@ def test_a_bad_sighting_is_a_dead_letter_and_stops_nothing(fields: dict[str, Any
 
 def test_a_sighting_from_the_future_is_refused():
     """It would never grow old."""
-    (found,) = bind((0, [sighting(seen=30.001)]))
+    (found,) = bind((0, [cited_sighting(seen=30.001)]))
 
     assert found["headers"]["sluice-reason"] == "clock-skew"
 
@@ -297,7 +297,7 @@ def test_a_sighting_and_another_class_admit_what_cites_it():
     provenance = [annotation(READ, observation_id=CITED), annotation(LOG)]
     lines = [emission(0, provenance=provenance, checks=["contains(2026-05-25)"]), observation(1, LOG)]
     citations = [("citations", line["value"]) for line in adjudicate(lines, ADMITS).lines_on("citations")]
-    (bound,) = bind((0, citations), (2, [sighting(seen=2)]))
+    (bound,) = bind((0, citations), (2, [cited_sighting(seen=2)]))
 
     outputs = adjudicate(
         [*lines, {"at": bound["value"]["observed_at"], "topic": "observations", **_line(bound)}], ADMITS
@@ -330,7 +330,7 @@ def _signed(value: dict[str, Any], key: Ed25519PrivateKey = KEY) -> dict[str, An
 def bound(policy: str, **fields: Any) -> dict[str, Any]:
     """`bound(policy, **fields)`: the observation that a signed sighting becomes, as a line for `sluice fold`; of the
     emission of `_claims`."""
-    value = _signed(sighting(seen=2, **fields)[1])
+    value = _signed(cited_sighting(seen=2, **fields)[1])
     citations = cited(provenance=_cited_and_logged())
     (found,) = bind((0, citations), (2, [("sightings", value)]), policy=policy)
     return {"at": value["observed_at"], "topic": "observations", **_line(found)}
@@ -359,7 +359,7 @@ def test_a_signed_sighting_is_heard_where_signatures_are_required():
 
 def test_an_unsigned_sighting_of_an_observer_with_a_key_is_refused_where_it_comes():
     """It is bound to nothing."""
-    (found,) = bind((0, cited()), (2, [sighting(seen=2)]), policy=_keyed())
+    (found,) = bind((0, cited()), (2, [cited_sighting(seen=2)]), policy=_keyed())
 
     assert (found["topic"], found["headers"]["sluice-reason"]) == ("dead-letters", "unauthorised-observer")
 

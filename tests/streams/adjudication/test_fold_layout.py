@@ -60,10 +60,10 @@ def test_an_old_header_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 def test_tuples_of_other_modules_are_declared_as_they_are() -> None:
     """Whoever adds a field to one of them is sent here."""
-    assert Cursor.__struct_fields__ == codecs_layout.CURSOR
+    assert Cursor.__struct_fields__ == codecs_layout.TUPLES["cursor"]
     assert Output._fields == codecs_layout.OUTPUT
     assert Event.__struct_fields__ == codecs_layout.EVENT
-    assert Stretch._fields == codecs_layout.STRETCH
+    assert Stretch._fields == codecs_layout.TUPLES["stretch"]
 
 
 def test_codes_are_those_of_python() -> None:
